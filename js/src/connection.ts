@@ -1,0 +1,177 @@
+import {
+  type Decision,
+  type Document,
+  isDocument,
+  isKernelMessage,
+  type PageMessage,
+  VERSION,
+} from "./protocol";
+import { apply } from "./store";
+
+/** As much of anywidget's model as is used here: https://anywidget.dev/en/afm/ */
+export interface Model {
+  get(name: string): unknown;
+  send(content: unknown): void;
+  on(event: string, listener: (content: unknown) => void): void;
+  off(event: string, listener: (content: unknown) => void): void;
+}
+
+/** How it stands with the way to the kernel: no answer yet, never one, answers, or no longer any. */
+export type Link = "new" | "unheard" | "open" | "gone";
+
+/** What became of something that was sent: on its way, not acknowledged, refused with a text, or taken. */
+export type Sent = { state: "sent" | "unheard" | "taken" } | { state: "refused"; text: string };
+
+/** All that views show. */
+export interface Shown {
+  document: Document;
+  link: Link;
+  sent: Readonly<Record<string, Sent>>;
+}
+
+export interface Connection {
+  shown(): Shown;
+  /** Listen to changes; gives the undo. */
+  subscribe(listener: () => void): () => void;
+  hello(): void;
+  decide(decision: Decision): void;
+  stop(): void;
+}
+
+const ACK_MS = 2000;
+const LOOK_MS = 1000;
+const PONG_MS = 3000;
+const HELLOS = 4;
+const STOP = "stop";
+
+/** Whether the turn goes on, so that a kernel which falls silent matters. */
+export function isLive(document: Document): boolean {
+  return document.head.status === "running" || document.head.status === "waiting";
+}
+
+/** Hold the page's copy of a turn, shared by all views of one model, and speak with the kernel. */
+export function connect(model: Model, signal: AbortSignal): Connection {
+  const listeners = new Set<() => void>();
+  const page = Math.random().toString(36).slice(2, 10);
+  const waiting = new Map<string, string>();
+  const first = model.get("snapshot");
+  if (!isDocument(first)) throw new Error("nbtool: the kernel sent no document of this version.");
+  let shown: Shown = { document: first, link: "new", sent: {} };
+  let seq = 0;
+  let count = 0;
+  let gapAt = 0;
+  let heardAt = 0;
+  let pingAt = 0;
+
+  function show(change: Partial<Shown>): void {
+    shown = { ...shown, ...change };
+    for (const listener of listeners) listener();
+  }
+
+  function say(message: PageMessage): string {
+    const id = `${page}-${++count}`;
+    model.send({ v: VERSION, turn: model.get("turn_id"), nonce: model.get("nonce"), id, ...message });
+    return id;
+  }
+
+  /** Send something the person did, and see whether the kernel takes note of it. */
+  function request(key: string, message: PageMessage): void {
+    if (shown.sent[key]?.state === "sent") return;
+    waiting.set(say(message), key);
+    mark(key, { state: "sent" });
+    later(() => shown.sent[key]?.state === "sent" && mark(key, { state: "unheard" }), ACK_MS);
+  }
+
+  function mark(key: string, sent: Sent): void {
+    show({ sent: { ...shown.sent, [key]: sent } });
+  }
+
+  function settled(id: string, sent: Sent): void {
+    const key = waiting.get(id);
+    waiting.delete(id);
+    if (key !== undefined) mark(key, sent);
+  }
+
+  function receive(message: unknown): void {
+    if (!isKernelMessage(message)) return;
+    heardAt = Date.now();
+    pingAt = 0;
+    if (shown.link === "gone") show({ link: "open" });
+    switch (message.kind) {
+      case "patches":
+        if (message.seq === seq + 1) {
+          seq = message.seq;
+          show({ document: message.patches.reduce(apply, shown.document) });
+        } else if (message.seq > seq && heardAt - gapAt > ACK_MS) {
+          gapAt = heardAt;
+          say({ kind: "resync" });
+        }
+        return;
+      case "snapshot":
+        seq = message.seq;
+        gapAt = 0;
+        show({ document: message.document, link: "open" });
+        return;
+      case "decided":
+        settled(message.id, message.ok ? { state: "taken" } : { state: "refused", text: message.text });
+        return;
+      case "ack":
+        if (shown.link !== "open") show({ link: "open" });
+        settled(message.id, { state: "taken" });
+        return;
+      case "pong":
+        return;
+    }
+  }
+
+  /** Say hello until the kernel answers, a few times: a page may be there before the kernel's ears are. */
+  function greet(left: number): void {
+    if (shown.link !== "new") return;
+    if (left === 0) {
+      show({ link: "unheard" });
+      return;
+    }
+    say({ kind: "hello" });
+    later(() => greet(left - 1), LOOK_MS);
+  }
+
+  /** Ask for a sign of life while the turn goes on and nothing has come for a second. */
+  function look(): void {
+    if (shown.link !== "open" || !isLive(shown.document)) return;
+    const now = Date.now();
+    if (pingAt && now - pingAt >= PONG_MS) show({ link: "gone" });
+    else if (!pingAt && now - heardAt >= LOOK_MS) {
+      pingAt = now;
+      say({ kind: "ping" });
+    }
+  }
+
+  function later(deed: () => void, ms: number): void {
+    const timer = setTimeout(() => !signal.aborted && deed(), ms);
+    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+  }
+
+  const adopt = (): void => {
+    const last = model.get("snapshot");
+    if (isDocument(last) && !isLive(last)) show({ document: last });
+  };
+  const looking = setInterval(look, LOOK_MS);
+  model.on("msg:custom", receive);
+  model.on("change:snapshot", adopt);
+  signal.addEventListener("abort", () => {
+    clearInterval(looking);
+    model.off("msg:custom", receive);
+    model.off("change:snapshot", adopt);
+  });
+
+  return {
+    shown: () => shown,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    hello: () => greet(HELLOS),
+    decide: (decision) => request(decision.digest, decision),
+    stop: () => request(STOP, { kind: "stop" }),
+  };
+}

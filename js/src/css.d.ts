@@ -1,0 +1,2 @@
+/** esbuild writes imported styles into widget.css. */
+declare module "*.css";

@@ -1,0 +1,172 @@
+/** What kernel and page say to each other. Mirrors nbtool/blocks/shapes.py and nbtool/view/heard.py. */
+
+export const VERSION = 1;
+
+export type Gate = "run" | "result";
+export type Verdict = "approved" | "denied" | "released" | "withheld";
+export type CallState =
+  | "writing"
+  | "ready"
+  | "waiting"
+  | "running"
+  | "ok"
+  | "error"
+  | "denied"
+  | "withheld"
+  | "not_found"
+  | "invalid"
+  | "timed_out"
+  | "cancelled"
+  | "not_run"
+  | "unknown";
+export type TurnStatus = "running" | "waiting" | "completed" | "cancelled" | "error" | "timeout" | "parked";
+
+/** What a person is asked at a gate, and the digest that a decision must carry back. */
+export interface Asked {
+  gate: Gate;
+  digest: string;
+  tool: string;
+  shown: string;
+  description: string;
+  schema: Record<string, unknown>;
+  can_remember: boolean;
+}
+
+/** What was decided at a gate, and by whom. */
+export interface Decided {
+  gate: Gate;
+  digest: string;
+  verdict: Verdict;
+  by: string;
+  reason: string;
+  edited: boolean;
+}
+
+/** For each text that was too long to show: how many characters were left out. */
+export type More = Record<string, number>;
+
+/** Prose of the model: its reply, its thinking, or its refusal. */
+export interface ProseBlock {
+  id: string;
+  kind: "text" | "thinking";
+  text: string;
+  refusal: boolean;
+  state: "open" | "whole" | "cut";
+  more: More;
+}
+
+/** One call from its first character to its outcome. */
+export interface CallBlock {
+  id: string;
+  kind: "call";
+  call_id: string;
+  name: string;
+  round: number;
+  arguments: string;
+  resolved: Record<string, string>;
+  repaired: string[];
+  state: CallState;
+  question: Asked | null;
+  decisions: Decided[];
+  progress: string;
+  fraction: number | null;
+  result: string;
+  reason: string;
+  reference: string;
+  started: number | null;
+  seconds: number | null;
+  more: More;
+}
+
+/** Something the person should know. */
+export interface NoticeBlock {
+  id: string;
+  kind: "notice";
+  text: string;
+  level: "info" | "warning" | "error";
+}
+
+export type Block = ProseBlock | CallBlock | NoticeBlock;
+
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens: number;
+  thinking_tokens: number;
+  cost: number | null;
+}
+
+/** What is said of the turn as a whole. */
+export interface Head {
+  turn_id: string;
+  model: string;
+  prompt: string;
+  status: TurnStatus;
+  round: number;
+  calls: number;
+  activity: string;
+  usage: Usage;
+  started: number | null;
+  seconds: number | null;
+  error: string;
+}
+
+/** A turn as it stands. */
+export interface Document {
+  v: typeof VERSION;
+  head: Head;
+  blocks: Block[];
+}
+
+export type Patch =
+  | { op: "open"; block: Block }
+  | { op: "extend"; id: string; field: "text" | "arguments" | "progress"; text: string }
+  | { op: "update"; id: string; set: Record<string, unknown> }
+  | { op: "head"; set: Partial<Head> };
+
+/** Kernel → page. */
+export type KernelMessage =
+  | { v: 1; kind: "patches"; seq: number; patches: Patch[] }
+  | { v: 1; kind: "snapshot"; seq: number; document: Document }
+  | { v: 1; kind: "ack" | "pong"; id: string }
+  | { v: 1; kind: "decided"; id: string; digest: string; ok: boolean; text: string };
+
+/** Page → kernel; the connection adds version, turn, nonce and id. Edited arguments travel as the text of their JSON. */
+export type PageMessage =
+  | { kind: "hello" | "stop" | "resync" | "ping" }
+  | { kind: "approve"; digest: string; remember?: "call" | "tool"; arguments?: string }
+  | { kind: "deny" | "withhold"; digest: string; reason?: string }
+  | { kind: "release"; digest: string; text?: string };
+
+/** A decision of the person. */
+export type Decision = Extract<PageMessage, { digest: string }>;
+
+/** Whether a value is a turn's document. */
+export function isDocument(value: unknown): value is Document {
+  return isObject(value) && value.v === VERSION && isObject(value.head) && Array.isArray(value.blocks);
+}
+
+/** Whether a message of the kernel is one that this page understands. */
+export function isKernelMessage(value: unknown): value is KernelMessage {
+  if (!isObject(value) || value.v !== VERSION) return false;
+  switch (value.kind) {
+    case "patches":
+      return typeof value.seq === "number" && Array.isArray(value.patches) && value.patches.every(isPatch);
+    case "snapshot":
+      return typeof value.seq === "number" && isDocument(value.document);
+    case "ack":
+    case "pong":
+    case "decided":
+      return typeof value.id === "string";
+    default:
+      return false;
+  }
+}
+
+function isPatch(value: unknown): boolean {
+  return isObject(value) && ["open", "extend", "update", "head"].includes(value.op as string);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}

@@ -1,0 +1,14 @@
+import type { JSX } from "preact";
+import type { NoticeBlock } from "../protocol";
+
+const WORDS = { info: "", warning: "Warning. ", error: "Error. " };
+
+/** Something the person should know. */
+export function Notice({ block }: { block: Pick<NoticeBlock, "text" | "level"> }): JSX.Element {
+  return (
+    <p class={`nb-notice nb-${block.level}`}>
+      <strong>{WORDS[block.level]}</strong>
+      {block.text}
+    </p>
+  );
+}

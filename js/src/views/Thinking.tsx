@@ -1,0 +1,16 @@
+import type { JSX } from "preact";
+import type { ProseBlock } from "../protocol";
+import { Ending } from "./Ending";
+
+/** What the model thought aloud, folded. */
+export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
+  return (
+    <details class="nb-fold nb-thinking">
+      <summary class="nb-quiet">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
+      <div class="nb-inside nb-prewrap">
+        {block.text}
+        <Ending block={block} />
+      </div>
+    </details>
+  );
+}

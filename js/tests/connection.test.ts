@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { connect } from "../src/connection";
+import type { Block } from "../src/protocol";
+import { Kernel, start } from "./page";
+
+const prose = (text: string): Block => ({
+  id: "1",
+  kind: "text",
+  text,
+  refusal: false,
+  state: "open",
+  more: {},
+});
+
+let life: AbortController;
+beforeEach(() => {
+  vi.useFakeTimers();
+  life = new AbortController();
+});
+afterEach(() => {
+  life.abort();
+  vi.useRealTimers();
+});
+
+function connected(kernel = new Kernel()): { kernel: Kernel; page: ReturnType<typeof connect> } {
+  return { kernel, page: connect(kernel, life.signal) };
+}
+
+test("every message carries the version, the turn, the nonce and an id of its own", () => {
+  const { kernel, page } = connected();
+
+  page.hello();
+  page.stop();
+
+  const [hello, stop] = kernel.said;
+  expect(hello).toMatchObject({ v: 1, turn: kernel.traits.turn_id, nonce: "n", kind: "hello" });
+  expect(stop?.id).not.toBe(hello?.id);
+  expect(String(stop?.id)).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+});
+
+test("patches are applied once, in order, and listeners hear of it until they undo", () => {
+  const { kernel, page } = connected();
+  const heard = vi.fn();
+  const undo = page.subscribe(heard);
+
+  kernel.patches({ op: "open", block: prose("a") });
+  kernel.patches({ op: "extend", id: "1", field: "text", text: "b" });
+  undo();
+  kernel.patches({ op: "extend", id: "1", field: "text", text: "c" });
+
+  expect(page.shown().document.blocks).toEqual([prose("abc")]);
+  expect(heard).toHaveBeenCalledTimes(2);
+});
+
+test("after a gap nothing is applied until a snapshot has come", () => {
+  const { kernel, page } = connected();
+  kernel.patches({ op: "open", block: prose("a") });
+
+  kernel.lose();
+  kernel.patches({ op: "extend", id: "1", field: "text", text: "c" });
+  kernel.patches({ op: "extend", id: "1", field: "text", text: "d" });
+  const broken = page.shown().document.blocks;
+  kernel.tell({ v: 1, kind: "snapshot", seq: 4, document: { ...start(), blocks: [prose("abcd")] } });
+  kernel.patches({ op: "extend", id: "1", field: "text", text: "e" });
+
+  expect(broken).toEqual([prose("a")]);
+  expect(kernel.of("resync")).toHaveLength(1);
+  expect(page.shown().document.blocks).toEqual([prose("abcde")]);
+});
+
+test("a snapshot that was asked for in vain is asked for again", () => {
+  const { kernel } = connected();
+
+  kernel.lose();
+  kernel.patches({ op: "open", block: prose("a") });
+  vi.advanceTimersByTime(2500);
+  kernel.patches({ op: "extend", id: "1", field: "text", text: "b" });
+
+  expect(kernel.of("resync")).toHaveLength(2);
+});
+
+test.each([
+  null,
+  "x",
+  {},
+  { v: 2, kind: "ack", id: "1" },
+  { v: 1, kind: "patches", seq: 1, patches: [{ op: "eval" }] },
+  { v: 1, kind: "snapshot", seq: 1, document: {} },
+])("%j is not a message of the kernel", (message) => {
+  const { kernel, page } = connected();
+  const before = page.shown();
+
+  kernel.emit("msg:custom", message);
+
+  expect(page.shown()).toBe(before);
+});
+
+test("hello is said until the kernel answers, and then no more", () => {
+  const { kernel, page } = connected();
+  page.hello();
+  vi.advanceTimersByTime(1500);
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
+
+  vi.advanceTimersByTime(10_000);
+
+  expect(kernel.of("hello")).toHaveLength(2);
+  expect(page.shown().link).not.toBe("unheard");
+});
+
+test("a kernel that never answers hello cannot hear the page", () => {
+  const { kernel, page } = connected();
+
+  page.hello();
+  vi.advanceTimersByTime(5000);
+
+  expect(page.shown().link).toBe("unheard");
+  expect(kernel.of("ping")).toHaveLength(0);
+});
+
+test("a click that is not acknowledged within two seconds is said to be unheard", () => {
+  const { kernel, page } = connected();
+
+  page.decide({ kind: "approve", digest: "d" });
+  const sent = page.shown().sent.d;
+  vi.advanceTimersByTime(2000);
+  const unheard = page.shown().sent.d;
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
+
+  expect([sent, unheard, page.shown().sent.d]).toEqual([
+    { state: "sent" },
+    { state: "unheard" },
+    { state: "taken" },
+  ]);
+});
+
+test("a double click decides once", () => {
+  const { kernel, page } = connected();
+
+  page.decide({ kind: "approve", digest: "d" });
+  page.decide({ kind: "deny", digest: "d" });
+
+  expect(kernel.said).toHaveLength(1);
+});
+
+test("a decision that came too late is told in the kernel's words", () => {
+  const { kernel, page } = connected();
+  page.decide({ kind: "approve", digest: "d" });
+
+  const id = String(kernel.said[0]?.id);
+  kernel.tell({ v: 1, kind: "decided", id, digest: "d", ok: false, text: "Already decided by input." });
+  kernel.tell({ v: 1, kind: "ack", id });
+
+  expect(page.shown().sent.d).toEqual({ state: "refused", text: "Already decided by input." });
+});
+
+test("a kernel that falls silent is said to be gone within five seconds, and found again when it speaks", () => {
+  const { kernel, page } = connected();
+  page.hello();
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
+
+  vi.advanceTimersByTime(5000);
+  const silent = page.shown().link;
+  kernel.patches({ op: "open", block: prose("a") });
+
+  expect(silent).toBe("gone");
+  expect(page.shown().link).toBe("open");
+});
+
+test("a kernel that answers its pings is there", () => {
+  const { kernel, page } = connected();
+  page.hello();
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
+
+  for (let second = 0; second < 60; second++) {
+    vi.advanceTimersByTime(1000);
+    const ping = kernel.of("ping").at(-1);
+    if (ping) kernel.tell({ v: 1, kind: "pong", id: String(ping.id) });
+  }
+
+  expect(page.shown().link).toBe("open");
+});
+
+test("a turn that is over is not asked for signs of life", () => {
+  const { kernel, page } = connected();
+  page.hello();
+  kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
+  kernel.patches({ op: "head", set: { status: "completed" } });
+
+  vi.advanceTimersByTime(60_000);
+
+  expect(kernel.of("ping")).toHaveLength(0);
+  expect(page.shown().link).toBe("open");
+});
+
+test("the last snapshot of a turn is taken over even when messages were lost", () => {
+  const { kernel, page } = connected();
+  const last = { ...start(), blocks: [prose("whole")] };
+  kernel.traits.snapshot = { ...last, head: { ...last.head, status: "completed" } };
+
+  kernel.emit("change:snapshot");
+
+  expect(page.shown().document.blocks).toEqual([prose("whole")]);
+});
+
+test("the end of its life leaves no listener and no timer", () => {
+  const { kernel, page } = connected();
+  page.hello();
+  page.stop();
+
+  life.abort();
+
+  expect(kernel.listeners()).toBe(0);
+  expect(vi.getTimerCount()).toBe(0);
+});

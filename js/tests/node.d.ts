@@ -1,0 +1,12 @@
+/** As much of Node as the tests use: its own types would be one more dependency. */
+declare module "node:fs" {
+  export function readFileSync(path: string): Uint8Array;
+  export function readFileSync(path: string, encoding: "utf8"): string;
+  export function readdirSync(path: string): string[];
+}
+declare module "node:zlib" {
+  export function gzipSync(data: Uint8Array, options: { level: number }): Uint8Array;
+}
+interface ImportMeta {
+  dirname: string;
+}

@@ -1,0 +1,113 @@
+import type { Model } from "../src/connection";
+import widget from "../src/index";
+import type { Document, KernelMessage, Patch } from "../src/protocol";
+
+/** A kernel made of two lists: what the page said, and who listens. */
+export class Kernel implements Model {
+  said: Record<string, unknown>[] = [];
+  traits: Record<string, unknown>;
+  #listeners = new Map<string, Set<(content: unknown) => void>>();
+  #seq = 0;
+
+  constructor(snapshot: Document = start(), turn = `t${Math.random()}`) {
+    this.traits = { turn_id: turn, nonce: "n", snapshot };
+  }
+
+  get = (name: string): unknown => this.traits[name];
+  send = (content: unknown): void => void this.said.push(content as Record<string, unknown>);
+  on = (event: string, listener: (content: unknown) => void): void => {
+    this.#listeners.set(event, (this.#listeners.get(event) ?? new Set()).add(listener));
+  };
+  off = (event: string, listener: (content: unknown) => void): void => {
+    this.#listeners.get(event)?.delete(listener);
+  };
+
+  emit(event: string, content?: unknown): void {
+    for (const listener of this.#listeners.get(event) ?? []) listener(content);
+  }
+
+  tell(message: KernelMessage): void {
+    this.emit("msg:custom", message);
+  }
+
+  patches(...patches: Patch[]): void {
+    this.tell({ v: 1, kind: "patches", seq: ++this.#seq, patches });
+  }
+
+  /** Lose a message of patches on the way. */
+  lose(): void {
+    this.#seq++;
+  }
+
+  listeners(): number {
+    return [...this.#listeners.values()].reduce((sum, set) => sum + set.size, 0);
+  }
+
+  of(kind: string): Record<string, unknown>[] {
+    return this.said.filter((message) => message.kind === kind);
+  }
+}
+
+/** A document before anything happened. */
+export function start(): Document {
+  const usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, thinking_tokens: 0, cost: null };
+  const head = {
+    turn_id: "t",
+    model: "m",
+    prompt: "",
+    status: "running",
+    round: 0,
+    calls: 0,
+    activity: "",
+  } as const;
+  return { v: 1, head: { ...head, usage, started: null, seconds: null, error: "" }, blocks: [] };
+}
+
+/** Show a kernel's turn; gives the element and the undo. */
+export function shown(kernel: Kernel): { el: HTMLElement; close: () => void } {
+  const el = document.createElement("div");
+  document.body.append(el);
+  const end = widget.initialize({ model: kernel, el });
+  const unmount = widget.render({ model: kernel, el });
+  const close = (): void => {
+    unmount();
+    end();
+    el.remove();
+  };
+  return { el, close };
+}
+
+/** Let Preact draw what has changed. */
+export async function drawn(): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+const TAGS = new Set(
+  "A B BLOCKQUOTE BR BUTTON CODE DD DEL DETAILS DIV DL DT EM FIELDSET FOOTER H3 H4 H5 H6 HEADER HR I INPUT LI OL OPTION P PRE SECTION SELECT SPAN STRONG SUMMARY TABLE TBODY TD TEXTAREA TH THEAD TR UL".split(
+    " ",
+  ),
+);
+const ATTRIBUTES = new Set(
+  "class href title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-hidden data-lm-suppress-shortcuts".split(
+    " ",
+  ),
+);
+
+/** Everything in an element that a model must never bring about. */
+export function dangers(el: Element): string[] {
+  const found: string[] = [];
+  for (const node of el.querySelectorAll("*")) {
+    if (!TAGS.has(node.tagName)) found.push(node.tagName);
+    for (const { name, value } of node.attributes) {
+      if (!ATTRIBUTES.has(name)) found.push(`${node.tagName} ${name}=${value}`);
+      if (name === "href" && !/^(https?:\/\/|mailto:)/.test(value)) found.push(`href ${value}`);
+      if (name === "style" && !/^text-align: (left|right|center);?$/.test(value))
+        found.push(`style ${value}`);
+      if (name === "class" && value && !/^(nb-[\w-]+ ?)+$/.test(value)) found.push(`class ${value}`);
+    }
+    if (node.tagName === "A" && node.getAttribute("rel") !== "noopener noreferrer")
+      found.push("a link with an opener");
+  }
+  return found;
+}

@@ -1,0 +1,56 @@
+"""How much is shown, and how much is saved: every bound has a number and leaves a mark where it cut."""
+
+from __future__ import annotations
+
+FIELD_LIMIT = 64 * 1024
+"""Bytes of UTF-8 shown of one text of a call: its arguments, its progress, its result."""
+
+PROSE_LIMIT = 1024 * 1024
+"""Bytes of UTF-8 shown of one block of prose."""
+
+NOTICE_LIMIT = 4 * 1024
+"""Bytes of UTF-8 shown of one notice or error."""
+
+
+class Growing:
+    """A text that grows up to a limit in bytes of UTF-8 and counts the characters it had to leave out."""
+
+    __slots__ = ("_limit", "_pieces", "_size", "omitted")
+
+    def __init__(self, limit: int, text: str = "") -> None:
+        self._limit = limit
+        self._pieces: list[str] = []
+        self._size = 0
+        self.omitted = 0
+        self.add(text)
+
+    def add(self, text: str) -> str:
+        """Take the next piece and give what of it is still shown."""
+        if self.omitted:
+            self.omitted += len(text)
+            return ""
+        data = text.encode()
+        if self._size + len(data) > self._limit:
+            kept = data[: self._limit - self._size].decode(errors="ignore")
+            self.omitted = len(text) - len(kept)
+            data, text = kept.encode(), kept
+        self._size += len(data)
+        if text:
+            self._pieces.append(text)
+        return text
+
+    def __str__(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+
+def clip(text: str, limit: int) -> tuple[str, int]:
+    """Cut a text at `limit` bytes of UTF-8; gives what is left and how many characters were left out."""
+    grown = Growing(limit, text)
+    return str(grown), grown.omitted
+
+
+def marker(omitted: int) -> str:
+    """Write the mark that stands where a text was cut."""
+    return f"… {omitted:,} characters more" if omitted else ""

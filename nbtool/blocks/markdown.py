@@ -1,0 +1,126 @@
+"""A model's Markdown as HTML that can do nothing.
+
+Raw HTML is text, images are links that nobody follows unasked, links lead to the web or a mail address only and say
+where; reference definitions are not read, so that a line far below cannot change what stands above; dollars are
+dollars.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+from nbtool.blocks.plain import visible
+
+SCHEMES = frozenset(("http", "https", "mailto"))
+_PRE = "margin:.5em 0;padding:.5em .75em;border:1px solid rgba(128,128,128,.25);overflow:auto"
+_NESTING = 20
+_ADDRESS = re.compile(r"(https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?*_)\]])")
+
+
+def render(text: str) -> str:
+    """Render Markdown as HTML without scripts, styles, images or ids."""
+    rendered: str = _parser().render(text)
+    return rendered
+
+
+def is_safe_link(url: str) -> bool:
+    """Whether a link may be followed: absolute, to the web or a mail address."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return False
+    return parts.scheme.lower() in SCHEMES and bool(parts.netloc or parts.scheme.lower() == "mailto")
+
+
+class _Renderer(RendererHTML):
+    """Writes the tokens; what it does not name is escaped text."""
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
+        token = tokens[idx]
+        words = self.renderInlineAsText(token.children, options, env) if token.children else ""
+        label = escapeHtml(f"image: {words}" if words else "image")
+        url = str(token.attrs.get("src", ""))
+        if any(other.type == "link_open" for other in tokens[:idx]) or not is_safe_link(url):
+            return f"[{label}]"
+        return f"[{_anchor(url)}{label}</a>{_target(url, '')}]"
+
+    def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the shape of a rule
+        return _anchor(str(tokens[idx].attrs.get("href", "")))
+
+    def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the shape of a rule
+        start = max(at for at in range(idx) if tokens[at].type == "link_open")
+        words = "".join(token.content for token in tokens[start:idx])
+        return "</a>" + _target(str(tokens[start].attrs.get("href", "")), words)
+
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the shape of a rule
+        return f'<pre style="{_PRE}"><code>{escapeHtml(tokens[idx].content)}</code></pre>\n'
+
+    code_block = fence
+
+
+def _heading(state: Any) -> None:
+    """Set headings two levels lower: the notebook's own stand above a reply's."""
+    for token in state.tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+
+
+def _bare_links(state: Any) -> None:
+    """Make links of web addresses that stand in prose as they are."""
+    for token in state.tokens:
+        if token.type == "inline" and "://" in token.content:
+            token.children = [made for child, inside in _told(token.children) for made in _linked(child, inside)]
+
+
+def _told(tokens: list[Token]) -> Iterator[tuple[Token, bool]]:
+    """Give each token, and whether it stands inside a link."""
+    depth = 0
+    for token in tokens:
+        depth += (token.type == "link_open") - (token.type == "link_close")
+        yield token, depth > 0
+
+
+def _linked(token: Token, inside: bool) -> Iterator[Token]:
+    if token.type != "text" or inside:
+        yield token
+        return
+    for at, piece in enumerate(_ADDRESS.split(token.content)):
+        if at % 2 and is_safe_link(piece):
+            yield Token("link_open", "a", 1, attrs={"href": piece})
+            yield Token("text", "", 0, content=piece)
+            yield Token("link_close", "a", -1)
+        elif piece:
+            yield Token("text", "", 0, content=piece)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING}, renderer_cls=_Renderer)
+    parser.enable(["table", "strikethrough"]).disable(["reference", "html_inline", "html_block"])
+    parser.validateLink = is_safe_link  # type: ignore[method-assign]  # the documented way to say which links are followed
+    parser.core.ruler.push("heading", _heading)
+    parser.core.ruler.push("bare_links", _bare_links)
+    return parser
+
+
+def _anchor(url: str) -> str:
+    return f'<a href="{escapeHtml(url)}" title="{escapeHtml(visible(url))}" target="_blank" rel="noopener noreferrer">'
+
+
+def _target(url: str, words: str) -> str:
+    """Say where a link leads, unless its words do."""
+    parts = urlsplit(url)
+    place = parts.path if parts.scheme.lower() == "mailto" else parts.netloc
+    if place in words:
+        return ""
+    return f' <span style="opacity:.65">({escapeHtml(visible(place))})</span>'

@@ -1,0 +1,38 @@
+"""Text that others wrote, made safe to look at: without control sequences, with nothing invisible."""
+
+from __future__ import annotations
+
+import re
+
+from nbtool.messages import clean_text
+
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI sequences: colours, cursor movements (ECMA-48 section 5.4)
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC: titles, links, clipboard
+    r"|\x1b[ -/]*[0-~]?"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f"
+    "\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+
+
+def without_controls(text: str) -> str:
+    r"""Drop terminal control sequences and control characters; `\n` and tabs stay, `\r\n` becomes `\n`."""
+    text = clean_text(text)
+    return _CONTROL.sub("", text) if _CONTROL.search(text) else text
+
+
+def visible(text: str) -> str:
+    r"""Write invisible, bidirectional and control characters as escapes, so that nothing hides at a gate.
+
+    A right-to-left override becomes `\u{202e}`, written out.
+    """
+    return _INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):04x}}}", clean_text(text))
+
+
+def one_line(text: str, limit: int = 120) -> str:
+    """Give the text as one visible line of at most `limit` characters."""
+    line = " ".join(visible(text[: limit * 4].replace("\n", " ")).split())
+    return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"

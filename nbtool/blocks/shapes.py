@@ -1,0 +1,160 @@
+"""The shapes of a turn's document and of the patches that change it.
+
+They cross to the page as JSON and lie in saved notebooks: a closed set of keys, versioned by `v`. `protocol.ts` of
+the page mirrors this module.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypedDict
+
+from nbtool.events import CallStatus, Gate, TurnStatus
+
+VERSION: Literal[1] = 1
+
+CallState = Literal["writing", "ready"] | CallStatus
+"""A call's status, and what comes before: its arguments are being written; it is looked up and about to run."""
+
+TextState = Literal["open", "whole", "cut"]
+"""Still growing; ended by the provider's own word; broken off."""
+
+More = dict[str, int]
+"""For each text that was too long to show: how many characters were left out."""
+
+
+class Asked(TypedDict):
+    """What a person is asked at a gate, and the digest that a decision must carry back."""
+
+    gate: Gate
+    digest: str
+    tool: str
+    shown: str
+    description: str
+    schema: dict[str, Any]
+    can_remember: bool
+
+
+class Decided(TypedDict):
+    """What was decided at a gate, and by whom."""
+
+    gate: Gate
+    digest: str
+    verdict: Literal["approved", "denied", "released", "withheld"]
+    by: str
+    reason: str
+    edited: bool
+
+
+class ProseBlock(TypedDict):
+    """Prose of the model: its reply, its thinking, or its refusal."""
+
+    id: str
+    kind: Literal["text", "thinking"]
+    text: str
+    refusal: bool
+    state: TextState
+    more: More
+
+
+class CallBlock(TypedDict):
+    """One call from its first character to its outcome; `id` is its `call_id`."""
+
+    id: str
+    kind: Literal["call"]
+    call_id: str
+    name: str
+    round: int
+    arguments: str
+    resolved: dict[str, str]
+    repaired: list[str]
+    state: CallState
+    question: Asked | None
+    decisions: list[Decided]
+    progress: str
+    fraction: float | None
+    result: str
+    reason: str
+    reference: str
+    started: float | None
+    seconds: float | None
+    more: More
+
+
+class NoticeBlock(TypedDict):
+    """Something the person should know."""
+
+    id: str
+    kind: Literal["notice"]
+    text: str
+    level: Literal["info", "warning", "error"]
+
+
+Block = ProseBlock | CallBlock | NoticeBlock
+
+
+class UsageShape(TypedDict):
+    """Tokens of a turn so far; `cost` in US dollars where it is known."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    thinking_tokens: int
+    cost: float | None
+
+
+class Head(TypedDict):
+    """What is said of the turn as a whole; `activity` is one line of what happens now, or empty."""
+
+    turn_id: str
+    model: str
+    prompt: str
+    status: TurnStatus
+    round: int
+    calls: int
+    activity: str
+    usage: UsageShape
+    started: float | None
+    seconds: float | None
+    error: str
+
+
+class Document(TypedDict):
+    """A turn as it stands."""
+
+    v: Literal[1]
+    head: Head
+    blocks: list[Block]
+
+
+class OpenPatch(TypedDict):
+    """A block appears, after all others."""
+
+    op: Literal["open"]
+    block: Block
+
+
+class ExtendPatch(TypedDict):
+    """A text of a block grows at its end."""
+
+    op: Literal["extend"]
+    id: str
+    field: Literal["text", "arguments", "progress"]
+    text: str
+
+
+class UpdatePatch(TypedDict):
+    """Some keys of a block get new values."""
+
+    op: Literal["update"]
+    id: str
+    set: dict[str, Any]
+
+
+class HeadPatch(TypedDict):
+    """Some keys of the head get new values."""
+
+    op: Literal["head"]
+    set: dict[str, Any]
+
+
+Patch = OpenPatch | ExtendPatch | UpdatePatch | HeadPatch

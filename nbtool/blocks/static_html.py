@@ -1,0 +1,160 @@
+"""A turn as static HTML and as plain text: for saved notebooks, exports, and wherever no widget lives.
+
+Inline styles only, no script, no style sheet, nothing fetched, nothing that looks alive: JupyterLab's sanitiser, which
+works on notebooks that are not trusted, leaves it as it is.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from markdown_it.common.utils import escapeHtml
+
+from nbtool.blocks import markdown
+from nbtool.blocks.bounds import marker
+from nbtool.blocks.fit import fitted
+from nbtool.blocks.plain import one_line, visible
+from nbtool.blocks.shapes import Block, CallBlock, Document, NoticeBlock, ProseBlock
+from nbtool.blocks.words import (
+    CUT,
+    STATES,
+    call_facts,
+    call_line,
+    decision_line,
+    end_line,
+    footer_line,
+    long_arguments,
+    reason_line,
+    short_arguments,
+    with_marker,
+)
+
+HTML_LIMIT = 150_000
+TEXT_LIMIT = 50_000
+"""Bytes of UTF-8 that a turn may take in a saved notebook, in each of its two forms."""
+
+_QUIET = "opacity:.75"
+_LINE = "1px solid rgba(128,128,128,.35)"
+_PRE = (
+    f"margin:.25em 0 .5em;padding:.5em .75em;border:{_LINE};max-height:24em;overflow:auto;"
+    "white-space:pre-wrap;overflow-wrap:anywhere"
+)
+_FOLD = f"margin:.25em 0 .5em .45em;padding:.1em 0 .1em .9em;border-left:{_LINE}"
+_BAR = "margin:.5em 0;padding:.15em 0 .15em .75em;border-left:3px solid rgba(128,128,128,.6)"
+
+
+def saved(document: Document) -> dict[str, str]:
+    """Give the bundle that a notebook keeps, `text/html` and `text/plain`, each within its limit."""
+    return {
+        "text/html": fitted(document, to_html, HTML_LIMIT),
+        "text/plain": fitted(document, to_text, TEXT_LIMIT),
+    }
+
+
+def to_html(document: Document) -> str:
+    """Write a turn as HTML that can do nothing, in the colours and the type of the page around it."""
+    blocks = "".join(_block(block) for block in document["blocks"])
+    end = end_line(document["head"])
+    level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
+    tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
+    footer = f'<div style="margin-top:.6em;font-size:85%;{_QUIET}">{_escape(footer_line(document["head"]))}</div>'
+    # MathJax would read the dollars of a reply as mathematics
+    return f'<div class="tex2jax_ignore mathjax_ignore">{blocks}{tail}{footer}</div>'
+
+
+def to_text(document: Document) -> str:
+    """Write a turn as plain text."""
+    parts = [_text_of(block) for block in document["blocks"]]
+    parts += [end_line(document["head"]), footer_line(document["head"])]
+    return "\n\n".join(part.strip("\n") for part in parts if part)
+
+
+def _block(block: Block) -> str:
+    match block["kind"]:
+        case "text":
+            return _prose(block)
+        case "thinking":
+            return _thinking(block)
+        case "call":
+            return _call(block)
+        case "notice":
+            return _notice(block)
+
+
+def _prose(block: ProseBlock) -> str:
+    refusal = f'<div style="{_QUIET}">The model refused:</div>' if block["refusal"] else ""
+    return f"<div>{refusal}{markdown.render(block['text'])}{_ending(block)}</div>"
+
+
+def _thinking(block: ProseBlock) -> str:
+    return _fold("Thinking", f'<div style="white-space:pre-wrap">{_escape(block["text"])}</div>{_ending(block)}')
+
+
+def _call(block: CallBlock) -> str:
+    sign = STATES[block["state"]][0]
+    name, short = _escape(one_line(block["name"], 64)), _escape(short_arguments(block["arguments"]))
+    facts = call_facts(block)
+    quiet = f' <span style="{_QUIET}">· {_escape(facts)}</span>' if facts else ""
+    return _fold(f"{sign} <code>{name}({short})</code>{quiet}", "".join(_details(block)), quiet=False)
+
+
+def _details(block: CallBlock) -> list[str]:
+    """Write what stands inside a call's fold."""
+    parts = [_titled("Arguments", with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
+    if "$VAR_REF" in block["arguments"]:
+        parts.append(_titled("Resolved", "\n".join(visible(f"{k} = {v}") for k, v in block["resolved"].items())))
+    parts += [f"<div>{_escape(decision_line(decided))}</div>" for decided in block["decisions"]]
+    reason = reason_line(block)
+    parts.append(f"<div>{_escape(reason)}</div>" if reason else "")
+    parts.append(_titled("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
+    parts.append(_titled("Result", with_marker(block["result"], block["more"].get("result", 0))))
+    reference = f"Kept as {one_line(block['reference'])}" if block["reference"] else ""
+    return [*parts, f'<div style="{_QUIET}">{_escape(reference)}</div>' if reference else ""]
+
+
+def _notice(block: NoticeBlock) -> str:
+    word = "" if block["level"] == "info" else f"<strong>{block['level'].capitalize()}.</strong> "
+    return f'<div style="{_BAR}">{word}{_escape(block["text"])}</div>'
+
+
+def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
+    style = f"cursor:pointer;{_QUIET}" if quiet else "cursor:pointer"
+    return (
+        f'<details style="margin:.35em 0"><summary style="{style}">{summary}</summary>'
+        f'<div style="{_FOLD}">{inside}</div></details>'
+    )
+
+
+def _titled(title: str, text: str) -> str:
+    if not text.strip():
+        return ""
+    return f'<div style="font-size:85%;{_QUIET}">{title}</div><pre style="{_PRE}">{_escape(text)}</pre>'
+
+
+def _ending(block: ProseBlock) -> str:
+    marks = [marker(block["more"].get("text", 0)), CUT if block["state"] == "cut" else ""]
+    return "".join(f'<div style="{_QUIET}"><em>[{mark}]</em></div>' for mark in marks if mark)
+
+
+def _text_of(block: Block) -> str:
+    match block["kind"]:
+        case "text":
+            marks = [marker(block["more"].get("text", 0)), CUT if block["state"] == "cut" else ""]
+            return "\n".join([block["text"], *(f"[{mark}]" for mark in marks if mark)])
+        case "thinking":
+            return f"[thinking: {len(block['text']):,} characters]"
+        case "notice":
+            return block["text"]
+        case "call":
+            return _call_text(block)
+
+
+def _call_text(block: CallBlock) -> str:
+    facts = call_facts(block)
+    lines = [call_line(block) + (f" · {facts}" if facts else "")]
+    result = with_marker(block["result"] or block["reason"], block["more"].get("result", 0))
+    return "\n".join([*lines, *(f"    {line}" for line in result.split("\n") if result)])
+
+
+def _escape(text: str) -> str:
+    return escapeHtml(text)

@@ -1,0 +1,109 @@
+"""A turn as it goes, in a plain terminal: the reply as it comes, one line for each call when it has its outcome.
+
+Nothing is ever rewritten, so the output reads the same in a log. Model text arrives without control sequences.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from nbtool.blocks.plain import one_line
+from nbtool.blocks.shapes import Block, Patch
+from nbtool.blocks.transcript import Transcript
+from nbtool.blocks.words import CUT, call_facts, call_line, end_line, footer_line, long_arguments
+from nbtool.events import CallAsked, CallFinished, Event, TurnEnded
+
+RESULT_LIMIT = 200
+"""Characters of a result shown below its call."""
+
+
+class Output(Protocol):
+    """What is written to: a text stream."""
+
+    def write(self, text: str, /) -> object:
+        """Write text."""
+
+    def flush(self) -> object:
+        """Bring it to the reader."""
+
+
+class Terminal:
+    """Writes a turn to `output`. Feed it every event of the turn, in order."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._transcript = Transcript()
+        self._open = ""
+        self._at_line_start = True
+
+    def feed(self, event: Event) -> None:
+        """Write what the next event adds."""
+        for patch in self._transcript.feed(event):
+            self._patch(patch)
+        match event:
+            case CallAsked():
+                self._asked(event)
+            case CallFinished():
+                self._finished(event.call_id)
+            case TurnEnded():
+                self._ended()
+            case _:
+                pass
+        self._output.flush()
+
+    def _patch(self, patch: Patch) -> None:
+        if patch["op"] == "open":
+            self._opened(patch["block"])
+        elif patch["op"] == "extend" and patch["id"] == self._open:
+            self._write(patch["text"])
+        elif patch["op"] == "update" and patch["set"].get("state") == "cut":
+            self._line(f"[{CUT}]")
+        elif patch["op"] == "head" and patch["set"].get("activity"):
+            self._line(f"({patch['set']['activity']})")
+
+    def _opened(self, block: Block) -> None:
+        self._open = ""
+        match block["kind"]:
+            case "text":
+                self._paragraph()
+                self._open = block["id"]
+                self._write(block["text"])
+            case "thinking":
+                self._line("(thinking)")
+            case "notice":
+                self._line(one_line(block["text"], 2000))
+            case "call":
+                pass  # told of in one line when it has its outcome
+
+    def _asked(self, event: CallAsked) -> None:
+        what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
+        self._line(f"◆ {one_line(event.tool, 80)} {what}:")
+        for line in long_arguments(event.shown).split("\n"):
+            self._line(f"    {line}")
+
+    def _finished(self, call_id: str) -> None:
+        block = self._transcript.block(call_id)
+        if block["kind"] != "call":
+            return
+        facts = call_facts(block)
+        self._line(call_line(block) + (f" · {facts}" if facts else ""))
+        if told := one_line(block["result"] or block["reason"], RESULT_LIMIT):
+            self._line(f"    {told}")
+
+    def _ended(self) -> None:
+        head = self._transcript.head
+        for line in (end_line(head), footer_line(head)):
+            if line:
+                self._line(line)
+
+    def _paragraph(self) -> None:
+        self._write("" if self._at_line_start else "\n")
+
+    def _line(self, text: str) -> None:
+        self._paragraph()
+        self._write(f"{text}\n")
+
+    def _write(self, text: str) -> None:
+        if text:
+            self._output.write(text)
+            self._at_line_start = text.endswith("\n")

@@ -1,0 +1,304 @@
+"""Events in, a turn's document and its patches out.
+
+The fold happens once, here: the live view, the saved notebook, the terminal and the export read the same blocks.
+Feeding costs as much as the event is long, whatever came before; the whole document is built only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, cast, get_args
+
+from nbtool.blocks.bounds import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
+from nbtool.blocks.entry import Entry, ProseKind, call_entry, prose_entry
+from nbtool.blocks.plain import without_controls
+from nbtool.blocks.shapes import VERSION, Asked, Block, Decided, Document, Head, Patch, UsageShape
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallDelta,
+    CallFinished,
+    CallHeld,
+    CallProgress,
+    CallReady,
+    CallStarted,
+    CallStatus,
+    ErrorRaised,
+    Event,
+    Notice,
+    RefusalDelta,
+    ReplyFinished,
+    RequestStarted,
+    Retrying,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+    UsageDelta,
+)
+from nbtool.messages import Message, Refusal, Text, Thinking, ToolCall, Usage, clean_text
+
+OUTCOMES = frozenset(get_args(CallStatus)) - {"waiting", "running"}
+"""The states in which a call stays."""
+
+
+class Transcript:
+    """One turn as blocks. Feed it every event of the turn, in order."""
+
+    def __init__(self) -> None:
+        self._head = _head()
+        self._entries: dict[str, Entry] = {}
+        self._round: list[Entry] = []
+        self._waiting: set[str] = set()
+        self._spent = Usage()
+        self._folds: dict[str, Callable[[Any], list[Patch]]] = {
+            "turn_started": self._turn_started, "request_started": self._request_started,
+            "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
+            "refusal_delta": self._prose_delta, "call_delta": self._call_delta, "call_held": self._call_held,
+            "usage_delta": self._usage_delta, "retrying": self._retrying, "reply_finished": self._reply_finished,
+            "call_ready": self._call_ready, "call_asked": self._call_asked, "call_decided": self._call_decided,
+            "call_started": self._call_started, "call_progress": self._call_progress,
+            "call_finished": self._call_finished, "notice": self._notice, "error_raised": self._error_raised,
+            "turn_ended": self._turn_ended,
+        }  # fmt: skip
+
+    def feed(self, event: Event) -> list[Patch]:
+        """Fold the next event; gives what changed. Events that nobody needs to see change nothing."""
+        fold = self._folds.get(event.kind)
+        return fold(event) if fold else []
+
+    def document(self) -> Document:
+        """Give the turn as it stands: JSON, sharing nothing with this object."""
+        head = cast("Head", {**self._head, "usage": {**self._head["usage"]}})
+        return {"v": VERSION, "head": head, "blocks": [entry.block() for entry in self._entries.values()]}
+
+    def block(self, block_id: str) -> Block:
+        """Give one block as it stands.
+
+        Raises:
+            KeyError: there is none with this id.
+        """
+        return self._entries[block_id].block()
+
+    @property
+    def head(self) -> Head:
+        """What is said of the turn as a whole."""
+        return self._head
+
+    @property
+    def text(self) -> str:
+        """The prose of the last reply."""
+        return "".join(str(entry.text) for entry in self._round if entry.kind == "text")
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the turn's last event was fed."""
+        return self._head["seconds"] is not None
+
+    # --- the turn -------------------------------------------------------------------------------------------
+
+    def _turn_started(self, event: TurnStarted) -> list[Patch]:
+        prompt, omitted = clip(without_controls(event.prompt.text), FIELD_LIMIT)
+        return self._set_head(
+            turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt + marker(omitted),
+            started=event.started,
+        )  # fmt: skip
+
+    def _request_started(self, event: RequestStarted) -> list[Patch]:
+        self._round = []
+        return self._set_head(round=event.round, activity="")
+
+    def _usage_delta(self, event: UsageDelta) -> list[Patch]:
+        return self._set_head(usage=_usage(self._spent + event.usage))
+
+    def _retrying(self, event: Retrying) -> list[Patch]:
+        reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
+        return self._set_head(activity=f"Trying again in {event.seconds:.0f} s ({reason})")
+
+    def _turn_ended(self, event: TurnEnded) -> list[Patch]:
+        patches = [patch for entry in self._entries.values() for patch in _settle(entry, event)]
+        error = clip(without_controls(event.error), NOTICE_LIMIT)[0] or self._head["error"]
+        return patches + self._set_head(
+            status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
+            seconds=event.seconds, error=error, activity="",
+        )  # fmt: skip
+
+    def _notice(self, event: Notice) -> list[Patch]:
+        text, omitted = clip(without_controls(event.text), NOTICE_LIMIT)
+        block_id = f"n{len(self._entries)}"
+        return self._open(Entry(block_id, "notice", {"text": text + marker(omitted), "level": event.level}))
+
+    def _error_raised(self, event: ErrorRaised) -> list[Patch]:
+        if event.phase in ("tool", "arguments"):
+            return []  # the call's own row says it
+        if event.phase == "hook":
+            return self._notice(Notice(event.text, "warning"))
+        return self._set_head(error=clip(without_controls(event.text), NOTICE_LIMIT)[0])
+
+    # --- a reply --------------------------------------------------------------------------------------------
+
+    def _prose_delta(self, event: TextDelta | ThinkingDelta | RefusalDelta) -> list[Patch]:
+        kind = cast("ProseKind", event.kind.removesuffix("_delta"))
+        return self._quiet() + self._prose(kind, without_controls(event.text))
+
+    def _prose(self, kind: ProseKind, text: str) -> list[Patch]:
+        if not text:
+            return []
+        last = self._round[-1] if self._round else None
+        if last is not None and last.wears(kind):
+            return last.extend("text", text)
+        patches = [] if last is None or last.kind == "call" else last.update(state="whole")
+        entry = prose_entry(f"b{len(self._entries)}", kind, text)
+        self._round.append(entry)
+        return patches + self._open(entry)
+
+    def _call_delta(self, event: CallDelta) -> list[Patch]:
+        block_id = event.call_id or f"r{self._head['round']}_{event.key}"
+        patches, entry = self._call(block_id, event.name, self._head["round"])
+        if event.name and not entry.block_part["name"]:
+            patches += entry.update(name=without_controls(event.name))
+        if event.final and event.arguments:
+            return patches + entry.replace("arguments", clean_text(event.arguments))
+        return self._quiet() + patches + entry.extend("arguments", "" if event.final else clean_text(event.arguments))
+
+    def _call_held(self, event: CallHeld) -> list[Patch]:
+        return self._set_head(activity=f"Writing a call ({event.size:,} characters)")
+
+    def _reply_finished(self, event: ReplyFinished) -> list[Patch]:
+        self._spent += event.usage
+        patches = self._quiet()
+        if not self._round:
+            patches += self._whole(event.message)
+        patches += self._corrected(event.message)
+        state = "whole" if event.complete and event.stop_reason not in ("length", "error") else "cut"
+        if self._round and self._round[-1].kind != "call":
+            patches += self._round[-1].update(state=state)
+        return patches + self._set_head(usage=_usage(self._spent))
+
+    def _whole(self, message: Message) -> list[Patch]:
+        """Fold a reply of which no delta was seen: it was not streamed, or is read back from a journal."""
+        patches: list[Patch] = []
+        for part in message.parts:
+            match part:
+                case Text() | Thinking() | Refusal():
+                    patches += self._prose(part.kind, without_controls(part.text))
+                case ToolCall():
+                    patches += self._call_delta(
+                        CallDelta(part.id, name=part.name, arguments=part.arguments, final=True, call_id=part.call_id)
+                    )
+                case _:
+                    pass
+        return patches
+
+    def _corrected(self, message: Message) -> list[Patch]:
+        """Let the finished message have the last word on its prose, where a plugin changed it after the stream."""
+        proses = [part for part in message.parts if isinstance(part, (Text, Thinking, Refusal)) and part.text]
+        entries = [entry for entry in self._round if entry.kind != "call"]
+        if len(proses) != len(entries):
+            return []
+        pairs = zip(entries, (without_controls(part.text) for part in proses), strict=True)
+        return [patch for entry, text in pairs if not entry.says(text) for patch in entry.replace("text", text)]
+
+    # --- its calls ------------------------------------------------------------------------------------------
+
+    def _call_ready(self, event: CallReady) -> list[Patch]:
+        patches, entry = self._call(event.call_id, event.name, event.round)
+        if str(entry.grown["arguments"]) != event.arguments:
+            patches += entry.replace("arguments", clean_text(event.arguments))
+        resolved = {key: clip(clean_text(text), NOTICE_LIMIT)[0] for key, text in event.resolved.items()}
+        return patches + entry.update(
+            name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready"
+        )
+
+    def _call_asked(self, event: CallAsked) -> list[Patch]:
+        patches, entry = self._call(event.call_id, event.tool, self._head["round"])
+        asked: Asked = {
+            "gate": event.gate, "digest": event.digest, "tool": clean_text(event.tool),
+            "shown": clean_text(event.shown), "description": without_controls(event.description),
+            "schema": event.schema, "can_remember": event.can_remember,
+        }  # fmt: skip
+        self._waiting.add(entry.id)
+        return patches + entry.update(state="waiting", question=asked) + self._told()
+
+    def _call_decided(self, event: CallDecided) -> list[Patch]:
+        patches, entry = self._call(event.call_id, "", self._head["round"])
+        decided: Decided = {
+            "gate": event.gate, "digest": event.digest, "verdict": event.verdict,
+            "by": without_controls(event.by), "reason": without_controls(event.reason), "edited": event.edited,
+        }  # fmt: skip
+        states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
+        self._waiting.discard(entry.id)
+        decisions = [*entry.block_part["decisions"], decided]
+        return patches + entry.update(question=None, decisions=decisions, state=states[event.verdict]) + self._told()
+
+    def _call_started(self, event: CallStarted) -> list[Patch]:
+        patches, entry = self._call(event.call_id, "", self._head["round"])
+        return patches + entry.update(state="running", started=event.started) + self._told()
+
+    def _call_progress(self, event: CallProgress) -> list[Patch]:
+        patches, entry = self._call(event.call_id, "", self._head["round"])
+        if event.fraction is not None:
+            patches += entry.update(fraction=min(max(event.fraction, 0.0), 1.0))
+        return patches + entry.extend("progress", without_controls(event.text))
+
+    def _call_finished(self, event: CallFinished) -> list[Patch]:
+        patches, entry = self._call(event.call_id, event.name, event.round)
+        self._waiting.discard(entry.id)
+        changed = entry.replace("result", without_controls(event.preview or event.shown))
+        reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
+        changed += entry.update(
+            state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
+            seconds=event.seconds, fraction=None,
+        )  # fmt: skip
+        return patches + changed + self._told()
+
+    def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], Entry]:
+        """Find the call's entry, or open it."""
+        if found := self._entries.get(block_id):
+            return [], found
+        last = self._round[-1] if self._round else None
+        patches = last.update(state="whole") if last and last.kind != "call" else []
+        entry = call_entry(block_id, without_controls(name), in_round)
+        self._round.append(entry)
+        return patches + self._open(entry), entry
+
+    # --- words that every fold needs ------------------------------------------------------------------------
+
+    def _open(self, entry: Entry) -> list[Patch]:
+        self._entries[entry.id] = entry
+        return [{"op": "open", "block": entry.block()}]
+
+    def _set_head(self, **values: Any) -> list[Patch]:
+        self._head.update(cast("Head", values))
+        return [{"op": "head", "set": values}]
+
+    def _quiet(self) -> list[Patch]:
+        return self._set_head(activity="") if self._head["activity"] else []
+
+    def _told(self) -> list[Patch]:
+        """Say in the head whether the turn waits for a person."""
+        status = "waiting" if self._waiting else "running"
+        return self._set_head(status=status) if self._head["status"] != status else []
+
+
+def _settle(entry: Entry, event: TurnEnded) -> list[Patch]:
+    """Close what is still open when the turn ends; what ran and gave no outcome stays unknown."""
+    if entry.kind in ("text", "thinking") and entry.block_part["state"] == "open":
+        return entry.update(state="whole" if event.status == "completed" else "cut")
+    if entry.kind != "call" or entry.block_part["state"] in OUTCOMES:
+        return []
+    if event.status == "parked" and entry.block_part["question"]:
+        return []
+    return entry.update(state="unknown" if entry.block_part["started"] else "not_run", question=None, fraction=None)
+
+
+def _head() -> Head:
+    return {
+        "turn_id": "", "model": "", "prompt": "", "status": "running", "round": 0, "calls": 0, "activity": "",
+        "usage": _usage(Usage()), "started": None, "seconds": None, "error": "",
+    }  # fmt: skip
+
+
+def _usage(usage: Usage) -> UsageShape:
+    return cast("UsageShape", asdict(usage))

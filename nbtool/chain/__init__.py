@@ -1,0 +1,1 @@
+"""Rounds until the model stops: the engine, the plugin contract, limits and repair."""

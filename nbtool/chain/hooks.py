@@ -1,0 +1,232 @@
+"""The plugin contract: what may be seen and changed in a turn, when, and in which order.
+
+A plugin is any object with some of these methods, plain or async, each taking one context:
+
+    on_turn_start      TurnContext     in order; may return a clean-up; an error ends the turn
+      on_before_request  RequestContext  in order, every round; may change what is sent
+      on_stream_data     StreamContext   in order, every delta; may change or drop it
+      on_after_request   ReplyContext    all together; may append messages and ask for another request
+        on_before_calls    CallsContext    in order, once for the calls of a round
+        on_call_start      CallContext     in order, before each call
+        on_call_end        CallContext     in order, after each call, whatever became of it
+    on_turn_end        TurnContext     in order, for completed and cancelled turns
+    clean-ups                          last in, first out, one at a time, always
+
+`on_message_append` (AppendContext) is called for every message that the engine or a plugin appends, in order, before
+it is appended; not for the person's own message.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.errors import HookFailed, NbtoolError
+from nbtool.events import Delta, Emit
+from nbtool.messages import Message, ToolCall
+from nbtool.wire.base import Prompt, ToolSpec
+from nbtool.wire.reply import Reply
+
+HOOKS = (
+    "on_turn_start", "on_before_request", "on_stream_data", "on_after_request", "on_message_append", "on_turn_end",
+    "on_before_calls", "on_call_start", "on_call_end",
+)  # fmt: skip
+
+Cleanup = Callable[[], Awaitable[None] | None]
+
+
+@dataclass(slots=True)
+class TurnContext:
+    """One turn, as its plugins see it.
+
+    `history` is what was said before, `prompt` what the person says now, `chain` what the turn has added so far.
+    `state` is room for plugins, under their own keys; it is gone with the turn.
+    """
+
+    turn_id: str
+    prompt: Message
+    history: tuple[Message, ...]
+    limits: Limits
+    emit: Emit
+    cancel: CancelSignal
+    meter: Meter
+    chain: list[Message] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
+    status: str = "running"
+
+    @property
+    def messages(self) -> list[Message]:
+        """Everything the next request would tell: history, prompt and chain."""
+        return [*self.history, self.prompt, *self.chain]
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """A request that is about to leave; everything in it may be changed.
+
+    `is_final` marks the one that asks for a last word without tools: tools added to it are dropped.
+    """
+
+    turn: TurnContext
+    round: int
+    messages: list[Message]
+    system: str = ""
+    tools: list[ToolSpec] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    tool_choice: str = "auto"
+    stream: bool = True
+    is_final: bool = False
+
+    def set_messages(self, messages: Iterable[Message]) -> None:
+        """Send these messages in place of the turn's own; the chain itself is not changed."""
+        self.messages = list(messages)
+
+    def add_tools(self, tools: Iterable[ToolSpec]) -> None:
+        """Offer more tools; one of a name that is already offered is refused."""
+        for tool in tools:
+            if any(known.name == tool.name for known in self.tools):
+                raise NbtoolError(f"Two tools are called {tool.name!r}.", fix="Rename one of them.")
+            self.tools.append(tool)
+
+    def prompt(self) -> Prompt:
+        """Give the request as a value."""
+        return Prompt(
+            messages=tuple(self.messages),
+            system=self.system,
+            tools=() if self.is_final else tuple(self.tools),
+            tool_choice=self.tool_choice,
+            options=self.options,
+            stream=self.stream,
+        )
+
+
+@dataclass(slots=True)
+class StreamContext:
+    """A delta of the reply; set `delta` to another one, or to None to drop it."""
+
+    turn: TurnContext
+    round: int
+    delta: Delta | None
+
+
+@dataclass(slots=True)
+class Appended:
+    """A message that waits to be appended after all plugins have been heard."""
+
+    message: Message
+    priority: int
+    plugin: int
+    sequence: int
+
+
+@dataclass(slots=True)
+class ReplyContext:
+    """A reply that has ended, for one plugin to act upon."""
+
+    turn: TurnContext
+    round: int
+    reply: Reply
+    plugin: int
+    _append: Callable[[Message], Awaitable[None]]
+    _deferred: list[Appended]
+    wants_request: bool = False
+    is_open: bool = True
+
+    async def append(
+        self, *messages: Message, request: bool = False, deferred: bool = False, priority: int = 0
+    ) -> None:
+        """Append messages, at once or, `deferred`, when every plugin has been heard.
+
+        Deferred messages are appended by priority, the highest first, then in the plugins' order. `request`
+        asks for another request to the model.
+
+        Raises:
+            NbtoolError: the round is over.
+        """
+        if not self.is_open:
+            raise NbtoolError("A plugin appended a message after its round was over.", fix="Await before returning.")
+        for message in messages:
+            if deferred:
+                self._deferred.append(Appended(message, priority, self.plugin, len(self._deferred)))
+            else:
+                await self._append(message)
+        self.wants_request = self.wants_request or request
+
+    async def append_and_request(self, *messages: Message) -> None:
+        """Append messages at once and ask for another request."""
+        await self.append(*messages, request=True)
+
+    def request_again(self) -> None:
+        """Ask for another request without appending anything."""
+        self.wants_request = True
+
+
+@dataclass(slots=True)
+class AppendContext:
+    """A message on its way into the chain; set `message` to another one to change it."""
+
+    turn: TurnContext
+    message: Message
+    is_prevented: bool = False
+
+    def prevent_default(self) -> None:
+        """Do not append it; the plugin takes care of it itself."""
+        self.is_prevented = True
+
+
+@dataclass(slots=True)
+class CallsContext:
+    """The calls of one round, before any of them runs."""
+
+    turn: TurnContext
+    round: int
+    calls: Sequence[ToolCall]
+
+
+@dataclass(slots=True)
+class CallContext:
+    """One call; `record` is what became of it, None before it ran."""
+
+    turn: TurnContext
+    round: int
+    call: ToolCall
+    record: Any = None
+
+
+class Hooks:
+    """The plugins of one turn, asked hook by hook."""
+
+    def __init__(self, plugins: Sequence[object]) -> None:
+        self.plugins = tuple(plugins)
+        self._hooks: Mapping[str, tuple[tuple[int, Callable[[Any], Any]], ...]] = {
+            name: tuple((i, hook) for i, plugin in enumerate(plugins) if (hook := getattr(plugin, name, None)))
+            for name in HOOKS
+        }
+
+    def of(self, name: str) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+        """Give the plugins that have a hook, with their place in the order."""
+        return self._hooks[name]
+
+    async def in_order(self, name: str, context: object) -> list[Any]:
+        """Ask one plugin after the other; the first error ends it."""
+        return [await self.ask(name, hook, context) for _, hook in self.of(name)]
+
+    @staticmethod
+    async def ask(name: str, hook: Callable[[Any], Any], context: object) -> Any:
+        """Ask one plugin.
+
+        Raises:
+            HookFailed: the plugin raised something that is not an error of ours.
+        """
+        try:
+            answer = hook(context)
+            return await answer if inspect.isawaitable(answer) else answer
+        except NbtoolError:
+            raise
+        except Exception as error:
+            owner = getattr(hook, "__self__", hook)
+            text = f"The plugin {type(owner).__name__} failed in {name}: {type(error).__name__}: {error}"
+            raise HookFailed(text) from error

@@ -1,0 +1,299 @@
+"""The engine: hooks → request → stream → append → again, until the model stops.
+
+One turn is one run of one engine. What makes it a chat with tools, with privacy or with a budget is in its plugins;
+the engine knows requests and replies, and the promises of the chain: a limit on the rounds, one status, and a last
+word from the model when the rounds run out or its reply is empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbtool.chain.hooks import (
+    AppendContext,
+    Appended,
+    Cleanup,
+    Hooks,
+    ReplyContext,
+    RequestContext,
+    StreamContext,
+    TurnContext,
+)
+from nbtool.errors import IncompleteReply, LimitReached, NbtoolError
+from nbtool.events import (
+    ErrorRaised,
+    MessageAppended,
+    Notice,
+    Phase,
+    ReplyFinished,
+    RequestStarted,
+    Retrying,
+    TurnEnded,
+    TurnStatus,
+)
+from nbtool.messages import Message, user
+from nbtool.wire.base import Endpoint
+from nbtool.wire.reply import Reply, ReplyBuilder
+
+DRAIN_SECONDS = 3.0
+"""How long a cancelled turn waits for its own tasks before it calls them abandoned."""
+
+LAST_WORD = (
+    "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without tools: say what was done and"
+    " found, and what was not done."
+)
+EMPTY_REPLY = "[nbtool] The tool calls are done and your reply was empty. Answer the person now, from the results."
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a turn. `rounds` are its replies in order, `errors` the main one first."""
+
+    status: TurnStatus = "running"
+    text: str = ""
+    rounds: list[Reply] = field(default_factory=list)
+    errors: list[BaseException] = field(default_factory=list)
+
+    @property
+    def error(self) -> BaseException | None:
+        """The error of the turn; several are joined in a group."""
+        if len(self.errors) > 1:
+            return BaseExceptionGroup("Several things failed in this turn", self.errors)
+        return self.errors[0] if self.errors else None
+
+
+class Engine:
+    """Runs one turn against one endpoint."""
+
+    def __init__(
+        self,
+        turn: TurnContext,
+        endpoint: Endpoint,
+        plugins: Sequence[object] = (),
+        *,
+        system: str = "",
+        options: dict[str, Any] | None = None,
+        stream: bool = True,
+    ) -> None:
+        self._turn = turn
+        self._endpoint = endpoint
+        self._hooks = Hooks(plugins)
+        self._system = system
+        self._options = options or {}
+        self._stream = stream
+        self._cleanups: list[Cleanup] = []
+        self._outcome = Outcome()
+        self._phase: Phase = "hook"
+
+    async def run(self) -> Outcome:
+        """Run the turn to its end; errors become part of the outcome, only foreign cancellation is raised."""
+        outcome, turn = self._outcome, self._turn
+        work = asyncio.ensure_future(self._rounds())
+        stop = asyncio.ensure_future(turn.cancel.wait())
+        try:
+            await asyncio.wait({work, stop}, timeout=turn.limits.seconds, return_when=asyncio.FIRST_COMPLETED)
+            in_time = work.done() or turn.cancel.is_set
+            await self._settle(work)
+            outcome.status = await self._judge(work, in_time=in_time)
+        finally:
+            stop.cancel()
+            if not work.done():
+                work.cancel()
+            await self._finish()
+        return outcome
+
+    async def _settle(self, work: asyncio.Future[None]) -> None:
+        """Let the work end; when it was told to stop, only for a while."""
+        if work.done():
+            return
+        work.cancel()
+        _, pending = await asyncio.wait({work}, timeout=DRAIN_SECONDS)
+        if pending:
+            await self._turn.emit(Notice("Something that was stopped has not ended yet.", level="warning"))
+
+    async def _judge(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
+        error = work.exception() if work.done() and not work.cancelled() else None
+        if self._turn.cancel.is_set:
+            if error and not isinstance(error, NbtoolError):
+                self._outcome.errors.append(error)  # a genuine failure is not hidden by a stop that came with it
+            return "cancelled"
+        if not in_time:
+            limit = LimitReached(f"The turn took longer than {self._turn.limits.seconds:g} s and was stopped.")
+            await self._report(limit)
+            return "timeout"
+        if error is None:
+            return "completed" if work.done() and not work.cancelled() else "cancelled"
+        await self._report(error)
+        return "error"
+
+    async def _report(self, error: BaseException) -> None:
+        self._outcome.errors.append(error)
+        text = str(error) if isinstance(error, NbtoolError) else f"{type(error).__name__}: {error}"
+        await self._turn.emit(ErrorRaised(self._phase, text, error=type(error).__name__))
+
+    async def _rounds(self) -> None:
+        self._phase = "hook"
+        await self._start()
+        wanted = True
+        while wanted:
+            reply = await self._request()
+            wanted = await self._after(reply)
+            if wanted and (reason := self._turn.meter.spent()):
+                await self._last_word(LAST_WORD.format(reason=reason))
+                return
+        if not reply.text.strip() and not reply.refusal and self._turn.chain[:-1]:
+            await self._last_word(EMPTY_REPLY)
+
+    async def _start(self) -> None:
+        for _, hook in self._hooks.of("on_turn_start"):
+            cleanup = await self._hooks.ask("on_turn_start", hook, self._turn)
+            if callable(cleanup):
+                self._cleanups.append(cleanup)
+
+    async def _request(self, *, last_word: str = "") -> Reply:
+        """Make one request and read its reply; the reply joins the chain even where it broke off."""
+        turn, self._phase = self._turn, "final_reply" if last_word else "request"
+        request = RequestContext(
+            turn,
+            turn.meter.rounds + 1,
+            [*turn.messages, user(last_word)] if last_word else turn.messages,
+            system=self._system,
+            options=dict(self._options),
+            stream=self._stream,
+            is_final=bool(last_word),
+        )
+        await self._hooks.in_order("on_before_request", request)
+        await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=bool(last_word)))
+        turn.meter.rounds += 1
+        began, there = time.monotonic(), self._endpoint
+        builder = ReplyBuilder(wire=there.dialect, host=there.host, model=there.model)
+        try:
+            await self._read(request, builder)
+        finally:
+            reply = builder.reply()
+            self._outcome.rounds.append(reply)
+            turn.meter.usage += reply.usage
+            if reply.message.parts or reply.complete:
+                await self._append(reply.message)
+            await turn.emit(
+                ReplyFinished(
+                    request.round,
+                    reply.message,
+                    reply.stop_reason,
+                    reply.usage,
+                    reply.complete,
+                    seconds=time.monotonic() - began,
+                )
+            )
+        if not reply.complete:
+            raise IncompleteReply(
+                "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
+                fix="Run the cell again.",
+            )
+        return reply
+
+    async def _read(self, request: RequestContext, builder: ReplyBuilder) -> None:
+        """Pass every delta through the plugins, the builder and the door, in this order."""
+        turn, watchers = self._turn, self._hooks.of("on_stream_data")
+        async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
+            async for delta in deltas:
+                seen = delta
+                for _, hook in watchers:
+                    context = StreamContext(turn, request.round, seen)
+                    await self._hooks.ask("on_stream_data", hook, context)
+                    if context.delta is None:
+                        break
+                    seen = context.delta
+                else:
+                    builder.add(seen)
+                    await turn.emit(seen)
+                    if self._phase == "request" and not isinstance(seen, Retrying):
+                        self._phase = "stream"
+
+    async def _append(self, message: Message) -> None:
+        context = AppendContext(self._turn, message)
+        await self._hooks.in_order("on_message_append", context)
+        if not context.is_prevented:
+            self._turn.chain.append(context.message)
+            await self._turn.emit(MessageAppended(context.message))
+
+    async def _after(self, reply: Reply) -> bool:
+        """Let every plugin act upon the reply, all together; says whether another request is wanted."""
+        self._phase = "hook"
+        deferred: list[Appended] = []
+        hooks = self._hooks.of("on_after_request")
+        contexts = [
+            ReplyContext(self._turn, self._turn.meter.rounds, reply, place, self._append, deferred)
+            for place, _ in hooks
+        ]
+        asked = [
+            asyncio.ensure_future(self._hooks.ask("on_after_request", hook, context))
+            for (_, hook), context in zip(hooks, contexts, strict=True)
+        ]
+        try:
+            await asyncio.gather(*asked)
+        finally:
+            await _drain(asked)
+            for context in contexts:
+                context.is_open = False
+        for waiting in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
+            await self._append(waiting.message)
+        # A provider that pauses wants its own words back and goes on: https://docs.claude.com/en/api/handling-stop-reasons
+        return reply.stop_reason == "paused" or any(context.wants_request for context in contexts)
+
+    async def _last_word(self, text: str) -> None:
+        """Ask once more, without tools; a call it asks for all the same is answered by nobody and dropped."""
+        reply = await self._request(last_word=text)
+        if reply.calls and self._turn.chain and self._turn.chain[-1] is reply.message:
+            kept = [part for part in reply.message.parts if part.kind != "call"]
+            self._turn.chain[-1] = reply.message.with_parts(kept)
+        if not reply.text.strip():
+            await self._turn.emit(Notice("The model gave no final reply.", level="warning"))
+
+    async def _finish(self) -> None:
+        """End hooks for a completed or cancelled turn, then every clean-up, then the last event."""
+        turn, outcome = self._turn, self._outcome
+        turn.status = outcome.status
+        if outcome.status in ("completed", "cancelled"):
+            try:
+                await self._hooks.in_order("on_turn_end", turn)
+            except NbtoolError as error:
+                self._phase, outcome.status = "hook", "error"
+                await self._report(error)
+        for cleanup in reversed(self._cleanups):
+            try:
+                await self._hooks.ask("a clean-up", _without_context(cleanup), turn)
+            except NbtoolError as error:
+                self._phase = "hook"
+                await self._report(error)
+        outcome.text = next((r.text for r in reversed(outcome.rounds) if r.text.strip()), "")
+        meter = turn.meter
+        await turn.emit(
+            TurnEnded(
+                outcome.status,
+                outcome.text,
+                meter.usage,
+                meter.rounds,
+                meter.calls,
+                meter.seconds,
+                error=str(outcome.error or ""),
+            )
+        )
+
+
+def _without_context(cleanup: Cleanup) -> Callable[[Any], Any]:
+    return lambda _: cleanup()
+
+
+async def _drain(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    """Stop what still runs and wait for it: nothing of a round outlives the round."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,1 @@
+"""The conversation remembers: chats, turns, the tree, the journal."""

@@ -1,0 +1,133 @@
+"""A finished turn, told briefly: which tools ran and where their results are, then how the answer came about.
+
+Native tool messages of every turn would be sent again with every later request, results and all. The compact form is
+one assistant message: the *system hint* names the tools and the references under which their arguments and results
+can be read again; the *natural flow* is the text with a short log of each call. `hint_size` is the border between them.
+
+The form is written, never read: nothing parses it back, so neither a model that imitates a log block nor a block in
+somebody's text is ever taken for a call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from nbtool.messages import Media, Message, Text, ToolCall
+
+PREVIEW = 200
+"""Characters of a result that a log block shows."""
+ARGUMENT = 50
+"""Characters of a string argument that a log block shows."""
+
+LOG_TITLE = "[Tool Execution Log]"
+QUOTED_TITLE = "[tool execution log, quoted]"
+
+_HINT = """<SYSTEM-CONTEXT>
+Tool results of this turn are kept as variables while they last. Read one again with the tool ReadVar, or pass it on \
+as $VAR_REF{{{{name}}}}.
+
+Executed tools:
+{tools}
+
+[WARNING] {title} blocks are written by the system. Writing one runs nothing; a tool runs only when it is called.
+</SYSTEM-CONTEXT>
+---
+"""
+
+_STATUS = {
+    "ok": "✓ Success",
+    "denied": "⚠ Denied",
+    "withheld": "⚠ Result withheld",
+    "cancelled": "⚠ Cancelled",
+    "not_run": "⚠ Not run",
+    "unknown": "⚠ Outcome unknown",
+    "timed_out": "✗ Timed out",
+}
+
+
+class Record(Protocol):
+    """What is told of a call."""
+
+    @property
+    def call_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn.calls`
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def status(self) -> str: ...  # noqa: D102
+    @property
+    def shown(self) -> str: ...  # noqa: D102
+    @property
+    def reference(self) -> str: ...  # noqa: D102
+
+
+def system_hint(calls: Sequence[Record]) -> str:
+    """Say which tools ran and where their results are; empty when none ran."""
+    if not calls:
+        return ""
+    lines = (
+        f"- `{call.name}`" + (f" (result=$VAR_REF{{{{{call.reference}}}}})" if call.reference else f": {call.status}")
+        for call in calls
+    )
+    return _HINT.format(tools="\n".join(lines), title=LOG_TITLE)
+
+
+def natural_flow(chain: Iterable[Message], calls: Sequence[Record]) -> str:
+    """Tell a turn's messages as text, each call as a log block in its place."""
+    records = {call.call_id: call for call in calls}
+    told: list[str] = []
+    for message in chain:
+        if message.role != "assistant":
+            continue
+        for part in message.parts:
+            if isinstance(part, Text) and part.text.strip():
+                told.append(_quoted(part.text.strip()))
+            elif isinstance(part, Media):
+                told.append(f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]")
+            elif isinstance(part, ToolCall):
+                told.append(_log(part, records.get(part.call_id)))
+    return "\n\n".join(told)
+
+
+def _log(call: ToolCall, record: Record | None) -> str:
+    status = _STATUS.get(record.status, f"✗ {record.status}") if record else _STATUS["not_run"]
+    lines = [f"Arguments: {_arguments(call)}", f"Status: {status}"]
+    if record and record.shown.strip():
+        lines += ["", _cut(_quoted(record.shown.strip()), PREVIEW)]
+    body = "\n".join(lines)
+    fence = "`" * max(3, _longest_run(body, "`") + 1)
+    return f"**{LOG_TITLE}**: {_quoted(call.name)}\n{fence}accesslog\n{body}\n{fence}"
+
+
+def _arguments(call: ToolCall) -> str:
+    if call.args is None:
+        return _cut(_quoted(call.arguments), PREVIEW)
+    return _quoted(json.dumps(_shortened(call.args), ensure_ascii=False, default=str))
+
+
+def _shortened(value: object) -> object:
+    if isinstance(value, str):
+        return _cut(value, ARGUMENT)
+    if isinstance(value, dict):
+        return {key: _shortened(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened(item) for item in value]
+    return value
+
+
+def _cut(text: str, size: int) -> str:
+    return text if len(text) <= size else text[:size] + "…"
+
+
+def _quoted(text: str) -> str:
+    """Take the title of our own blocks out of somebody else's text."""
+    return text.replace(LOG_TITLE, QUOTED_TITLE)
+
+
+def _longest_run(text: str, mark: str) -> int:
+    longest = run = 0
+    for letter in text:
+        run = run + 1 if letter == mark else 0
+        longest = max(longest, run)
+    return longest

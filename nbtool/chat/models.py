@@ -1,0 +1,186 @@
+"""Which model a chat speaks to, why this one, and the endpoint that reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Protocol, runtime_checkable
+from uuid import uuid4
+
+from pydantic import SecretStr
+
+from nbtool import practice
+from nbtool.errors import BadUsage, ToolsRefused
+from nbtool.events import Delta, Retrying
+from nbtool.loop import run_here
+from nbtool.wire.base import Endpoint, Prompt, Request
+from nbtool.wire.connect import discover, endpoint, list_models, register_local
+from nbtool.wire.forms import form_name
+from nbtool.wire.http import HttpEndpoint
+from nbtool.wire.media_kinds import DOES
+from nbtool.wire.prompted import Prompted
+
+ToolMode = Literal["auto", "native", "prompted"]
+
+register_local("practice", practice.start)
+
+_refusing: set[tuple[str, str]] = set()
+"""Hosts and models that refused tools while this process lives: they get them through the prompt from the start."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model of a chat.
+
+    `model_id` is `provider:model`; None takes what is found. `wire` is a dialect, or an endpoint of one's own.
+    `fence` is the word that tells this chat's calls from anybody else's text where tools go through the prompt.
+    """
+
+    model_id: str | None = None
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    wire: str | Endpoint | None = None
+    tool_mode: ToolMode = "auto"
+
+    @cached_property
+    def fence(self) -> str:
+        """A word of this chat alone, which no tool result can know beforehand."""
+        return uuid4().hex[:8]
+
+    @cached_property
+    def _found(self) -> tuple[str, str]:
+        if self.wire is not None and not isinstance(self.wire, str):
+            return self.wire.model, "an endpoint of your own"
+        return (self.model_id, "as you said") if self.model_id else discover()
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+        return self._found[0]
+
+    @property
+    def why(self) -> str:
+        """Why it is this one."""
+        return self._found[1]
+
+    def changed(self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None) -> Model:
+        """Give the same with another model, wire or tool mode; what is None stays as it is.
+
+        An address and a key belong to the model they were given for: another one does not get them.
+        """
+        if model_id and model_id != self.model_id:
+            return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode)
+        changed = replace(self, wire=wire or self.wire, tool_mode=tool_mode or self.tool_mode)
+        return self if changed == self else changed
+
+    def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
+        """Give what answers prompts.
+
+        Raises:
+            nbtool.errors.ModelError: there is no such model, or no key for it.
+        """
+        if self.wire is not None and not isinstance(self.wire, str):
+            return self.wire
+        native = endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
+        native = replace(native, can_retry=can_retry)
+        if self.tool_mode == "native" or native.dialect in DOES:
+            return native  # models that make images or sound refuse tools themselves, in whatever form
+        return Adaptive(native, self.fence, only=self.tool_mode == "prompted")
+
+    @property
+    def address(self) -> str:
+        """Where requests go."""
+        there = self.endpoint()
+        native = there.native if isinstance(there, Adaptive) else there
+        return native.base_url if isinstance(native, HttpEndpoint) else native.host
+
+    def offered(self) -> list[str]:
+        """Give the models that the provider lists."""
+        if self.wire is not None and not isinstance(self.wire, str):
+            raise BadUsage("An endpoint of your own lists no models.")
+        return run_here(list_models(self.name.partition(":")[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """Offers tools natively, and through the prompt to whoever refuses them; `only` through the prompt if so."""
+
+    native: HttpEndpoint
+    fence: str
+    only: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host."""
+        return self.native.host
+
+    @property
+    def model(self) -> str:
+        """The model."""
+        return self.native.model
+
+    @property
+    def dialect(self) -> str:
+        """The dialect below."""
+        return self.native.dialect
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Give the request that `stream` would make."""
+        return self._endpoint(prompt).preview(prompt)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt; when the tools are refused, say so and send it again with the tools in the prompt."""
+        try:
+            async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        except ToolsRefused:
+            if self._through_prompt or not prompt.tools:
+                raise
+        _refusing.add((self.host, self.model))
+        yield Retrying(1, 0.0, f"{self.model} takes no tools; they are described in the prompt instead.")
+        async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    @property
+    def _through_prompt(self) -> bool:
+        return self.only or (self.host, self.model) in _refusing
+
+    def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
+        if not self._through_prompt:
+            return self.native
+        names = [tool.name for tool in prompt.tools]
+        form = form_name(self.native.abilities)
+        return replace(self.native, wire=Prompted(self.native.wire, self.fence, form=form, names=names))
+
+
+@runtime_checkable
+class Previewing(Protocol):
+    """An endpoint that can show a request without making it."""
+
+    host: str
+    model: str
+    dialect: str
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Give the request that `stream` would make."""
+
+
+class Rehearsal:
+    """Takes an endpoint's place, keeps the request it would make, and answers nothing."""
+
+    def __init__(self, endpoint: Previewing) -> None:
+        self.host, self.model, self.dialect = endpoint.host, endpoint.model, endpoint.dialect
+        self._endpoint = endpoint
+        self.request = Request("", {}, stream=False)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Keep the request; the reply is over before it began."""
+        self.request = self._endpoint.preview(prompt)
+        nothing: tuple[Delta, ...] = ()
+        for delta in nothing:
+            yield delta

@@ -1,0 +1,31 @@
+"""What the model is told before the conversation: the system text, and the objects of this turn.
+
+The order is fixed and nothing in it changes from request to request (a date, never a time), so that a provider's prompt
+cache holds. What is exposed changes more often: it stands with the message that exposed it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from nbtool.messages import Message, Text
+
+
+def system_text(own: str, rules: str) -> str:
+    """Join the date, the person's own text and the rules of the tools, always in this order."""
+    parts = [f"Today is {_today()}.", own.strip(), rules.strip()]
+    return "\n\n".join(part for part in parts if part)
+
+
+def told(prompt: Message, exposed: Mapping[str, str]) -> Message:
+    """Give the person's message as the model is told it: with the exposed objects described, never their values."""
+    if not exposed:
+        return prompt
+    lines = "\n".join(f"- $VAR_REF{{{{{name}}}}}: {description}" for name, description in exposed.items())
+    return prompt.with_parts([*prompt.parts, Text(f"\n\n<notebook-objects>\n{lines}\n</notebook-objects>")])
+
+
+def _today() -> str:
+    now = dt.datetime.now().astimezone()
+    return f"{now:%Y-%m-%d} ({now.tzname()})"

@@ -1,0 +1,265 @@
+"""A turn: what a person gets back for what they said."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import warnings
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.transcript import Transcript
+from nbtool.chain.limits import CancelSignal
+from nbtool.chat import compact
+from nbtool.events import (
+    DELTAS,
+    CallAsked,
+    CallDecided,
+    Event,
+    ReplyFinished,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStatus,
+)
+from nbtool.loop import LentThread, core
+from nbtool.messages import Media, Message, Text, Thinking, Usage, new_id
+
+if TYPE_CHECKING:
+    from nbtool.chain.turn import Outcome
+    from nbtool.tools.approval import Approver
+    from nbtool.tools.call import CallRecord
+    from nbtool.wire.reply import Reply
+
+Listener = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """How much a turn was: `seconds` is its whole length, waiting for a person included."""
+
+    rounds: int = 0
+    calls: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """A turn's native messages: what came before, what the turn added, and both."""
+
+    context: tuple[Message, ...] = ()
+    chain: tuple[Message, ...] = ()
+
+    @property
+    def complete(self) -> tuple[Message, ...]:
+        """Context and chain."""
+        return self.context + self.chain
+
+
+@dataclass(eq=False)
+class Turn:
+    """One turn of a chat.
+
+    It is on its way from the moment it exists. Await it, iterate over its events (`async for`), or let `Chat.send`
+    wait; when it has ended, the result stands in its attributes. `calls` are records, in the order asked for.
+    """
+
+    prompt: Message
+    model: str
+    cell_id: str = ""
+    turn_id: str = field(default_factory=lambda: new_id("turn"))
+    status: TurnStatus = "running"
+    error: BaseException | None = None
+    messages: Messages = field(default_factory=Messages)
+    rounds: Sequence[Reply] = ()
+    usage: Usage = field(default_factory=Usage)
+    stats: Stats = field(default_factory=Stats)
+    calls: list[CallRecord] = field(default_factory=list)
+    lent: LentThread = field(default_factory=LentThread, repr=False)
+    signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
+    done: Future[Turn] = field(default_factory=Future, repr=False)
+    log: list[Event] = field(default_factory=list, repr=False)
+    work: Callable[[], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
+    approver: Approver | None = field(default=None, repr=False)
+    _arriving: list[Event] = field(default_factory=list, repr=False)
+    _listeners: list[Listener] = field(default_factory=list, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The final reply; while the turn runs, or when it broke off, what came last."""
+        return next((reply.text for reply in reversed(self.rounds) if reply.text.strip()), "")
+
+    @property
+    def thinking(self) -> str:
+        """What the model thought aloud, all rounds together."""
+        return "\n\n".join(reply.thinking for reply in self.rounds if reply.thinking)
+
+    @property
+    def media(self) -> tuple[Media, ...]:
+        """The images, sounds and files that the replies brought, each a target of `$VAR_REF` by its name."""
+        parts = (part for message in self.messages.chain if message.role == "assistant" for part in message.parts)
+        return tuple(part for part in parts if isinstance(part, Media))
+
+    @property
+    def system_hint(self) -> str:
+        """Which tools ran and where their results are, as later turns are told."""
+        return compact.system_hint(self.calls)
+
+    @property
+    def natural_flow(self) -> str:
+        """The turn as text with a log block for each call, as later turns are told."""
+        return compact.natural_flow(self.messages.chain, self.calls)
+
+    @property
+    def content(self) -> str:
+        """The compact form of the turn: `system_hint + natural_flow`."""
+        return self.system_hint + self.natural_flow
+
+    @property
+    def hint_size(self) -> int:
+        """Where the hint ends in `content`, in characters."""
+        return len(self.system_hint)
+
+    def begin(self) -> Self:
+        """Set the turn going on nbtool's own loop; a second time changes nothing."""
+        if self.work:
+            work, self.work = self.work(), None
+            running = core().spawn(work)
+            running.add_done_callback(self._close)
+        return self
+
+    def cancel(self) -> None:
+        """Stop the turn; what came so far is kept. A turn that has ended is not touched."""
+        if not self.done.done():
+            self.signal.cancel()
+
+    def listen(self, listener: Listener) -> None:
+        """Call `listener` with every event from now on, on nbtool's own thread; one that raises is dropped."""
+        self._listeners.append(listener)
+
+    def stop(self) -> None:
+        """Stop the turn at once: also the synchronous call that the waiting thread runs for it."""
+        self.cancel()
+        self.lent.interrupt()
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        try:
+            yield from asyncio.shield(asyncio.wrap_future(self.done)).__await__()
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return self
+
+    async def __aiter__(self) -> AsyncIterator[Event]:
+        """Give the events as they happen, those that already happened first."""
+        inbox = _Inbox()
+        core().call_soon(lambda: self._replay_to(inbox.put))
+        while True:
+            event = await inbox.get()
+            yield event
+            if isinstance(event, TurnEnded):
+                await asyncio.shield(asyncio.wrap_future(self.done))
+                return
+
+    def tell(self, event: Event) -> None:
+        """Pass an event on to every listener; called on nbtool's own thread only."""
+        if type(event) in DELTAS:
+            self._arriving.append(event)
+        else:
+            self._note(event)
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception as error:  # noqa: BLE001 - a listener never stops a turn
+                self._listeners.remove(listener)
+                name = getattr(listener, "__qualname__", repr(listener))
+                warnings.warn(f"The listener {name} was dropped: {type(error).__name__}: {error}", stacklevel=2)
+
+    def _note(self, event: Event) -> None:
+        self.log.append(event)
+        match event:
+            case CallAsked():
+                self.status = "waiting"
+            case CallDecided():
+                self.status = "running"
+            case ReplyFinished():
+                self._arriving.clear()
+
+    def settle(self, outcome: Outcome, context: Sequence[Message], chain: Sequence[Message]) -> None:
+        """Take over what came of the turn."""
+        ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
+        self.status, self.error = outcome.status, outcome.error
+        self.messages = Messages(tuple(context), tuple(chain))
+        self.rounds = tuple(outcome.rounds)
+        self.usage = ended.usage
+        self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
+
+    def transcript(self) -> Transcript:
+        """Fold the turn into blocks, from its log."""
+        transcript = Transcript()
+        for event in self.log:
+            for delta in _as_deltas(event):
+                transcript.feed(delta)
+            transcript.feed(event)
+        return transcript
+
+    def _close(self, running: Future[None]) -> None:
+        if not running.cancelled() and (error := running.exception()):
+            self.status, self.error = "error", error
+        elif self.status in ("running", "waiting"):
+            self.status = "cancelled"
+        self.done.set_result(self)
+
+    def _replay_to(self, listener: Listener) -> None:
+        for event in self.log:
+            for delta in _as_deltas(event):
+                listener(delta)
+            listener(event)
+        for delta in self._arriving:
+            listener(delta)
+        self.listen(listener)
+
+    def __repr__(self) -> str:
+        return f"<Turn {self.turn_id} {self.status}: {self.text[:60]!r}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        document = self.transcript().document()
+        return {"text/html": to_html(document), "text/plain": to_text(document)}
+
+
+def _as_deltas(event: Event) -> list[Event]:
+    """Give a finished reply's prose as deltas again, for a fold that comes late."""
+    if not isinstance(event, ReplyFinished):
+        return []
+    return [
+        TextDelta(part.text) if isinstance(part, Text) else ThinkingDelta(part.text)
+        for part in event.message.parts
+        if isinstance(part, Text | Thinking)
+    ]
+
+
+class _Inbox:
+    """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps."""
+
+    def __init__(self) -> None:
+        self._events: collections.deque[Event] = collections.deque()
+        self._loop = asyncio.get_running_loop()
+        self._more = asyncio.Event()
+        self._is_asleep = False
+
+    def put(self, event: Event) -> None:
+        self._events.append(event)
+        if self._is_asleep:
+            self._is_asleep = False
+            self._loop.call_soon_threadsafe(self._more.set)
+
+    async def get(self) -> Event:
+        while not self._events:
+            self._more.clear()
+            self._is_asleep = True
+            if not self._events:
+                await self._more.wait()
+        return self._events.popleft()

@@ -1,0 +1,190 @@
+"""Every error that nbtool raises.
+
+    NbtoolError
+    ├── BadUsage                 a flag, an option or an argument of ours that makes no sense
+    ├── SettingsError            a settings file or an environment variable that cannot be read
+    ├── ModelError               no request could be made
+    │   ├── UnknownModel
+    │   ├── MissingKey
+    │   └── Unsupported          the model or its wire cannot do what was asked
+    ├── WireError                a request was made, and no whole reply came of it
+    │   ├── ConnectionFailed
+    │   ├── TimedOut
+    │   ├── BadReply             what came is not what the dialect says (HTML, broken JSON)
+    │   ├── IncompleteReply      the bytes ended before the provider's terminal signal
+    │   ├── TooLarge
+    │   └── ProviderError        the provider says no, by status or inside its stream
+    │       ├── AuthFailed
+    │       ├── ModelNotFound
+    │       ├── RateLimited
+    │       ├── ContextTooLong
+    │       ├── ToolsRefused
+    │       └── Overloaded
+    ├── ToolFailed               raised by a tool: its text is what the model reads
+    ├── ToolError                a call that did not run; its text is what the model reads
+    │   ├── UnknownTool
+    │   ├── InvalidArguments
+    │   └── UnknownReference     a reference that is unknown, malformed or dead
+    ├── ApprovalError
+    │   └── AlreadyDecided
+    ├── LimitReached             rounds, calls, seconds, tokens or money ran out
+    ├── Cancelled                the turn was stopped by a person
+    ├── HookFailed               a plugin raised
+    └── JournalError
+
+Every message is one line that says what was expected, what came, and what to do about it.
+"""
+
+from __future__ import annotations
+
+
+class NbtoolError(Exception):
+    """An error of nbtool: one line of what happened, and one of what to do about it."""
+
+    def __init__(self, message: str, *, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.fix}" if self.fix else self.message
+
+
+class BadUsage(NbtoolError):
+    """A flag, an option or an argument that makes no sense."""
+
+
+class SettingsError(NbtoolError):
+    """A settings file or an environment variable that cannot be read."""
+
+
+class ModelError(NbtoolError):
+    """No request could be made."""
+
+
+class UnknownModel(ModelError):
+    """The model id names no provider or no model that is known."""
+
+
+class MissingKey(ModelError):
+    """The provider asks for a key and none was found."""
+
+
+class Unsupported(ModelError):
+    """The model, or the wire it is spoken to over, cannot do what was asked."""
+
+
+class WireError(NbtoolError):
+    """A request was made, and no whole reply came of it."""
+
+
+class ConnectionFailed(WireError):
+    """The provider could not be reached, or the connection broke."""
+
+
+class TimedOut(WireError):
+    """Nothing came, or nothing moved, for longer than was allowed."""
+
+
+class BadReply(WireError):
+    """What came is not what the dialect says."""
+
+
+class IncompleteReply(WireError):
+    """The bytes ended before the provider's terminal signal was seen."""
+
+
+class TooLarge(WireError):
+    """A line, an event or a body grew over its bound."""
+
+
+class ProviderError(WireError):
+    """The provider says no, by its status or inside its stream.
+
+    `status` is the HTTP status (None inside a stream), `code` and `type` are the provider's own words,
+    `retry_after` counts seconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        fix: str = "",
+        status: int | None = None,
+        code: str | None = None,
+        type: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, fix=fix)
+        self.status = status
+        self.code = code
+        self.type = type
+        self.retry_after = retry_after
+
+
+class AuthFailed(ProviderError):
+    """The key was refused."""
+
+
+class ModelNotFound(ProviderError):
+    """The provider does not know the model."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests; `retry_after` says when to come again."""
+
+
+class ContextTooLong(ProviderError):
+    """The conversation does not fit into the model's context."""
+
+
+class ToolsRefused(ProviderError):
+    """The model or its server does not take tools."""
+
+
+class Overloaded(ProviderError):
+    """The provider is out of order or out of capacity for now."""
+
+
+class ToolFailed(NbtoolError):
+    """Raised by a tool to say why it could not do its work: the model reads the text."""
+
+
+class ToolError(NbtoolError):
+    """A call that did not run; the model reads the text and may try again."""
+
+
+class UnknownTool(ToolError):
+    """The model named a tool that is not offered."""
+
+
+class InvalidArguments(ToolError):
+    """The arguments are not JSON, or do not fit the tool's schema."""
+
+
+class UnknownReference(ToolError):
+    """A reference that names nothing exposed, is malformed, or whose object is gone."""
+
+
+class ApprovalError(NbtoolError):
+    """A decision that cannot be taken."""
+
+
+class AlreadyDecided(ApprovalError):
+    """Somebody, or something, was first."""
+
+
+class LimitReached(NbtoolError):
+    """Rounds, calls, seconds, tokens or money ran out."""
+
+
+class Cancelled(NbtoolError):
+    """The turn was stopped by a person."""
+
+
+class HookFailed(NbtoolError):
+    """A plugin raised; `__cause__` is what it raised."""
+
+
+class JournalError(NbtoolError):
+    """The journal cannot be read or written."""

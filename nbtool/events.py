@@ -1,0 +1,299 @@
+"""What happens: the deltas of a reply, and the events of a turn.
+
+A turn is one stream of events. Between `RequestStarted` and `ReplyFinished` stand the deltas of that reply,
+the very objects that the wire made: nothing is built twice per token. Every event is a plain value that the
+journal can write as JSON; whoever folds events (the view, the export) needs nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from nbtool.messages import Media, Message, Usage
+
+StopReason = Literal["end", "tools", "length", "filtered", "paused", "error", "unknown"]
+"""Why a reply stopped, in one vocabulary; the provider's own word stands beside it."""
+
+CallStatus = Literal[
+    "waiting", "running", "ok", "error", "denied", "withheld", "not_found", "invalid", "timed_out", "cancelled",
+    "not_run", "unknown",
+]  # fmt: skip
+TurnStatus = Literal["running", "waiting", "completed", "cancelled", "error", "timeout", "parked"]
+Gate = Literal["run", "result"]
+Phase = Literal["arguments", "tool", "request", "stream", "final_reply", "hook"]
+
+
+# --- deltas: fragments of one reply, as a wire decodes them ---------------------------------------------------
+
+
+@dataclass(slots=True)
+class TextDelta:
+    """Prose came in."""
+
+    text: str
+    kind: Literal["text_delta"] = "text_delta"
+
+
+@dataclass(slots=True)
+class ThinkingDelta:
+    """Thinking came in."""
+
+    text: str
+    kind: Literal["thinking_delta"] = "thinking_delta"
+
+
+@dataclass(slots=True)
+class RefusalDelta:
+    """A piece of a refusal came in."""
+
+    text: str
+    kind: Literal["refusal_delta"] = "refusal_delta"
+
+
+@dataclass(slots=True)
+class MediaDelta:
+    """An image, a sound or a file of the reply came in, whole."""
+
+    media: Media
+    kind: Literal["media_delta"] = "media_delta"
+
+
+@dataclass(slots=True)
+class CallDelta:
+    """A fragment of a call came in.
+
+    `key` tells the calls of one reply apart. The first non-empty `id` and `name` hold; `arguments` is
+    appended, or, when `final`, replaces what came before if it is not empty. `call_id` is filled in by the
+    reply builder, so that listeners know the call by our id from its first fragment on.
+    """
+
+    key: str
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+    final: bool = False
+    repaired: tuple[str, ...] = ()
+    call_id: str = ""
+    kind: Literal["call_delta"] = "call_delta"
+
+
+@dataclass(slots=True)
+class CallHeld:
+    """A call is being written as text and held back until it is whole (`size` characters so far)."""
+
+    size: int
+    kind: Literal["call_held"] = "call_held"
+
+
+@dataclass(slots=True)
+class UsageDelta:
+    """What the request costs so far; each one replaces the one before."""
+
+    usage: Usage
+    kind: Literal["usage_delta"] = "usage_delta"
+
+
+@dataclass(slots=True)
+class ReplyEnd:
+    """The provider's terminal signal: only this completes a reply.
+
+    `finish_reason` is the provider's own word, `native` its own form of the message (see `messages.Native`).
+    """
+
+    stop_reason: StopReason
+    finish_reason: str = ""
+    native: Any = None
+    kind: Literal["reply_end"] = "reply_end"
+
+
+@dataclass(slots=True)
+class Retrying:
+    """Nothing had been shown yet, and the request is made again after `seconds`."""
+
+    attempt: int
+    seconds: float
+    reason: str
+    kind: Literal["retrying"] = "retrying"
+
+
+Delta = (
+    TextDelta | ThinkingDelta | RefusalDelta | MediaDelta | CallDelta | CallHeld | UsageDelta | ReplyEnd | Retrying
+)  # fmt: skip
+DELTAS = frozenset(get_args(Delta))
+"""The types of all deltas; `type(event) in DELTAS` is asked once per token."""
+
+
+# --- events: what happens in a turn ---------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class TurnStarted:
+    """A turn began. `prompt` is what the person said; `started` is seconds since the epoch."""
+
+    turn_id: str
+    model: str
+    prompt: Message
+    started: float
+    cell_id: str = ""
+    kind: Literal["turn_started"] = "turn_started"
+
+
+@dataclass(slots=True)
+class RequestStarted:
+    """A request is about to leave; rounds count from 1. `final` marks the one that asks for a last word."""
+
+    round: int
+    host: str = ""
+    final: bool = False
+    kind: Literal["request_started"] = "request_started"
+
+
+@dataclass(slots=True)
+class ReplyFinished:
+    """A reply ended; `complete` only where the provider's terminal signal was seen."""
+
+    round: int
+    message: Message
+    stop_reason: StopReason
+    usage: Usage
+    complete: bool
+    seconds: float = 0.0
+    kind: Literal["reply_finished"] = "reply_finished"
+
+
+@dataclass(slots=True)
+class CallReady:
+    """A call was looked up, its references resolved and its arguments validated.
+
+    `resolved` describes each argument as it will run: a reference becomes its name, type and shape, never
+    its values.
+    """
+
+    call_id: str
+    name: str
+    round: int
+    arguments: str
+    resolved: dict[str, str] = field(default_factory=dict)
+    repaired: tuple[str, ...] = ()
+    kind: Literal["call_ready"] = "call_ready"
+
+
+@dataclass(slots=True)
+class CallAsked:
+    """A question was laid on the desk: may this call run, or may this result reach the model?
+
+    `digest` names exactly what is asked about; a decision carries it back. `shown` is what the person sees
+    at the gate: the canonical arguments, or the text of the result.
+    """
+
+    call_id: str
+    gate: Gate
+    digest: str
+    tool: str
+    shown: str
+    description: str = ""
+    schema: dict[str, Any] = field(default_factory=dict)
+    can_remember: bool = True
+    kind: Literal["call_asked"] = "call_asked"
+
+
+@dataclass(slots=True)
+class CallDecided:
+    """The first decision for a question; `by` says whose it was (button, input, policy, script …)."""
+
+    call_id: str
+    gate: Gate
+    digest: str
+    verdict: Literal["approved", "denied", "released", "withheld"]
+    by: str
+    reason: str = ""
+    edited: bool = False
+    kind: Literal["call_decided"] = "call_decided"
+
+
+@dataclass(slots=True)
+class CallStarted:
+    """A call is about to run; written before it does. `thread` says where it runs."""
+
+    call_id: str
+    started: float
+    thread: str = ""
+    kind: Literal["call_started"] = "call_started"
+
+
+@dataclass(slots=True)
+class CallProgress:
+    """A running call says how far it is, or prints."""
+
+    call_id: str
+    text: str
+    fraction: float | None = None
+    kind: Literal["call_progress"] = "call_progress"
+
+
+@dataclass(slots=True)
+class CallFinished:
+    """A call got its one outcome. `shown` is the text that the model reads, `preview` what the person sees."""
+
+    call_id: str
+    name: str
+    round: int
+    status: CallStatus
+    shown: str
+    preview: str = ""
+    reason: str = ""
+    reference: str = ""
+    seconds: float = 0.0
+    kind: Literal["call_finished"] = "call_finished"
+
+
+@dataclass(slots=True)
+class MessageAppended:
+    """A message joined the turn's chain."""
+
+    message: Message
+    kind: Literal["message_appended"] = "message_appended"
+
+
+@dataclass(slots=True)
+class Notice:
+    """Something the person should know."""
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+    kind: Literal["notice"] = "notice"
+
+
+@dataclass(slots=True)
+class ErrorRaised:
+    """Something failed, and in which phase; `text` is one line, redacted."""
+
+    phase: Phase
+    text: str
+    error: str = ""
+    kind: Literal["error_raised"] = "error_raised"
+
+
+@dataclass(slots=True)
+class TurnEnded:
+    """The last event of a turn. `usage` is the sum over its requests, `seconds` its whole length."""
+
+    status: TurnStatus
+    text: str
+    usage: Usage
+    rounds: int
+    calls: int
+    seconds: float
+    error: str = ""
+    kind: Literal["turn_ended"] = "turn_ended"
+
+
+Event = (
+    Delta | TurnStarted | RequestStarted | ReplyFinished | CallReady | CallAsked | CallDecided | CallStarted
+    | CallProgress | CallFinished | MessageAppended | Notice | ErrorRaised | TurnEnded
+)  # fmt: skip
+
+Emit = Callable[[Event], Awaitable[None]]
+"""The one awaited door: returns when the event is journalled, and only then may the emitter act."""

@@ -1,0 +1,177 @@
+"""The one door between a synchronous caller and the async core.
+
+One daemon thread per process runs an asyncio loop; every turn runs there, whatever thread, cell or loop started
+it. The thread that waits for a turn is *lent* to it meanwhile: it drains a queue of work, so that synchronous
+tools run where the person's own code runs (plots, prints, database connections and an interrupt behave as in a
+cell). Where nobody waits, a synchronous tool runs in a worker thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+from nbtool.errors import Cancelled, NbtoolError
+
+T = TypeVar("T")
+
+TICK = 0.05
+"""Seconds between two looks around while the lent thread waits: an interrupt is noticed at once, a poll this often."""
+
+
+class CoreLoop:
+    """The asyncio loop of nbtool, in a daemon thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="nbtool", daemon=True)
+        self._thread.start()
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Run a coroutine on the loop, in a copy of the caller's context.
+
+        The context carries the running cell (ipykernel keeps the parent message in a context variable), so
+        that what the work prints lands in the cell that started it.
+        """
+        future: Future[T] = Future()
+        context = contextvars.copy_context()
+
+        def start() -> None:
+            task = self._loop.create_task(work, context=context)
+            task.add_done_callback(lambda _: _settle(future, task))
+            future.add_done_callback(lambda _: self._cancel(task, future))
+
+        self._loop.call_soon_threadsafe(start)
+        return future
+
+    def call_soon(self, deed: Callable[[], object]) -> None:
+        """Run a plain function on the loop, from any thread."""
+        self._loop.call_soon_threadsafe(deed)
+
+    def is_current(self) -> bool:
+        """Whether the caller is on the loop's own thread, where waiting would never end."""
+        return threading.current_thread() is self._thread
+
+    def _cancel(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
+        if future.cancelled():
+            self._loop.call_soon_threadsafe(task.cancel)
+
+
+@cache
+def core() -> CoreLoop:
+    """Give the process's loop; started when first asked for."""
+    return CoreLoop()
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Callable[[], Any]
+    context: contextvars.Context
+    future: Future[Any] = field(default_factory=Future)
+
+
+class LentThread:
+    """A thread that waits for a turn, and runs the turn's synchronous work meanwhile."""
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._served_by: int | None = None
+        self._busy = False
+
+    @property
+    def is_served(self) -> bool:
+        """Whether a thread is waiting, so that work put here will be done."""
+        return self._served_by is not None
+
+    def lend(self) -> None:
+        """Promise that this thread will `serve` at once: work that comes in between waits for it."""
+        self._served_by = threading.get_ident()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Run `work` on the lent thread and give what it returns; in a worker thread where nobody waits."""
+        if not self.is_served:
+            return await asyncio.to_thread(work)
+        job = _Job(work, contextvars.copy_context())
+        self._jobs.put(job)
+        return await asyncio.wrap_future(job.future)
+
+    def serve(self, until: Future[T], *, ears: Callable[[], None] | None = None) -> T:
+        """Wait for `until` on this thread and do what the turn asks for; `ears` is called every tick.
+
+        Raises:
+            KeyboardInterrupt: at once, also out of a running job, whose own future then says `Cancelled`.
+        """
+        self.lend()
+        until.add_done_callback(lambda _: self._jobs.put(None))
+        try:
+            while not until.done():
+                if ears:
+                    ears()
+                with suppress(queue.Empty):
+                    self._do(self._jobs.get(timeout=TICK))
+            return until.result()
+        finally:
+            self._served_by = None
+
+    def interrupt(self) -> bool:
+        """Raise KeyboardInterrupt in the job that runs now; says whether there was one that can be reached."""
+        thread = threading.main_thread().ident
+        if not self._busy or thread is None or self._served_by != thread:
+            return False
+        if sys.platform == "win32":
+            import _thread  # noqa: PLC0415 - Windows has no pthread_kill
+
+            _thread.interrupt_main()
+        else:
+            signal.pthread_kill(thread, signal.SIGINT)
+        return True
+
+    def _do(self, job: _Job | None) -> None:
+        if job is None or not job.future.set_running_or_notify_cancel():
+            return
+        self._busy = True
+        try:
+            outcome = job.context.run(job.work)
+        except KeyboardInterrupt:
+            # Never handed to the loop as it is: asyncio ends its thread on a KeyboardInterrupt in a task.
+            job.future.set_exception(Cancelled("The person interrupted the call."))
+            raise
+        except BaseException as error:  # noqa: BLE001 - the caller gets whatever the work raised, SystemExit too
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(outcome)
+        finally:
+            self._busy = False
+
+
+def run_here(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on the loop and wait for it on this thread.
+
+    Raises:
+        NbtoolError: called on the loop's own thread, where it would wait for itself.
+    """
+    if core().is_current():
+        work.close()
+        raise NbtoolError("A blocking call was made on nbtool's own loop.", fix="Await the async form instead.")
+    return core().spawn(work).result()
+
+
+def _settle(future: Future[T], task: asyncio.Task[T]) -> None:
+    if future.cancelled():
+        return
+    if task.cancelled():
+        future.cancel()
+    elif error := task.exception():
+        future.set_exception(error)
+    else:
+        future.set_result(task.result())

@@ -1,0 +1,125 @@
+"""`%%chat`: find the chat, show the view, see the turn through."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace as Flags
+from dataclasses import replace
+from typing import Any
+
+from nbtool.chat.chat import Chat, TurnSettings, wait_for
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+from nbtool.magics.namespace import Namespace
+from nbtool.magics.options import budget, mentions
+from nbtool.magics.roads import Roads
+from nbtool.magics.views import view_for
+from nbtool.magics.waiting import can_ask_for_input
+
+FAILED = "The turn did not come to its end; what came so far is kept (see above, or `%chat show`)."
+
+
+class TurnFailed(Exception):
+    """Ends a cell whose turn failed: one line, no traceback; the details stand in the view."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+class TurnStopped(KeyboardInterrupt):
+    """Ends a cell that was interrupted, so that the cells after it do not run on."""
+
+    def _render_traceback_(self) -> list[str]:
+        return ["Stopped. What came so far is kept."]
+
+
+def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> Turn:
+    """Say what stands in a cell and see the turn through to its end.
+
+    Raises:
+        BadUsage: the flags or the body make no sense; nothing was sent.
+        TurnFailed: the turn ended with an error, which the view shows.
+        TurnStopped: the person interrupted the kernel.
+    """
+    if not says_something(body) and not flags.attach:
+        raise BadUsage("The cell says nothing, so nothing was sent.", fix="Write your prompt below the %%chat line.")
+    attached = names.attached(flags.attach)
+    configure(chat, names, flags, body)
+    how = turn_settings(shell, chat, flags)
+    turn = chat.compose(body.strip(), attach=attached, options=dict(flags.option), settings=how)
+    view = view_for(shell, quiet=flags.quiet, turn=turn, desk=chat.desk)
+    turn.approver = Roads(turn.lent, flags.approve or "ask", view.hello, can_ask_for_input(shell))
+    turn.listen(view.feed)
+    try:
+        wait_for(turn, ears=view.listen)
+    except KeyboardInterrupt:
+        raise TurnStopped from None
+    finally:
+        view.finish(turn)
+        view.show_media(turn.media)
+        if flags.out:
+            names.bind(flags.out, turn)
+    if turn.status in ("error", "timeout"):
+        raise TurnFailed(str(turn.error) if flags.quiet else FAILED)
+    return turn
+
+
+def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
+    """Print the exact request that the cell would make, and make none.
+
+    Raises:
+        BadUsage: as `speak`.
+    """
+    attached = names.attached(flags.attach)
+    configure(chat, names, flags, body)
+    how = turn_settings(shell, chat, flags)
+    request = chat.rehearse(body.strip(), attach=attached, options=dict(flags.option), settings=how)
+    print(f"POST {chat.model.address}{request.path}")  # noqa: T201 - what the person asked to see
+    print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
+    for upload in request.uploads:
+        print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same
+
+
+def says_something(body: str) -> bool:
+    """Whether a cell says anything: an empty one, or one of comments alone, is not sent."""
+    lines = (line.strip() for line in body.splitlines())
+    return any(line and not line.startswith("#") for line in lines)
+
+
+def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
+    """Apply what a cell says about its chat; nothing is changed when one of its names does not exist."""
+    mentioned = mentions(body)
+    model = chat.model.changed(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
+    model.endpoint()  # raises for a model or a key that is not there, before anything is changed
+    for name in (*flags.tool, *mentioned.tools):
+        names.find(name, "function or toolset")
+    for name in (*flags.var, *flags.read, *mentioned.variables):
+        names.find(name, "variable")
+    chat.model = model
+    names.refresh_tools(chat)
+    names.remove_tools(chat, flags.no_tool)
+    names.add_tools(chat, (*flags.tool, *mentioned.tools))
+    names.expose(chat, (*flags.var, *mentioned.variables))
+    names.expose(chat, flags.read, read=True)
+    for name in flags.hide:
+        chat.variables.hide(name)
+    if flags.system is not None:
+        chat.system = flags.system
+
+
+def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
+    """Make the settings of a turn of its flags."""
+    tokens, dollars = budget(flags.budget)
+    said = {"max_rounds": flags.max_rounds, "seconds": flags.timeout, "tokens": tokens, "cost": dollars}
+    limits = replace(chat.limits, **{name: value for name, value in said.items() if value is not None})
+    return TurnSettings(
+        cell_id=cell_id(shell), append=flags.append, stream=not flags.no_stream, limits=limits, history=flags.history
+    )
+
+
+def cell_id(shell: Any) -> str:
+    """Give the id of the cell that runs, as the front end names it; empty where it names none."""
+    if not hasattr(shell, "kernel"):
+        return ""
+    parent = shell.kernel.get_parent("shell") or {}
+    return str(parent.get("metadata", {}).get("cellId") or "")

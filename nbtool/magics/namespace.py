@@ -1,0 +1,82 @@
+"""The notebook's names ⇄ the chat's tools and references; nothing is visible that was not exposed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, MutableMapping
+from pathlib import Path
+from typing import Any
+
+from nbtool.chat.attach import as_media, as_parts
+from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage
+from nbtool.messages import Part
+
+
+class Namespace:
+    """The names of a running notebook, as far as a chat may use them."""
+
+    def __init__(self, names: MutableMapping[str, Any]) -> None:
+        self._names = names
+        self._tools: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    def find(self, name: str, wanted: str) -> Any:
+        """Give the object of a name.
+
+        Raises:
+            BadUsage: there is none; the line names near ones.
+        """
+        if name in self._names:
+            return self._names[name]
+        public = [known for known in self._names if not known.startswith("_")]
+        near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "Run the cell that defines it first."
+        raise BadUsage(f"There is no {wanted} called {name!r} in this notebook.", fix=hint)
+
+    def add_tools(self, chat: Chat, names: Iterable[str]) -> None:
+        """Make functions and toolsets of the notebook tools of a chat."""
+        for name in names:
+            self._of(chat)[name] = chat.tools.add(self.find(name, "function or toolset"))
+
+    def remove_tools(self, chat: Chat, names: Iterable[str]) -> None:
+        """Take tools away from a chat."""
+        for name in names:
+            for tool in self._of(chat).pop(name, (name,)):
+                chat.tools.remove(tool)
+
+    def refresh_tools(self, chat: Chat) -> None:
+        """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
+        for name in list(self._of(chat)):
+            if name in self._names:
+                self._of(chat)[name] = chat.tools.add(self._names[name])
+            else:
+                self.remove_tools(chat, [name])
+
+    def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
+        """Expose variables to a chat; a name means whatever it stands for when it is used."""
+        for name in names:
+            self.find(name, "variable")
+            chat.variables.expose(name, readable=read)
+
+    def attached(self, words: Iterable[str]) -> list[Part]:
+        """Make parts of what a cell attaches: names of the notebook, which win, or paths and addresses.
+
+        Raises:
+            BadUsage: a word is neither, or what it stands for cannot be attached.
+        """
+        parts: list[Part] = []
+        for word in words:
+            if word in self._names:
+                parts += as_parts(self._names[word])
+            elif word.isidentifier() and not Path(word).exists():
+                self.find(word, "variable or file")
+            else:
+                parts.append(as_media(word))
+        return parts
+
+    def bind(self, name: str, value: object) -> None:
+        """Bind a result in the notebook."""
+        self._names[name] = value
+
+    def _of(self, chat: Chat) -> dict[str, tuple[str, ...]]:
+        return self._tools.setdefault(chat.chat_id, {})

@@ -1,0 +1,29 @@
+"""Images and sounds of replies become variables, so that references can point to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from nbtool.chain.hooks import AppendContext
+from nbtool.messages import Media
+from nbtool.tools.variables import Variables
+
+
+@dataclass(frozen=True, slots=True)
+class KeptMedia:
+    """Keeps what replies bring as variables of the chat; the part is named after its variable."""
+
+    variables: Variables
+
+    def on_message_append(self, context: AppendContext) -> None:
+        """Keep every image, sound and file of a reply."""
+        message = context.message
+        if message.role != "assistant" or not any(isinstance(part, Media) for part in message.parts):
+            return
+        parts = tuple(self._kept(part) if isinstance(part, Media) else part for part in message.parts)
+        context.message = replace(message, parts=parts)  # its native form stays: only names were given
+
+    def _kept(self, media: Media) -> Media:
+        kept = replace(media, name=self.variables.next_name(media.mime.partition("/")[0]))
+        self.variables.remember(kept.name, kept, str(kept), description=f"{kept.mime} of a reply.")
+        return kept

@@ -1,0 +1,87 @@
+"""Tool calling, as a plugin: offer the tools, run what the model asks for, answer it, and ask again."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from dataclasses import dataclass, field
+
+from nbtool.chain.hooks import CallContext, CallsContext, Hooks, ReplyContext, RequestContext
+from nbtool.messages import Message, ToolCall, results
+from nbtool.tools.call import Bench, CallRecord, not_run, run_call
+from nbtool.wire.base import ToolSpec
+
+OVER_LIMIT = "This call did not run: the turn's limit of {limit} tool calls was reached."
+
+
+@dataclass(slots=True)
+class ToolCalling:
+    """Lets the model call the tools that lie on a bench.
+
+    `watchers` are the plugins that want to hear of single calls (`on_before_calls`, `on_call_start`,
+    `on_call_end`). `records` holds every call of the turn, in the order in which the model asked for them.
+    """
+
+    bench: Bench
+    watchers: tuple[object, ...] = ()
+    records: list[CallRecord] = field(default_factory=list)
+    _hooks: Hooks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._hooks = Hooks(self.watchers)
+
+    def on_before_request(self, request: RequestContext) -> None:
+        """Offer the tools; their order is that of the toolset, so that a prompt cache holds."""
+        request.add_tools(ToolSpec(**tool.spec) for tool in self.bench.tools.tools().values())
+
+    async def on_after_request(self, reply: ReplyContext) -> None:
+        """Run every call of the reply and answer all of them in one message, whatever became of them."""
+        calls = reply.reply.calls
+        if not calls:
+            return
+        await self._hooks.in_order("on_before_calls", CallsContext(reply.turn, reply.round, calls))
+        left = reply.turn.meter.calls_left()
+        reply.turn.meter.calls += len(calls)
+        place = len(self.records)
+        running = [
+            asyncio.ensure_future(self._run(call, reply, is_over=number >= left)) for number, call in enumerate(calls)
+        ]
+        try:
+            await asyncio.gather(*running)
+        except asyncio.CancelledError:
+            await asyncio.gather(*running, return_exceptions=True)
+            await reply.append(self._answers(calls))
+            raise
+        finally:
+            self.records[place:] = sorted(self.records[place:], key=_order_of(calls))
+        message = self._answers(calls)
+        reply.turn.meter.note_batch(_fingerprint(calls, message))
+        await reply.append_and_request(message)
+
+    async def _run(self, call: ToolCall, reply: ReplyContext, *, is_over: bool) -> None:
+        context = CallContext(reply.turn, reply.round, call)
+        await self._hooks.in_order("on_call_start", context)
+        if is_over:
+            reason = OVER_LIMIT.format(limit=reply.turn.limits.max_calls)
+            record = await not_run(context.call, self.bench, round=reply.round, reason=reason)
+            self.records.append(record)
+        else:
+            record = await run_call(context.call, self.bench, round=reply.round, keep=self.records.append)
+        context.record = record
+        await self._hooks.in_order("on_call_end", context)
+
+    def _answers(self, calls: tuple[ToolCall, ...]) -> Message:
+        records = {record.call_id: record for record in self.records}
+        return results(*(records[call.call_id].to_result() for call in calls if call.call_id in records))
+
+
+def _order_of(calls: tuple[ToolCall, ...]):  # type: ignore[no-untyped-def]  # a key function for sorted()
+    places = {call.call_id: place for place, call in enumerate(calls)}
+    return lambda record: places.get(record.call_id, len(places))
+
+
+def _fingerprint(calls: tuple[ToolCall, ...], answers: Message) -> str:
+    """Name a batch by what was asked and what came of it, not by its ids."""
+    told = [(call.name, call.arguments) for call in calls], [result.text for result in answers.results]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()

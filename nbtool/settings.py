@@ -1,0 +1,62 @@
+"""Where settings come from, and which source won.
+
+Precedence, the strongest first: flag, call argument, `%config`, `ipython_config.py`, environment, default. A setting
+carries its source, so that `%chat status` can say why a value holds.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import platformdirs
+
+from nbtool.errors import SettingsError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    """A value and where it was found."""
+
+    value: T
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.source})"
+
+
+def strongest(candidates: Iterable[tuple[str, T | None]], default: T) -> Setting[T]:
+    """Give the first candidate that has a value; candidates are (source, value), the strongest first."""
+    for source, value in candidates:
+        if value is not None:
+            return Setting(value, source)
+    return Setting(default, "default")
+
+
+def from_environment(name: str) -> str | None:
+    """Read an environment variable; empty counts as not set."""
+    return os.environ.get(name) or None
+
+
+def home() -> Path:
+    """Give the folder of the journal and the settings: `NBTOOL_HOME`, else the platform's user data folder.
+
+    The folder is made when missing, readable by its owner alone.
+
+    Raises:
+        SettingsError: it cannot be made.
+    """
+    folder = Path(from_environment("NBTOOL_HOME") or platformdirs.user_data_dir("nbtool", appauthor=False))
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(
+            f"The folder {folder} cannot be made ({error.strerror or error}).",
+            fix="Name another one in NBTOOL_HOME.",
+        ) from None
+    return folder

@@ -1,0 +1,266 @@
+"""Doubles for your own tests: a model and a person that follow a script.
+
+Both are given what to say in order. What the script does not foresee is an error that says what was expected and
+what came; so is a step that nobody asked for. Nothing here needs a test framework.
+
+    >>> from nbtool.testing import ScriptedWire, call, play, say
+    >>> from nbtool.wire.base import Prompt
+    >>> from nbtool.messages import user
+    >>> with ScriptedWire([call("price", ticker="A"), "It costs 10."]) as wire:
+    ...     first = play(wire, Prompt((user("What does A cost?"),)))
+    ...     second = play(wire, Prompt((user("And now?"),)))
+    >>> first.calls[0].args, second.text
+    ({'ticker': 'A'}, 'It costs 10.')
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any, Generic, NoReturn, Self, TypeVar
+
+from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
+from nbtool.loop import run_here
+from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
+from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
+from nbtool.wire.base import Endpoint, Prompt
+from nbtool.wire.reply import Reply, ReplyBuilder
+
+__all__ = ["Cut", "ScriptError", "ScriptedApprover", "ScriptedWire", "call", "cut", "play", "say", "thinking"]
+
+FRAGMENT = 6
+"""Characters of a scripted text, or of a call's arguments, that come in one delta."""
+
+SHOWN = 120
+"""Characters of a prompt or a question that an error repeats."""
+FITTING: dict[str, tuple[type, ...]] = {"run": (Approved, Denied), "result": (Released, Withheld)}
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The bytes end here, without the provider's terminal signal."""
+
+
+Step = str | Part | Delta | Cut | BaseException
+ScriptedReply = Step | Sequence[Step] | Callable[[Prompt], "Step | Sequence[Step]"]
+ScriptedDecision = Decision | BaseException | Callable[[Question], Decision]
+
+
+class ScriptError(AssertionError):
+    """What happened is not what the script foresees."""
+
+
+def say(text: str) -> Text:
+    """Let the model say something."""
+    return Text(text)
+
+
+def thinking(text: str) -> Thinking:
+    """Let the model think aloud."""
+    return Thinking(text)
+
+
+def call(name: str, /, **arguments: Any) -> ToolCall:
+    """Let the model call a tool; for broken arguments write `ToolCall(name, '{"ticker": ')` yourself."""
+    return ToolCall(name, json.dumps(arguments, ensure_ascii=False))
+
+
+def cut() -> Cut:
+    """Let the reply break off at this place."""
+    return Cut()
+
+
+class _Script(Generic[T]):
+    """Steps that are taken in order, from any thread; used as a context it checks that none is left."""
+
+    def __init__(self, steps: Sequence[T], *, of: str) -> None:
+        self._steps = list(steps)
+        self._of = of
+        self._lock = threading.Lock()
+        self._taken = 0
+        self._wrong: list[str] = []
+
+    def assert_done(self) -> None:
+        """Check that every step was asked for, and nothing else.
+
+        Raises:
+            ScriptError: it says what was expected and what came.
+        """
+        left = self._steps[self._taken :]
+        if self._wrong:
+            raise ScriptError(self._wrong[0])
+        if left:
+            raise ScriptError(
+                f"Expected {len(self._steps)} {self._of} to be asked for, and {self._taken} were."
+                f" Next in the script: {left[0]!r}."
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.assert_done()
+
+    def _take(self, came: str) -> T:
+        with self._lock:
+            if self._taken < len(self._steps):
+                self._taken += 1
+                return self._steps[self._taken - 1]
+        self._fail(f"Expected no more than {len(self._steps)} {self._of} to be asked for; then came {came}.")
+
+    def _fail(self, message: str) -> NoReturn:
+        """Raise, and remember it: the code under test may catch what is raised inside it."""
+        self._wrong.append(message)
+        raise ScriptError(message)
+
+
+class ScriptedWire(_Script[ScriptedReply]):
+    """A model that gives these replies, one for each request; an endpoint as a real one is.
+
+    A reply is a text; a part or a delta, or a list of them (`[thinking("Hm."), call("price", ticker="A")]`); an error
+    to raise, at its place in the list; or a function from the prompt to any of these. Every reply is complete unless
+    it holds a `cut()` or an error. `prompts` keeps what was asked.
+
+    >>> wire = ScriptedWire(["Hello."], model="tiny")
+    >>> wire.assert_done()
+    Traceback (most recent call last):
+    ...
+    nbtool.testing.ScriptError: Expected 1 replies to be asked for, and 0 were. Next in the script: 'Hello.'.
+    """
+
+    def __init__(self, replies: Sequence[ScriptedReply], *, host: str = "scripted", model: str = "scripted") -> None:
+        super().__init__(replies, of="replies")
+        self.host = host
+        self.model = model
+        self.dialect = "scripted"
+        self.prompts: list[Prompt] = []
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Give the deltas of the next reply.
+
+        Raises:
+            ScriptError: the script has no reply left.
+        """
+        self.prompts.append(prompt)
+        reply = self._take(_asked(prompt))
+        try:
+            for delta in _deltas(reply(prompt) if callable(reply) else reply):
+                yield delta
+        except ScriptError as error:
+            self._wrong.append(str(error))
+            raise
+
+
+class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"]):
+    """A person who decides like this, one decision for each question.
+
+    A decision is an `Approved`, `Denied`, `Released` or `Withheld`; an error to raise; or a function from the question
+    to a decision. A pair `("price", Approved())` checks besides which tool is asked about. `questions` keeps what
+    was asked. It may be handed over as an approver or as a function.
+
+    >>> from nbtool.tools.approval import Approved, Question
+    >>> approver = ScriptedApprover([("price", Approved())])
+    >>> approver.ask(Question("c1", "run", "digest", "sell", "{}"))
+    Traceback (most recent call last):
+    ...
+    nbtool.testing.ScriptError: Expected a question about 'price' as number 1; then came the run gate of 'sell': {}.
+    """
+
+    def __init__(self, decisions: Sequence[ScriptedDecision | tuple[str, ScriptedDecision]]) -> None:
+        super().__init__(decisions, of="decisions")
+        self.questions: list[Question] = []
+
+    def ask(self, question: Question) -> Decision:
+        """Decide the next question.
+
+        Raises:
+            ScriptError: the script has no decision left, or the next one is for another tool or another gate.
+        """
+        self.questions.append(question)
+        came = f"the {question.gate} gate of {question.tool!r}: {_brief(question.shown)}"
+        step = self._take(came)
+        tool, decision = step if isinstance(step, tuple) else (question.tool, step)
+        if tool != question.tool:
+            self._fail(f"Expected a question about {tool!r} as number {len(self.questions)}; then came {came}.")
+        if isinstance(decision, BaseException):
+            raise decision
+        decided = decision(question) if callable(decision) else decision
+        if not isinstance(decided, FITTING[question.gate]):
+            self._fail(f"Expected a question that {decided!r} answers; then came {came}.")
+        return decided
+
+    def __call__(self, question: Question) -> Decision:
+        """Decide the next question; see `ask`."""
+        return self.ask(question)
+
+
+def play(endpoint: Endpoint, prompt: Prompt) -> Reply:
+    """Send one prompt to an endpoint, scripted or real, and give the whole reply."""
+
+    async def read() -> Reply:
+        builder = ReplyBuilder(wire=endpoint.dialect, host=endpoint.host, model=endpoint.model)
+        async for delta in endpoint.stream(prompt):
+            builder.add(delta)
+        return builder.reply()
+
+    return run_here(read())
+
+
+def _deltas(reply: Step | Sequence[Step]) -> Iterator[Delta]:
+    steps = [reply] if isinstance(reply, str) or not isinstance(reply, Sequence) else reply
+    has_calls = any(isinstance(step, ToolCall | CallDelta) for step in steps)
+    for at, step in enumerate(steps):
+        match step:
+            case Cut():
+                return
+            case BaseException():
+                raise step
+            case ReplyEnd():
+                yield step
+                return
+            case _:
+                yield from _said(step, key=str(at))
+    yield ReplyEnd("tools", "tool_calls") if has_calls else ReplyEnd("end", "stop")
+
+
+def _said(step: str | Part | Delta, key: str) -> Iterator[Delta]:
+    match step:
+        case str():
+            yield from map(TextDelta, _fragments(step))
+        case Text():
+            yield from map(TextDelta, _fragments(step.text))
+        case Thinking():
+            yield from map(ThinkingDelta, _fragments(step.text))
+        case Refusal():
+            yield from map(RefusalDelta, _fragments(step.text))
+        case ToolCall():
+            yield CallDelta(key, step.id or new_id("scripted"), step.name)
+            for piece in _fragments(step.arguments):
+                yield CallDelta(key, arguments=piece)
+        case Media() | ToolResult():
+            raise ScriptError(f"Expected something that a model can reply; then came {step!r} in the script.")
+        case _:
+            yield replace(step)
+
+
+def _fragments(text: str) -> list[str]:
+    return [text[at : at + FRAGMENT] for at in range(0, len(text), FRAGMENT)]
+
+
+def _asked(prompt: Prompt) -> str:
+    last = prompt.messages[-1] if prompt.messages else None
+    said = " ".join(part.text for part in last.parts if isinstance(part, Text | ToolResult)) if last else ""
+    tools = ", ".join(tool.name for tool in prompt.tools) or "none"
+    return f"a request that ends with {last.role if last else 'no message'} {_brief(said)!r}, tools: {tools}"
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

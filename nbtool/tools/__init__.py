@@ -1,0 +1,7 @@
+"""Back into the notebook: functions as tools, references, gates."""
+
+from nbtool.tools.approval import Approved, Denied, Policy, Released, Withheld
+from nbtool.tools.tool import Progress, Tool, tool
+from nbtool.tools.toolset import Toolset
+
+__all__ = ["Approved", "Denied", "Policy", "Progress", "Released", "Tool", "Toolset", "Withheld", "tool"]

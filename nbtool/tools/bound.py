@@ -1,0 +1,95 @@
+"""A call with everything it stands for: the tool, the arguments as written, and what each reference points to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbtool.errors import InvalidArguments
+from nbtool.events import Gate
+from nbtool.tools.approval import Question, digest_of
+from nbtool.tools.references import Resolved, resolve, unresolved
+from nbtool.tools.tool import Tool
+from nbtool.tools.variables import Variables
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A call as it would run now. `arguments` are as written, `values` what the function is given."""
+
+    tool: Tool
+    arguments: dict[str, Any]
+    resolved: Resolved
+    values: dict[str, Any] = field(repr=False)
+    fingerprints: tuple[str, ...]
+
+    @property
+    def described(self) -> dict[str, str]:
+        """Each argument in a line: references by name, type and shape, anything else as JSON."""
+        return {name: self._line(name, value) for name, value in self.arguments.items()}
+
+    @property
+    def shown(self) -> str:
+        """The arguments for the eye: JSON, keys sorted, indented; the same text for the same arguments."""
+        return json.dumps(self.arguments, sort_keys=True, indent=2, ensure_ascii=False)
+
+    def question(self, call_id: str, gate: Gate, shown: str, *, attempt: int = 0) -> Question:
+        """Ask about this call at one of its gates; each `attempt` is a question of its own."""
+        tool = self.tool
+        what = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
+        exactly = {**what, "arguments": self.arguments, "references": self.fingerprints}
+        schema = tool.parameters.schema
+        return Question(
+            call_id=call_id,
+            gate=gate,
+            digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt),
+            tool=tool.name,
+            shown=shown,
+            description=tool.description,
+            schema=schema,
+            arguments=self.arguments,
+            resolved=self.described,
+            sensitive=tool.policy.sensitive,
+            can_remember=gate == "run" and not tool.policy.sensitive,
+            keys={"call": digest_of(**exactly), "tool": digest_of(**what)},
+        )
+
+    def is_still(self, other: Bound) -> bool:
+        """Whether another binding stands for the very same: tool, arguments, and objects as they are."""
+        same_call = self.arguments == other.arguments and self.fingerprints == other.fingerprints
+        return same_call and self.has_tool_of(other)
+
+    def has_tool_of(self, other: Bound) -> bool:
+        """Whether another binding would run the very same tool."""
+        return (self.tool.identity, self.tool.digest) == (other.tool.identity, other.tool.digest)
+
+    def _line(self, name: str, value: Any) -> str:
+        written = json.dumps(value, ensure_ascii=False)
+        links = "; ".join(link.description for link in self.resolved.links_in(name))
+        if not links:
+            return written
+        return links if (name,) in self.resolved.objects else f"{written} ({links})"
+
+
+def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Bound:
+    """Resolve and validate arguments as they are now. May take long: texts of referred objects are written out.
+
+    Raises:
+        ToolError: they are not JSON, a reference leads nowhere, or they do not fit the tool's schema.
+    """
+    written = unresolved(_as_json(arguments)).arguments
+    resolved = resolve(written, variables) if tool.resolve else unresolved(written)
+    values = tool.parameters.check(resolved)
+    links = (link for found in resolved.links.values() for link in found)
+    return Bound(tool, written, resolved, values, tuple(link.fingerprint for link in links))
+
+
+def _as_json(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a fresh copy that is JSON and nothing else, however the arguments came in."""
+    try:
+        copy: dict[str, Any] = json.loads(json.dumps(dict(arguments)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidArguments(f"The arguments are not JSON: {error}.") from None
+    return copy

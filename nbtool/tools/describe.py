@@ -1,0 +1,164 @@
+"""What an object is, without saying what is in it: name of its type, shape, columns; and a fingerprint of it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from nbtool.tools.plain import visible
+
+MAX_COLUMNS = 50
+"""Columns of a frame that a description names."""
+
+MAX_COLUMN_NAME = 64
+"""Characters of a column's name that a description shows."""
+
+MAX_HASHED = 8_000_000
+"""Bytes of an object that a fingerprint reads; a larger one is known by its identity and shape alone."""
+
+Describe = Callable[[Any], str]
+
+_serials: dict[int, tuple[weakref.ref[Any], int]] = {}
+_next_serial = itertools.count(1)
+
+
+def describe(value: Any) -> str:
+    """Say what a value is in one line: type, shape, columns, size; never a cell, an item or a character of it."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    special = _SPECIAL.get(package, {}).get(kind.__name__)
+    try:
+        if special:
+            return special(value)
+        if package == "PIL":
+            return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}"
+    except Exception:  # noqa: BLE001 - an object that lies about its own shape is described by its type
+        return type_name(kind)
+    return _builtin(value)
+
+
+def type_name(kind: type) -> str:
+    """Name a type as people do: without its module."""
+    return visible(kind.__name__)[:MAX_COLUMN_NAME]
+
+
+def grouped(number: int) -> str:
+    """Write a number with thin groups: 1 204 332."""
+    return f"{number:,}".replace(",", " ")
+
+
+def fingerprint(value: Any) -> str:
+    """Give a word that changes when the name points to another object, or when the object has been changed.
+
+    Contents are read of plain JSON values, numpy arrays and pandas objects up to `MAX_HASHED` bytes; of anything else
+    only identity, type and shape are known.
+    """
+    content = ""
+    with suppress(Exception):  # identity and shape remain
+        content = _content(value)
+    return f"{identity(value)}:{describe(value)}:{content}"
+
+
+def identity(value: Any) -> str:
+    """Give a word for this very object that no other object gets, also after it is gone.
+
+    An id is used again; a number that is counted up is not. Objects that cannot be watched (lists, numbers, texts) are
+    known by their id.
+    """
+    known = _serials.get(id(value))
+    if known and known[0]() is value:
+        return f"#{known[1]}"
+    try:
+        watched = weakref.ref(value, partial(_forget, id(value)))
+    except TypeError:
+        return str(id(value))
+    _serials[id(value)] = (watched, next(_next_serial))
+    return f"#{_serials[id(value)][1]}"
+
+
+def _forget(key: int, _: object) -> None:
+    _serials.pop(key, None)
+
+
+def _builtin(value: Any) -> str:
+    name = type_name(type(value))
+    if isinstance(value, str):
+        return f"{name}, {grouped(str.__len__(value))} characters"
+    if isinstance(value, bytes | bytearray):
+        return f"{name}, {grouped(len(value))} bytes"
+    if type(value) in (list, tuple, dict, set, frozenset):
+        return f"{name}, {grouped(len(value))} items"
+    return name
+
+
+def _frame(value: Any) -> str:
+    rows, width = value.shape
+    columns = [
+        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({visible(str(dtype))})"
+        for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
+    ]
+    more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
+    return f"DataFrame, {grouped(rows)} rows by {grouped(width)} columns: {', '.join(columns)}{more}"
+
+
+def _series(value: Any) -> str:
+    name = f" {visible(str(value.name))[:MAX_COLUMN_NAME]!r}" if value.name is not None else ""
+    return f"{type_name(type(value))}{name}, {visible(str(value.dtype))}, {grouped(len(value))} rows"
+
+
+def _array(value: Any) -> str:
+    return f"ndarray, {value.dtype.name}, shape {tuple(value.shape)}"
+
+
+def _figure(value: Any) -> str:
+    width, height = (round(inches * value.dpi) for inches in value.get_size_inches())
+    return f"matplotlib Figure, {width} by {height} pixels, {len(value.axes)} axes"
+
+
+def _plotly(value: Any) -> str:
+    return f"plotly Figure, {len(value.data)} traces"
+
+
+_SPECIAL: dict[str, dict[str, Describe]] = {
+    "pandas": {"DataFrame": _frame, "Series": _series},
+    "polars": {"DataFrame": _frame, "Series": _series},
+    "numpy": {"ndarray": _array},
+    "matplotlib": {"Figure": _figure},
+    "plotly": {"Figure": _plotly},
+}
+
+
+def _content(value: Any) -> str:
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    if kind is str or kind is bytes:
+        data = value.encode("utf-8", "surrogatepass") if kind is str else value
+        return hashlib.sha256(data[:MAX_HASHED]).hexdigest()
+    if package == "numpy" and kind.__name__ == "ndarray" and value.nbytes <= MAX_HASHED and not value.dtype.hasobject:
+        return hashlib.sha256(value.tobytes()).hexdigest()
+    if package == "pandas" and kind.__name__ in ("DataFrame", "Series") and value.size * 8 <= MAX_HASHED:
+        from pandas.util import hash_pandas_object  # noqa: PLC0415 - pandas is there: the value is of it
+
+        return hashlib.sha256(hash_pandas_object(value).to_numpy().tobytes()).hexdigest()
+    if kind in (list, dict, tuple, int, float, bool) and _is_small(value):
+        return hashlib.sha256(json.dumps(value, default=id).encode()).hexdigest()
+    return ""
+
+
+def _is_small(value: Any) -> bool:
+    """Count, without recursion, whether plain containers hold fewer values than a fingerprint should read."""
+    left, waiting = MAX_HASHED // 80, [value]
+    while waiting and left > 0:
+        inner = waiting.pop()
+        left -= 1 + (len(inner) // 80 if type(inner) is str else 0)
+        if type(inner) in (list, tuple):
+            waiting.extend(inner[: left + 1])
+        elif type(inner) is dict:
+            waiting.extend([*inner.keys(), *inner.values()][: 2 * left + 2])
+    return left > 0

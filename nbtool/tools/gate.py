@@ -1,0 +1,121 @@
+"""Asking at a gate: the question goes to the desk and to the approver; the first decision counts."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+
+from nbtool.errors import AlreadyDecided, NbtoolError
+from nbtool.events import CallAsked, CallDecided, Emit
+from nbtool.loop import LentThread
+from nbtool.tools.approval import Approved, Approver, AskFunction, Decision, Desk, Question, Released, Ruling, Withheld
+from nbtool.tools.render import error_text
+
+REMEMBERED = "remembered"
+"""Whose a ruling is that an earlier approval covers."""
+
+MAX_REASON = 2_000
+"""Characters of a reason that a model reads."""
+
+
+async def rule(
+    question: Question, *, desk: Desk, approver: Approver | AskFunction | None, lent: LentThread, emit: Emit
+) -> Ruling:
+    """Get a ruling on a question, asking only where no remembered approval covers it.
+
+    Everything fails closed: without an approver, and where it raises or answers nonsense, the ruling is a refusal
+    that says why. Both the question and its decision are journalled before anything is done.
+    """
+    if desk.recall(question):
+        return Ruling(Approved(), REMEMBERED)
+    pending = desk.ask(question)
+    try:
+        await emit(_asked(question))
+        asking = asyncio.create_task(_ask(question, desk, approver, lent))
+        try:
+            return await pending
+        finally:
+            asking.cancel()
+    finally:
+        desk.withdraw(question.digest)
+
+
+async def announce(question: Question, ruling: Ruling, emit: Emit) -> CallDecided:
+    """Journal a ruling and give the event."""
+    decision = ruling.decision
+    verdict = {"Approved": "approved", "Denied": "denied", "Released": "released", "Withheld": "withheld"}
+    decided = CallDecided(
+        call_id=question.call_id,
+        gate=question.gate,
+        digest=question.digest,
+        verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four words of the event
+        by=ruling.by,
+        reason=getattr(decision, "reason", "")[:MAX_REASON],
+        edited=_is_edited(decision),
+    )
+    await emit(decided)
+    return decided
+
+
+async def _ask(question: Question, desk: Desk, approver: Approver | AskFunction | None, lent: LentThread) -> None:
+    """Ask the approver and lay what it says on the desk; when it says None, the desk waits for another road."""
+    try:
+        if approver is None:
+            decision: Decision | None = question.refusal("Nobody can be asked: there is no approver.")
+            by = "policy"
+        else:
+            decision = await _answer(approver, question, lent)
+            by = getattr(approver, "name", "approver")
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelling():
+            raise
+        decision, by = question.refusal(f"The approver failed: {error_text(error)}"), "error"
+    if decision is None:
+        return
+    try:
+        desk.decide(question.digest, decision, by=str(by))
+    except AlreadyDecided:
+        return
+    except NbtoolError as error:
+        desk.decide(question.digest, question.refusal(f"The approver's answer does not fit: {error}"), by="error")
+
+
+async def _answer(approver: Approver | AskFunction, question: Question, lent: LentThread) -> Decision | None:
+    ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # what has no `ask` is called
+    if inspect.iscoroutinefunction(ask):
+        answer: Decision | None = await ask(question)
+        return answer
+    given = await lent.run(lambda: ask(question))
+    return await given if inspect.isawaitable(given) else given
+
+
+def _asked(question: Question) -> CallAsked:
+    return CallAsked(
+        call_id=question.call_id,
+        gate=question.gate,
+        digest=question.digest,
+        tool=question.tool,
+        shown=question.shown,
+        description=question.description,
+        schema=dict(question.schema),
+        can_remember=question.can_remember,
+    )
+
+
+def _is_edited(decision: Decision) -> bool:
+    return (isinstance(decision, Approved) and decision.arguments is not None) or (
+        isinstance(decision, Released) and decision.text is not None
+    )
+
+
+def is_cancelling() -> bool:
+    """Whether the running task is being cancelled, as opposed to something in it raising CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def refused_text(decision: Decision) -> str:
+    """Say to the model what a person refused, and why."""
+    what = "withheld its result" if isinstance(decision, Withheld) else "did not approve this call"
+    reason = getattr(decision, "reason", "").strip()[:MAX_REASON]
+    return f"The user {what}. Reason: {reason}" if reason else f"The user {what}."

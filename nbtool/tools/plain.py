@@ -1,0 +1,39 @@
+"""Text that is only text: no escapes of terminals, no control characters, no addresses, no paths."""
+
+from __future__ import annotations
+
+import re
+
+from nbtool.messages import clean_text
+
+# ECMA-48: control sequences (CSI), control strings (DCS, SOS, OSC, PM, APC) up to their terminator, other escapes.
+# https://ecma-international.org/publications-and-standards/standards/ecma-48/
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|\Z)"
+    r"|\x1b[ -/]*[0-~]?"
+)
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
+_PATH = re.compile(r"(?<![\w:/.~\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s'\":/\\<>|]+[/\\])+([^\s'\":/\\<>|]*)")
+
+
+def plain_text(text: str) -> str:
+    """Strip escape sequences and control characters; tabs and line ends stay."""
+    text = _ESCAPES.sub("", clean_text(text))
+    return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def visible(text: str) -> str:
+    """Bring a name into one plain line."""
+    return " ".join(plain_text(text).split())
+
+
+def without_addresses(text: str) -> str:
+    """Drop the memory addresses of default representations."""
+    return _ADDRESS.sub("", text)
+
+
+def without_paths(text: str) -> str:
+    """Shorten absolute paths to their last name, so that an error says nothing of the machine."""
+    return _PATH.sub(r"\1", text)

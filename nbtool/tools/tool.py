@@ -1,0 +1,275 @@
+"""A function of the notebook as a tool of the model.
+
+`@tool` only marks: the function stays the function it is. A `Tool` is made of it where it is offered, with the schema
+of its signature, its policy, and a digest that changes when the tool does.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any, TypeVar, cast, overload
+
+from nbtool.errors import BadUsage
+from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, digest_of
+from nbtool.tools.describe import identity
+from nbtool.tools.schema import Parameters, parameters_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MARK = "__nbtool_tool__"
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an author says of a tool; see `tool`."""
+
+    policy: Policy = field(default_factory=Policy)
+    timeout: float | None = None
+    thread: bool = False
+    name: str = ""
+    store_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Yielded by a generator tool to say how far it is; not part of its result.
+
+    `fraction` runs from 0 to 1.
+    """
+
+    text: str = ""
+    fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tool:
+    """A function that the model may call.
+
+    `timeout` counts seconds. With `thread` a synchronous function runs in a worker thread of its own, else on the
+    thread that waits for the turn. `store_as` names the variable its result is kept in. `identity` tells two tools of
+    the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references as plain text;
+    the result of one that is not `remembered` becomes no variable.
+    """
+
+    function: Callable[..., Any]
+    name: str
+    description: str
+    parameters: Parameters
+    policy: Policy = field(default_factory=Policy)
+    timeout: float | None = None
+    thread: bool = False
+    store_as: str = ""
+    resolve: bool = True
+    remembered: bool = True
+    digest: str = ""
+    identity: str = ""
+    origin: str = ""
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The tool as a model is told of it: name, description, parameters (a JSON schema)."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters.schema}
+
+    @property
+    def is_async(self) -> bool:
+        """Whether calling the function gives a coroutine or an async generator, so that it belongs on the loop."""
+        function = _plain(self.function)
+        return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(
+    function: F,
+    /,
+    *,
+    run: RunPolicy = ...,
+    result: ResultPolicy = ...,
+    timeout: float | None = ...,
+    thread: bool = ...,
+    name: str = ...,
+    sensitive: bool = ...,
+    store_as: str = ...,
+) -> F: ...
+@overload
+def tool(
+    *,
+    run: RunPolicy = ...,
+    result: ResultPolicy = ...,
+    timeout: float | None = ...,
+    thread: bool = ...,
+    name: str = ...,
+    sensitive: bool = ...,
+    store_as: str = ...,
+) -> Callable[[F], F]: ...
+
+
+def tool(  # noqa: PLR0913 - the options of a tool, each by its name
+    function: F | None = None,
+    /,
+    *,
+    run: RunPolicy = "ask_always",
+    result: ResultPolicy = "never",
+    timeout: float | None = None,
+    thread: bool = False,
+    name: str = "",
+    sensitive: bool = False,
+    store_as: str = "",
+) -> F | Callable[[F], F]:
+    """Mark a function, or every public method of a class, as a tool; it stays what it is.
+
+    Args:
+        function: sync, async, generator or async generator; a bound method; a class.
+        run: whether a person is asked before a call: `auto`, `ask_once`, `ask_always`.
+        result: whether a person is asked before the result reaches the model: `never`, `on_error`, `always`.
+        timeout: seconds that a call may take.
+        thread: run in a worker thread, not where the notebook's own code runs.
+        name: another name than the function's.
+        sensitive: ask each time, and never remember the answer.
+        store_as: the variable that keeps the latest result, in place of `{tool}_{n}_result`.
+
+    Raises:
+        BadUsage: an option makes no sense.
+    """
+    options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as)
+    _check_options(options)
+    return functools.partial(_marked, options=options) if function is None else _marked(function, options)
+
+
+def tools_of(thing: Any) -> list[Tool]:
+    """Give the tools that a thing stands for: one for a callable, one for each public method of a class or an object.
+
+    Raises:
+        BadUsage: it stands for none, or cannot be described to a model.
+    """
+    if isinstance(thing, Tool):
+        return [thing]
+    if inspect.isclass(thing):
+        return [_tool(method, mark) for method, mark in _methods(_instance(thing))]
+    if callable(thing):
+        return [_tool(thing, getattr(thing, MARK, Options()))]
+    is_own = type(thing).__module__ != "builtins"
+    found = [_tool(method, mark) for method, mark in _methods(thing)] if is_own else []
+    if not found:
+        raise BadUsage(
+            f"A {type(thing).__name__} is not a tool.", fix="Give a function, a method, a class or a toolset."
+        )
+    return found
+
+
+def _marked(function: F, options: Options) -> F:
+    if not callable(function):
+        raise BadUsage(f"@tool takes a function or a class, not a {type(function).__name__}.")
+    if not inspect.isclass(function):
+        _check_name(options.name or name_of(function))
+    marked: Any = function
+    if MARK in getattr(function, "__dict__", {}) or not hasattr(function, "__dict__") or inspect.ismethod(function):
+        # marked otherwise already, or a builtin or bound method that carries no marks: a partial of it does
+        marked = functools.update_wrapper(functools.partial(function), function)
+    setattr(marked, MARK, options)
+    return cast(F, marked)
+
+
+def _tool(function: Callable[..., Any], options: Options) -> Tool:
+    name = options.name or name_of(function)
+    _check_name(name)
+    description, parameters = parameters_of(function)
+    origin = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', name)}"
+    return Tool(
+        function=function,
+        name=name,
+        description=description,
+        parameters=parameters,
+        policy=options.policy,
+        timeout=options.timeout,
+        thread=options.thread,
+        store_as=options.store_as,
+        digest=digest_of(name=name, description=description, schema=parameters.schema, source=_source(function)),
+        identity="@".join([origin, *_bound_to(function)]),
+        origin=origin,
+    )
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Give the name a callable goes by."""
+    plain = _plain(function)
+    return str(getattr(plain, "__name__", type(plain).__name__))
+
+
+def _methods(thing: Any) -> Iterator[tuple[Callable[..., Any], Options]]:
+    of_class: Options = getattr(type(thing), MARK, Options())
+    for name in dir(type(thing)):
+        if not name.startswith("_") and inspect.isroutine(inspect.getattr_static(type(thing), name)):
+            method = getattr(thing, name)
+            yield method, getattr(method, MARK, of_class)
+
+
+def _instance(cls: type) -> Any:
+    try:
+        return cls()
+    except TypeError as error:
+        raise BadUsage(f"{cls.__name__} cannot be made without arguments: {error}.", fix="Give an instance.") from error
+
+
+def _plain(function: Any) -> Any:
+    """Look through partials and methods at the function that carries the code."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__func__", function)
+
+
+def _source(function: Callable[..., Any]) -> str:
+    plain = inspect.unwrap(_plain(function))
+    code = getattr(plain, "__code__", None)
+    try:
+        text = inspect.getsource(plain)
+    except (OSError, TypeError):
+        text = ""
+    return text if code is None else f"{text}\n{_code_digest(code)}"
+
+
+def _code_digest(code: CodeType) -> str:
+    parts = [
+        _code_digest(part)
+        if isinstance(part, CodeType)
+        else sorted(map(repr, part))
+        if isinstance(part, frozenset)
+        else repr(part)
+        for part in code.co_consts
+    ]
+    return digest_of(code=code.co_code.hex(), constants=parts, names=code.co_names)
+
+
+def _bound_to(function: Any) -> list[str]:
+    """Name the objects that two functions of one source may differ by: instances, partial arguments, closures."""
+    if isinstance(function, functools.partial):
+        given = [*function.args, *function.keywords.values()]
+        return [*_bound_to(function.func), *(identity(value) for value in given)]
+    plain, owner = _plain(function), getattr(function, "__self__", None)
+    is_bare = (hasattr(plain, "__code__") and not getattr(plain, "__closure__", None)) or inspect.isbuiltin(plain)
+    bound = [] if owner is None or inspect.ismodule(owner) else [owner]
+    return [identity(value) for value in (bound if is_bare else [*bound, plain])]
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise BadUsage(
+            f"{name!r} is no name for a tool: 1 to 64 letters, digits, '_' or '-' are expected.",
+            fix="Name it with tool(name=...).",
+        )
+
+
+def _check_options(options: Options) -> None:
+    if options.timeout is not None and not options.timeout > 0:
+        raise BadUsage(f"timeout={options.timeout!r}: seconds above 0 are expected.")
+    if options.name:
+        _check_name(options.name)
+    if options.store_as and not NAME.fullmatch(options.store_as):
+        raise BadUsage(f"store_as={options.store_as!r}: letters, digits, '_' or '-' are expected.")

@@ -1,0 +1,251 @@
+"""Tools under one roof: look-up by name, switches, rules for the prompt, and wrappers that narrow or rename."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Protocol, runtime_checkable
+
+from nbtool.errors import BadUsage, UnknownTool
+from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.tool import NAME, Tool, tools_of
+
+MAX_NAMED = 20
+"""Names that an error about an unknown tool lists."""
+
+Rules = str | Callable[[tuple[str, ...]], str]
+
+
+@runtime_checkable
+class ToolSource(Protocol):
+    """Whatever gives tools: a toolset, a wrapper around one, a server."""
+
+    name: str
+
+    def tools(self) -> Mapping[str, Tool]:
+        """Give the tools that can be called now, by name."""
+
+    def rules(self) -> str:
+        """Give what the prompt should say of them; empty for nothing."""
+
+
+class Toolset:
+    """A named set of tools.
+
+    Takes functions, methods, classes, objects, tools and other toolsets. `rules` is a text for the system prompt, or
+    a function of the names that are switched on; it is left out while none is.
+    """
+
+    def __init__(self, name: str = "tools", tools: Iterable[Any] = (), *, rules: Rules = "") -> None:
+        self.name = name
+        self._rules = rules
+        self._own: dict[str, Tool] = {}
+        self._sources: list[ToolSource] = []
+        self._off: set[str] = set()
+        for thing in tools:
+            self.add(thing)
+
+    def add(self, thing: Any) -> tuple[str, ...]:
+        """Add what `thing` stands for and give the names; a function defined anew replaces its former self.
+
+        Raises:
+            BadUsage: the name belongs to another tool, or `thing` is none.
+        """
+        if isinstance(thing, ToolSource):
+            return self._add_source(thing)
+        found = tools_of(thing)
+        for tool in found:
+            self._check_free(tool)
+        if isinstance(thing, type) or not (callable(thing) or isinstance(thing, Tool)):
+            self._drop_class(found[0].origin.rpartition(".")[0])
+        self._own.update((tool.name, tool) for tool in found)
+        return tuple(tool.name for tool in found)
+
+    def remove(self, name: str) -> None:
+        """Take away a tool, or a whole source by its name.
+
+        Raises:
+            UnknownTool: there is none of this name.
+        """
+        if any(source.name == name for source in self._sources):
+            self._sources = [source for source in self._sources if source.name != name]
+        elif self._own.pop(name, None) is None:
+            raise unknown_tool(name, self._all())
+
+    def enable(self, *names: str) -> None:
+        """Switch tools on; raises as `remove`."""
+        self._off -= set(self._known(names))
+
+    def disable(self, *names: str) -> None:
+        """Switch tools off: the model is not told of them and cannot call them; raises as `remove`."""
+        self._off |= set(self._known(names))
+
+    def get(self, name: str) -> Tool:
+        """Give the tool of this name.
+
+        Raises:
+            UnknownTool: none that is switched on has it; the text lists names that exist.
+        """
+        tools = self.tools()
+        if name not in tools:
+            raise unknown_tool(name, tools)
+        return tools[name]
+
+    def tools(self) -> dict[str, Tool]:
+        """Give the tools that are switched on, by name."""
+        return {name: tool for name, tool in self._all().items() if name not in self._off}
+
+    def rules(self) -> str:
+        """Give the rules of this set and of the sets in it, as far as they have a tool that is switched on."""
+        names = tuple(name for name in self._own if name not in self._off)
+        own = (self._rules(names) if callable(self._rules) else self._rules) if self.tools() else ""
+        return "\n\n".join(text for text in (own, *(source.rules() for source in self._sources)) if text)
+
+    def filtered(self, keep: Callable[[Tool], bool] | Iterable[str]) -> FilteredTools:
+        """Give a view of this set with some of its tools: those named, or those that `keep` is true for."""
+        return FilteredTools(self, keep)
+
+    def prefixed(self, prefix: str) -> PrefixedTools:
+        """Give a view of this set with `prefix` before every name."""
+        return PrefixedTools(self, prefix)
+
+    def approved(self, policy: Policy) -> ApprovedTools:
+        """Give a view of this set under another policy."""
+        return ApprovedTools(self, policy)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self.tools().values())
+
+    def __len__(self) -> int:
+        return len(self.tools())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.tools()
+
+    def __repr__(self) -> str:
+        return f"Toolset({self.name!r}, {', '.join(self.tools()) or 'empty'})"
+
+    def _all(self) -> dict[str, Tool]:
+        merged = dict(self._own)
+        for source in self._sources:
+            for name, tool in source.tools().items():
+                if merged.setdefault(name, tool) is not tool:
+                    raise _collision(name, self.name)
+        return merged
+
+    def _known(self, names: Iterable[str]) -> Iterator[str]:
+        known = self._all()
+        for name in names:
+            if name not in known:
+                raise unknown_tool(name, known)
+            yield name
+
+    def _add_source(self, source: ToolSource) -> tuple[str, ...]:
+        others = [other for other in self._sources if other.name != source.name]
+        taken = {**self._own, **{name: tool for other in others for name, tool in other.tools().items()}}
+        for name, tool in source.tools().items():
+            if taken.get(name, tool) is not tool:
+                raise _collision(name, self.name)
+        self._sources = [*others, source]
+        return tuple(source.tools())
+
+    def _drop_class(self, origin: str) -> None:
+        """Forget the methods of a class that is added again: it may have fewer now."""
+        self._own = {name: tool for name, tool in self._own.items() if tool.origin.rpartition(".")[0] != origin}
+
+    def _check_free(self, tool: Tool) -> None:
+        former = self._all().get(tool.name)
+        if former is None or former is tool:
+            return
+        if tool.name not in self._own or former.origin != tool.origin:
+            raise _collision(tool.name, self.name)
+
+
+class FilteredTools:
+    """Some tools of a source."""
+
+    def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | Iterable[str]) -> None:
+        self.name = source.name
+        self._source = source
+        self._keep = keep if callable(keep) else _name_in(frozenset(keep))
+
+    def tools(self) -> dict[str, Tool]:
+        """Give those that are kept."""
+        return {name: tool for name, tool in self._source.tools().items() if self._keep(tool)}
+
+    def rules(self) -> str:
+        """Give the source's rules, while any tool is left."""
+        return self._source.rules() if self.tools() else ""
+
+
+class PrefixedTools:
+    """The tools of a source under longer names."""
+
+    def __init__(self, source: ToolSource, prefix: str) -> None:
+        self.name = f"{prefix}{source.name}"
+        self._source = source
+        self._prefix = prefix
+        self._seen: dict[Tool, Tool] = {}
+        self.tools()
+
+    def tools(self) -> dict[str, Tool]:
+        """Give them by their longer names."""
+        renamed = [self._renamed(tool) for tool in self._source.tools().values()]
+        return {tool.name: tool for tool in renamed}
+
+    def rules(self) -> str:
+        """Give the source's rules."""
+        return self._source.rules()
+
+    def _renamed(self, tool: Tool) -> Tool:
+        name = f"{self._prefix}{tool.name}"
+        if not NAME.fullmatch(name):
+            raise BadUsage(f"{name!r} is no name for a tool.", fix="Take a prefix of few letters, digits, '_' or '-'.")
+        if tool not in self._seen:
+            self._seen[tool] = replace(tool, name=name, digest=digest_of(tool=tool.digest, name=name))
+        return self._seen[tool]
+
+
+class ApprovedTools:
+    """The tools of a source under another policy."""
+
+    def __init__(self, source: ToolSource, policy: Policy) -> None:
+        self.name = source.name
+        self._source = source
+        self._policy = policy
+        self._seen: dict[Tool, Tool] = {}
+
+    def tools(self) -> dict[str, Tool]:
+        """Give them under the other policy; a sensitive tool stays sensitive."""
+        return {name: self._gated(tool) for name, tool in self._source.tools().items()}
+
+    def rules(self) -> str:
+        """Give the source's rules."""
+        return self._source.rules()
+
+    def _gated(self, tool: Tool) -> Tool:
+        if tool not in self._seen:
+            policy = replace(self._policy, sensitive=self._policy.sensitive or tool.policy.sensitive)
+            self._seen[tool] = replace(tool, policy=policy)
+        return self._seen[tool]
+
+
+def unknown_tool(name: str, known: Iterable[str]) -> UnknownTool:
+    """Make the error for a name that no tool has, listing near names first."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name[:64], names, n=3)
+    listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
+    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    return UnknownTool(f"There is no tool {name[:64]!r}.", fix=f"Tools: {', '.join(listed) or 'none'}{more}.")
+
+
+def _collision(name: str, where: str) -> BadUsage:
+    return BadUsage(
+        f"Two tools are named {name!r} in the toolset {where!r}.",
+        fix="Rename one with tool(name=...), or use toolset.prefixed(...).",
+    )
+
+
+def _name_in(names: frozenset[str]) -> Callable[[Tool], bool]:
+    return lambda tool: tool.name in names

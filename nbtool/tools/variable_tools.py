@@ -1,0 +1,149 @@
+"""The tools with which a model finds and reads variables, and keeps notes.
+
+They take names as plain text: a reference in their arguments is never resolved, so no value can slip through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nbtool.errors import NbtoolError, ToolFailed
+from nbtool.tools.approval import Policy, ResultWord, digest_of
+from nbtool.tools.describe import grouped
+from nbtool.tools.plain import visible
+from nbtool.tools.schema import parameters_of
+from nbtool.tools.tool import Tool
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variables import Variable, Variables
+
+PAGE_SIZE = 25
+"""Variables on a page of the list, unless said otherwise."""
+
+MAX_PAGE_SIZE = 200
+"""Variables on a page at most."""
+
+READ_SIZE = 6_000
+"""Characters that one reading gives at most."""
+
+RULES = """\
+Objects of the notebook and results of tools are variables. Give one to a tool as a reference: an argument that is
+exactly $VAR_REF{{name}} becomes the object itself, whatever its size; $VAR_REF{{name:start:length}} is a part of its
+text and $VAR_REF{{name['key']}} an item of it. Write \\$VAR_REF{{ for the literal text. Prefer a reference to copying
+a value."""
+
+
+def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
+    """Give the tools over a store: ListVars and ReadVar, and where `writable` WriteVar and RemoveVars.
+
+    Reading a variable that a person exposed by reference alone asks that person first.
+    """
+
+    def must_ask(arguments: Mapping[str, Any]) -> ResultWord:
+        name = arguments.get("name")
+        try:
+            return "never" if isinstance(name, str) and variables.get(name).is_readable else "always"
+        except NbtoolError:
+            return "never"  # there is nothing to read; the tool says so
+
+    functions = _Functions(variables)
+    tools = [_tool(functions.list_vars, "ListVars"), _tool(functions.read_var, "ReadVar", Policy("auto", must_ask))]
+    if writable:
+        tools += [_tool(functions.write_var, "WriteVar"), _tool(functions.remove_vars, "RemoveVars")]
+    return Toolset("variables", tools, rules=RULES)
+
+
+class _Functions:
+    """The functions behind the tools."""
+
+    def __init__(self, variables: Variables) -> None:
+        self._variables = variables
+
+    def list_vars(self, filter: str = "", page: int = 1, page_size: int = PAGE_SIZE) -> str:
+        """List the variables that references can point to, by name, type and shape.
+
+        Args:
+            filter: only those with this text in their name, kind, description or tags.
+            page: counts from 1.
+            page_size: variables on a page.
+        """
+        size = max(1, min(page_size, MAX_PAGE_SIZE))
+        found = [entry for entry in self._variables.entries() if _matches(entry, filter.casefold())]
+        pages = max(1, -(-len(found) // size))
+        at = max(1, min(page, pages))
+        lines = [self._line(entry) for entry in found[(at - 1) * size : at * size]]
+        more = f" Call ListVars with page {at + 1} for more." if at < pages else ""
+        return "\n".join([*lines, f"Page {at} of {pages}, {len(found)} variables.{more}"])
+
+    def read_var(self, name: str, start: int = 0, length: int | None = None) -> str:
+        """Read the text of a variable, or a part of it.
+
+        Args:
+            name: the variable's name, without $VAR_REF.
+            start: the first character, from 0.
+            length: how many characters; as many as fit when left out.
+        """
+        text = self._variables.text(name)
+        begin = max(0, start)
+        end = begin + min(READ_SIZE, READ_SIZE if length is None else max(0, length))
+        part = text[begin:end]
+        if not begin and end >= len(text):
+            return part
+        last = begin + len(part)
+        more = f" Go on with start={last}." if last < len(text) else ""
+        return f"{part}\n[characters {grouped(begin)} to {grouped(last)} of {grouped(len(text))}.{more}]"
+
+    def write_var(
+        self, name: str, value: str | None = None, desc: str | None = None, tags: list[str] | None = None
+    ) -> str:
+        """Keep a note under a name, or change one; nothing of the notebook is written.
+
+        Args:
+            name: the note's name.
+            value: its text; needed for a new note.
+            desc: what it is.
+            tags: words to find it by.
+        """
+        try:
+            note = self._variables.write(name, value, description=desc, tags=tags)
+        except NbtoolError as error:
+            raise ToolFailed(str(error)) from None
+        return f"{note.name} holds {grouped(len(str(note.value)))} characters."
+
+    def remove_vars(self, names: list[str]) -> str:
+        """Remove results and notes that are no longer needed; variables of the notebook stay.
+
+        Args:
+            names: which ones.
+        """
+        gone = [name for name in names if self._variables.remove(name)]
+        kept = [visible(name)[:64] for name in names if name not in gone]
+        text = f"Removed {len(gone)} of {len(names)} variables."
+        return f"{text} Not removed: {', '.join(kept)}." if kept else text
+
+    def _line(self, entry: Variable) -> str:
+        said = f" {visible(entry.description)}" if entry.description else ""
+        tags = f" [{', '.join(map(visible, entry.tags))}]" if entry.tags else ""
+        read = "" if entry.is_readable else ", by reference only"
+        return f"- {entry.name} ({entry.kind}{read}): {self._variables.describe(entry.name)}.{said}{tags}"
+
+
+def _matches(entry: Variable, text: str) -> bool:
+    return any(text in words.casefold() for words in (entry.name, entry.kind, entry.description, *entry.tags))
+
+
+def _tool(function: Any, name: str, policy: Policy | None = None) -> Tool:
+    description, parameters = parameters_of(function)
+    return Tool(
+        function=function,
+        name=name,
+        description=description,
+        parameters=parameters,
+        policy=policy or Policy("auto"),
+        thread=True,
+        resolve=False,
+        remembered=False,
+        digest=digest_of(name=name, description=description, schema=parameters.schema),
+        identity=f"nbtool.variables.{name}",
+        origin=f"nbtool.variables.{name}",
+    )

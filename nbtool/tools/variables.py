@@ -1,0 +1,299 @@
+"""The variable store: what references can point to.
+
+Three kinds live here: notebook objects that a person exposed (looked up each time, so that a reassigned variable is the
+new one), results of calls, and notes that the model wrote. Results and notes are bounded in count and bytes; the least
+recently used goes first, and what is gone says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nbtool.errors import BadUsage, UnknownReference
+from nbtool.messages import Media
+from nbtool.tools.describe import describe
+from nbtool.tools.render import render
+
+MAX_ENTRIES = 1_000
+"""Results and notes that are kept."""
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Bytes, as estimated, that they may take together."""
+
+MAX_TEXT = 1_000_000
+"""Characters of a text form."""
+
+MAX_NAMED = 20
+"""Names that an error about an unknown reference lists."""
+
+MAX_GONE = 10_000
+"""Names of entries that are gone and still said to be."""
+
+_MISSING = object()
+VariableKind = Literal["exposed", "result", "note"]
+NAME = re.compile(r"[\w\-/.]{1,128}")
+
+
+@dataclass(slots=True)
+class Variable:
+    """An entry of the store. `is_readable`: the model may read the values, not only pass the object on."""
+
+    name: str
+    kind: VariableKind
+    is_readable: bool
+    value: Any = field(default=_MISSING, repr=False)
+    text: str | None = field(default=None, repr=False)
+    description: str = ""
+    tags: tuple[str, ...] = ()
+    is_pinned: bool = False
+    size: int = 0
+    created: float = field(default_factory=time.time)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the object is looked up in the notebook each time."""
+        return self.value is _MISSING
+
+
+class Variables:
+    """The variables of one chat. Safe from any thread.
+
+    `notebook` is where exposed names are looked up: a mapping, or a function that raises LookupError.
+    """
+
+    def __init__(
+        self,
+        notebook: Mapping[str, Any] | Callable[[str], Any] | None = None,
+        *,
+        max_entries: int = MAX_ENTRIES,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._look = notebook if callable(notebook) else (notebook if notebook is not None else {}).__getitem__
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._lock = threading.RLock()
+        self._exposed: dict[str, Variable] = {}
+        self._kept: OrderedDict[str, Variable] = OrderedDict()
+        self._gone: OrderedDict[str, str] = OrderedDict()
+        self._counts: dict[str, int] = {}
+
+    def expose(self, name: str, value: Any = _MISSING, *, readable: bool = False) -> None:
+        """Let references point to a notebook object: to what `name` means there at the time, or to `value`.
+
+        Raises:
+            BadUsage: the name is none, means nothing, is taken by a result, or the object holds secrets.
+        """
+        _check_name(name)
+        variable = Variable(name, "exposed", readable, value)
+        with self._lock:
+            if name in self._kept:
+                raise BadUsage(f"{name!r} is a {self._kept[name].kind} already.", fix="Expose it under another name.")
+            try:
+                found = self._object(variable)
+            except UnknownReference as error:
+                raise BadUsage(f"{name!r} cannot be exposed: {error}", fix="Define it first.") from error
+            if _is_secret(found):
+                raise BadUsage(f"{name!r} holds secrets and cannot be exposed.", fix="Expose a part that holds none.")
+            self._exposed[name] = variable
+            self._gone.pop(name, None)
+
+    def hide(self, name: str) -> None:
+        """Take an exposed variable away; one that is not exposed stays so."""
+        with self._lock:
+            if self._exposed.pop(name, None):
+                self._bury(name, "it is no longer exposed")
+
+    def next_name(self, tool: str) -> str:
+        """Claim the name of a tool's next result; nothing is stored yet."""
+        with self._lock:
+            while True:
+                self._counts[tool] = self._counts.get(tool, 0) + 1
+                name = f"{tool}_{self._counts[tool]}_result"
+                if name not in self._kept and name not in self._exposed:
+                    return name
+
+    def remember(self, name: str, value: Any, text: str | None = None, *, description: str = "") -> str:
+        """Keep a result that the model was shown; gives its name.
+
+        Raises:
+            BadUsage: the name belongs to an exposed variable.
+        """
+        self._keep(Variable(name, "result", True, value, text, description))
+        return name
+
+    def write(
+        self, name: str, value: str | None = None, *, description: str | None = None, tags: Iterable[str] | None = None
+    ) -> Variable:
+        """Keep or change a note of the model.
+
+        Raises:
+            BadUsage: the name is none or belongs to something that is not a note, or a new note has no value.
+        """
+        _check_name(name)
+        with self._lock:
+            former = self._kept.get(name)
+            if former and (former.kind != "note" or former.is_pinned):
+                raise BadUsage(f"{name!r} cannot be overwritten: it is a {former.kind}.", fix="Take another name.")
+            if former is None and value is None:
+                raise BadUsage(f"The new variable {name!r} needs a value.")
+            held = value if value is not None else former.value if former else ""
+            said = description if description is not None else former.description if former else ""
+            tagged = tuple(tags) if tags is not None else former.tags if former else ()
+            note = Variable(name, "note", True, held, held, said, tagged)
+            self._keep(note)
+            return note
+
+    def remove(self, name: str) -> bool:
+        """Drop a result or a note; says whether there was one that may be dropped."""
+        with self._lock:
+            entry = self._kept.get(name)
+            if entry is None or entry.is_pinned:
+                return False
+            del self._kept[name]
+            self._bury(name, "it was removed")
+            return True
+
+    def pin(self, name: str, *, pinned: bool = True) -> None:
+        """Keep an entry whatever else comes; raises UnknownReference."""
+        self.get(name).is_pinned = pinned
+
+    def get(self, name: str) -> Variable:
+        """Give the entry of this name and count it as used.
+
+        Raises:
+            UnknownReference: there is none; the text names near ones, or says why it is gone.
+        """
+        with self._lock:
+            entry = self._exposed.get(name) or self._kept.get(name)
+            if entry is None:
+                raise self._unknown(name)
+            if name in self._kept:
+                self._kept.move_to_end(name)
+            return entry
+
+    def value(self, name: str) -> Any:
+        """Give the live object of this name; raises as `get`, also where the notebook has lost it."""
+        return self._object(self.get(name))
+
+    def text(self, name: str) -> str:
+        """Give the text form of this name: rendered once for results, each time for what is exposed."""
+        entry = self.get(name)
+        if entry.text is not None:
+            return entry.text
+        text = self.text_of(self._object(entry))
+        if entry.kind != "exposed":
+            entry.text = text
+        return text
+
+    def text_of(self, value: Any) -> str:
+        """Give the text form of any object, at most `MAX_TEXT` characters."""
+        return render(value, MAX_TEXT).text
+
+    def entries(self) -> tuple[Variable, ...]:
+        """Give all entries: the exposed ones, then results and notes, most recently used first."""
+        with self._lock:
+            return (*self._exposed.values(), *reversed(self._kept.values()))
+
+    def describe(self, name: str) -> str:
+        """Say what a variable is without saying what is in it."""
+        try:
+            return describe(self.value(name))
+        except UnknownReference as error:
+            return error.message
+
+    def _object(self, variable: Variable) -> Any:
+        if not variable.is_live:
+            return variable.value
+        try:
+            value = self._look(variable.name)
+        except LookupError:
+            raise UnknownReference(f"{variable.name!r} is no longer defined in the notebook.") from None
+        if _is_secret(value):
+            raise UnknownReference(f"{variable.name!r} holds secrets and is not given out.")
+        return value
+
+    def _keep(self, entry: Variable) -> None:
+        entry.size = size_of(entry.value) + len(entry.text or "")
+        with self._lock:
+            if entry.name in self._exposed:
+                raise BadUsage(f"{entry.name!r} is an exposed variable and cannot be overwritten.")
+            former = self._kept.pop(entry.name, None)
+            entry.is_pinned = former is not None and former.is_pinned
+            self._kept[entry.name] = entry
+            self._gone.pop(entry.name, None)
+            self._make_room(entry)
+
+    def _make_room(self, newest: Variable) -> None:
+        size = sum(entry.size for entry in self._kept.values())
+        for name, entry in list(self._kept.items()):
+            if len(self._kept) <= self._max_entries and size <= self._max_bytes:
+                return
+            if entry is not newest and not entry.is_pinned:
+                del self._kept[name]
+                self._bury(name, "it was dropped to make room")
+                size -= entry.size
+
+    def _bury(self, name: str, why: str) -> None:
+        self._gone[name] = why
+        while len(self._gone) > MAX_GONE:
+            self._gone.popitem(last=False)
+
+    def _unknown(self, name: str) -> UnknownReference:
+        if why := self._gone.get(name):
+            return UnknownReference(f"The variable {name!r} is gone: {why}.")
+        names = [*self._exposed, *reversed(self._kept)]
+        near = difflib.get_close_matches(name, names, n=3)
+        listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
+        more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+        return UnknownReference(
+            f"There is no variable {name[:64]!r}.", fix=f"Variables: {', '.join(listed) or 'none'}{more}."
+        )
+
+
+def size_of(value: Any) -> int:
+    """Estimate the bytes an object takes, without walking more than a sample of a container."""
+    if isinstance(value, Media):
+        return len(value.data or b"")
+    package = type(value).__module__.partition(".")[0]
+    try:
+        if package == "numpy" and hasattr(value, "nbytes"):
+            return int(value.nbytes)
+        if package == "pandas" and hasattr(value, "memory_usage"):
+            used = value.memory_usage(deep=False)
+            return int(used if isinstance(used, int) else used.sum())
+        if package == "polars" and hasattr(value, "estimated_size"):
+            return int(value.estimated_size())
+    except Exception:  # noqa: BLE001 - an estimate; what cannot tell its size counts as its head alone
+        return sys.getsizeof(object())
+    return _plain_size(value, depth=3)
+
+
+def _plain_size(value: Any, depth: int) -> int:
+    kind = type(value)
+    if kind not in (str, bytes, bytearray, list, tuple, dict, set, frozenset, int, float):
+        return 1_000  # an object of unknown make
+    own = sys.getsizeof(value)
+    if kind not in (list, tuple, dict, set, frozenset) or not value or depth == 0:
+        return own
+    items = value.items() if kind is dict else value
+    sample = [item for _, item in zip(range(50), items, strict=False)]
+    mean = sum(_plain_size(item, depth - 1) for item in sample) / len(sample)
+    return own + int(mean * len(value))
+
+
+def _check_name(name: str) -> None:
+    if not NAME.fullmatch(name):
+        raise BadUsage(f"{name[:64]!r} is no name for a variable: letters, digits, '_', '-', '/' and '.' are expected.")
+
+
+def _is_secret(value: Any) -> bool:
+    return value is os.environ or type(value).__name__ in ("SecretStr", "SecretBytes", "Secret")

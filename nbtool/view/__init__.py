@@ -1,0 +1,1 @@
+"""What the reader sees: the widget of a running turn."""

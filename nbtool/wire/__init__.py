@@ -1,0 +1,52 @@
+"""Out to the model: dialects as pure functions, and the one module that owns the socket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nbtool.errors import BadUsage
+from nbtool.wire.base import Decoder, Endpoint, Prompt, Request, Target, ToolSpec, Wire
+from nbtool.wire.reply import Reply, ReplyBuilder
+from nbtool.wire.wires import WIRES, find_wire
+
+__all__ = [
+    "WIRES",
+    "Decoder",
+    "Endpoint",
+    "Prompt",
+    "Reply",
+    "ReplyBuilder",
+    "Request",
+    "Target",
+    "ToolSpec",
+    "Wire",
+    "decode",
+    "find_wire",
+    "parse_calls",
+]
+
+
+def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
+    """Read a recorded response body, of a stream or whole.
+
+    A body that was cut off gives a reply that is not `complete`, and none of whose calls is runnable.
+
+    Raises:
+        nbtool.errors.BadUsage: `wire` is none of `WIRES`, or `body` is not bytes.
+        nbtool.errors.WireError: the body reports an error, is cut within a document, or is not of the dialect.
+    """
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise BadUsage(f"A body is bytes; {type(body).__name__} came.", fix="Read the file in binary mode.")
+    decoder = find_wire(wire).decoder(stream=stream)
+    builder = ReplyBuilder(wire=wire)
+    for delta in (*decoder.feed(bytes(body)), *decoder.close()):
+        builder.add(delta)
+    return builder.reply()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "parse_calls":
+        from nbtool.wire.prompted import parse_calls  # noqa: PLC0415 - its parsers load where text is parsed
+
+        return parse_calls
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

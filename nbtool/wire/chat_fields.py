@@ -1,0 +1,109 @@
+"""What stands in the fields of a Chat Completions reply, whichever server wrote them."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any
+
+from nbtool.events import StopReason
+from nbtool.messages import Media, Usage
+
+STOP_REASONS: dict[str, StopReason] = {
+    "stop": "end", "eos": "end", "end_turn": "end", "stop_sequence": "end", "completed": "end",
+    "tool_calls": "tools", "tool_use": "tools", "function_call": "tools", "tool_call": "tools",
+    "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
+    "model_context_window_exceeded": "length", "incomplete": "length",
+    "content_filter": "filtered", "safety": "filtered", "refusal": "filtered", "sensitive": "filtered",
+    "recitation": "filtered", "prohibited_content": "filtered", "blocklist": "filtered",
+    "error": "error", "abort": "error", "network_error": "error", "insufficient_system_resource": "error",
+    "malformed_function_call": "error",
+}  # fmt: skip
+"""The words of many servers for the end of a reply, in lower case."""
+
+THINKING_FIELDS = ("reasoning_content", "reasoning")
+"""Where servers put what a model thinks; the first one that holds text is shown, all are kept for the echo."""
+
+
+class ReasoningDetails:
+    """OpenRouter's list of thoughts: pieces of one type and index belong together, and go back as they came.
+
+    See https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks.
+    """
+
+    def __init__(self) -> None:
+        self._entries: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, detail: dict[str, Any]) -> str:
+        """Take a piece and give the text in it that can be shown."""
+        index = detail.get("index")
+        key = repr((detail.get("type"), detail.get("id") if index is None else index))
+        fields, pieces = self._entries.setdefault(key, ({}, {}))
+        for field, value in detail.items():
+            if field in _JOINED_FIELDS and isinstance(value, str):
+                pieces.setdefault(field, []).append(value)
+                fields[field] = ""  # keeps its place among the fields
+            elif value is not None or field not in fields:
+                fields[field] = value
+        text = detail.get("text") or detail.get("summary")
+        return text if isinstance(text, str) else ""
+
+    def joined(self) -> list[dict[str, Any]]:
+        """Give the list as a whole message would carry it."""
+        whole = []
+        for fields, pieces in self._entries.values():
+            whole.append(fields | {name: "".join(texts) for name, texts in pieces.items()})
+        return whole
+
+
+_JOINED_FIELDS = frozenset({"text", "summary", "data", "signature"})
+
+
+def read_usage(usage: dict[str, Any]) -> Usage:
+    """Read a usage object, in the words of any server."""
+    in_prompt = field_of(usage.get("prompt_tokens_details"), "cached_tokens")
+    in_output = field_of(usage.get("completion_tokens_details"), "reasoning_tokens")
+    cached = in_prompt or usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
+    cost = usage.get("cost")
+    if isinstance(cost, dict):
+        cost = cost.get("total_cost")
+    return Usage(
+        input_tokens=_count(usage.get("prompt_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+        cached_tokens=_count(cached),
+        thinking_tokens=_count(in_output or usage.get("reasoning_tokens")),
+        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    )
+
+
+def picture(image: Any) -> Media | None:
+    """Read a picture that a model made; only one that comes along is taken, an address is never fetched."""
+    url = field_of(field_of(image, "image_url"), "url")
+    head, _, data = url.partition(",") if isinstance(url, str) else ("", "", "")
+    if not (head.startswith("data:image/") and head.endswith(";base64")):
+        return None
+    try:
+        return Media(head[5:-7], data=b64decode(data, validate=True))
+    except ValueError:
+        return None
+
+
+def field_of(value: Any, name: str) -> Any:
+    """Give a field of an object, and None for anything that is no object."""
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def text_of(part: Any) -> str:
+    """Give the text of a part, of a list of parts, or of a text."""
+    if isinstance(part, str):
+        return part
+    if isinstance(part, list):
+        return "".join(text_of(item) for item in part)
+    text = part.get("text") if isinstance(part, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and 0 <= value < 1e15 else 0

@@ -1,0 +1,212 @@
+"""From a model id to an endpoint: provider, address, key and wire are put together here, and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+from pydantic_core import from_json
+
+from nbtool.errors import BadReply, BadUsage, ConnectionFailed, MissingKey, TimedOut, Unsupported
+from nbtool.wire.clients import client_for
+from nbtool.wire.discovery import discover
+from nbtool.wire.http import HttpEndpoint
+from nbtool.wire.keys import as_url, find_address, own_key
+from nbtool.wire.media_kinds import kind_of
+from nbtool.wire.patience import Timeouts
+from nbtool.wire.providers import ABILITIES, KeyHeader, Provider, parse_model, providers
+from nbtool.wire.status import error_from_response
+from nbtool.wire.wires import find_wire
+
+__all__ = ["HttpEndpoint", "Timeouts", "discover", "endpoint", "find_provider", "list_models", "register_local"]
+
+LIST_SECONDS = 15.0
+"""How long a list of models may take."""
+
+
+class LocalServer(Protocol):
+    """A server that runs in this process: where it listens, and the key it asks for."""
+
+    @property
+    def base_url(self) -> str:
+        """The address, with its path."""
+
+    @property
+    def key(self) -> SecretStr | None:
+        """The key, if it wants one."""
+
+
+_local: dict[str, Callable[[], LocalServer]] = {}
+
+
+def register_local(name: str, start: Callable[[], LocalServer]) -> None:
+    """Say how the server of a provider is started, or found running, when an endpoint of it is first wanted."""
+    _local[name] = start
+
+
+@dataclass(frozen=True, slots=True)
+class _Address:
+    base_url: str
+    key: SecretStr | None
+
+
+def endpoint(
+    model_id: str,
+    *,
+    base_url: str | None = None,
+    api_key: str | SecretStr | None = None,
+    wire: str | None = None,
+    abilities: Iterable[str] | None = None,
+    timeouts: Timeouts | None = None,
+) -> HttpEndpoint:
+    """Make the endpoint of a model.
+
+    With `base_url` the id may be a bare model name; the key is then `api_key`, or the provider's own where the
+    host is the provider's.
+
+    Raises:
+        nbtool.errors.UnknownModel: the id names no known provider.
+        nbtool.errors.MissingKey: a key is needed and none was found, or the one found belongs to another host.
+        nbtool.errors.BadUsage: an address, a wire or an ability that makes no sense.
+    """
+    provider, model = _who(model_id, base_url)
+    if abilities is not None:
+        provider = replace(provider, abilities=_known(abilities))
+    name = wire or _wire_of(provider, model)
+    address = _address(provider, base_url, api_key, name)
+    return HttpEndpoint(
+        find_wire(name),
+        address.base_url,
+        model,
+        provider=provider.name,
+        key=address.key,
+        key_header=_header(provider, name),
+        abilities=provider.abilities,
+        timeouts=timeouts or Timeouts(),
+    )
+
+
+async def list_models(
+    provider_name: str, *, base_url: str | None = None, api_key: str | SecretStr | None = None
+) -> list[str]:
+    """Ask a provider which models it offers; gives full ids (`provider:model`), sorted.
+
+    Raises:
+        nbtool.errors.WireError: it does not answer, or not with a list.
+        nbtool.errors.ModelError: no such provider, or no key for it.
+    """
+    import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+    provider = find_provider(provider_name)
+    asked = endpoint(f"{provider.name}:models", base_url=base_url, api_key=api_key)
+    url = f"{asked.base_url.rstrip('/')}/models"
+    headers = {"anthropic-version": "2023-06-01"} if asked.key_header == "x-api-key" else {}
+    client = client_for(url)
+    try:
+        async with asyncio.timeout(LIST_SECONDS):
+            response = await client.get(url, auth=asked.sign, headers=headers)
+    except TimeoutError:
+        raise TimedOut(f"{asked.who} did not list its models within {LIST_SECONDS:g} s.", fix="Try again.") from None
+    except httpx.HTTPError as error:
+        said = str(error) or type(error).__name__
+        raise ConnectionFailed(f"{asked.who} cannot be reached ({said}).", fix="Check the address.") from None
+    if response.status_code != 200:
+        raise error_from_response(response.status_code, response.headers, response.content, who=asked.who)
+    return sorted(f"{provider.name}:{name}" for name in model_names(response.content, asked.who))
+
+
+def model_names(body: bytes, who: str) -> list[str]:
+    """Read a list of models, in the shape of OpenAI, of Ollama, or bare.
+
+    Raises:
+        nbtool.errors.BadReply: it is no list of models.
+    """
+    try:
+        value = from_json(body)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        value = value.get("data") or value.get("models") or ([] if "data" in value else None)
+    if not isinstance(value, list):
+        raise BadReply(f"{who} answered with no list of models.", fix="Check the address.")
+    names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
+    return [name.removeprefix("models/") for name in names if isinstance(name, str) and name]
+
+
+def find_provider(name: str) -> Provider:
+    """Give a provider by its name.
+
+    A model's id gives the provider of that model.
+
+    Raises:
+        nbtool.errors.UnknownModel: there is none of that name.
+    """
+    return parse_model(name if re.search("[:/]", name) else f"{name}:any")[0]
+
+
+def _who(model_id: str, base_url: str | None) -> tuple[Provider, str]:
+    if base_url is None or _names_provider(model_id):
+        return parse_model(model_id)
+    if not model_id.strip():
+        raise BadUsage("A model must be named.", fix="Give its name as the server knows it.")
+    return Provider("", as_url(base_url)), model_id.strip()
+
+
+def _names_provider(model_id: str) -> bool:
+    name, _, model = model_id.partition(":")
+    return bool(model) and name.lower() in providers()
+
+
+def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr | None, wire: str) -> _Address:
+    """Choose address and key: what the caller says, then what the person set, then the provider's own."""
+    given = SecretStr(api_key.strip()) if isinstance(api_key, str) else api_key
+    if base_url is None and provider.name in _local:
+        server = _local[provider.name]()
+        return _Address(server.base_url, given or server.key)
+    set_by_person = find_address(provider)
+    if base_url is not None:
+        url = as_url(base_url)
+    elif set_by_person:
+        url = _completed(as_url(set_by_person.value.get_secret_value()), provider, wire)
+    else:
+        url = provider.base_url
+    if not url:
+        fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Give base_url."
+        raise MissingKey(f"{provider.name} has no address of its own.", fix=fix)
+    if given is None and (provider.name or provider.keys):
+        found = own_key(provider, url, address=set_by_person)
+        given = found.value if found else None
+    return _Address(url, given)
+
+
+def _completed(url: str, provider: Provider, wire: str) -> str:
+    """Add the path that people leave out of these variables, by each one's custom."""
+    parts = urlsplit(url)
+    if parts.path.strip("/"):
+        return url
+    if provider.name == "azure":
+        return f"{url}/openai/v1"
+    if provider.port and not parts.port and parts.scheme == "http":
+        url = f"{url}:{provider.port}"
+    return f"{url}/v1" if provider.port or wire == "anthropic" else url
+
+
+def _wire_of(provider: Provider, model: str) -> str:
+    kind = kind_of(provider, model)
+    return provider.wire if kind == "chat" else kind
+
+
+def _header(provider: Provider, wire: str) -> KeyHeader:
+    return "x-api-key" if wire == "anthropic" and provider.key_header == "authorization" else provider.key_header
+
+
+def _known(abilities: Iterable[str]) -> frozenset[str]:
+    chosen = frozenset(abilities)
+    if unknown := chosen - ABILITIES.keys():
+        raise Unsupported(f"There is no ability {min(unknown)!r}.", fix=f"Known are {', '.join(ABILITIES)}.")
+    return chosen

@@ -1,0 +1,65 @@
+"""Which model, when none is named: a setting, a key, a server on this machine, or the practice model."""
+
+from __future__ import annotations
+
+import http.client
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from nbtool.wire.keys import find_key
+from nbtool.wire.providers import Provider, providers
+
+PRACTICE = "practice:default"
+
+PROBE_SECONDS = 0.15
+"""How long local servers are waited for, all together."""
+
+_MAX_LIST = 256 * 1024
+
+
+def discover() -> tuple[str, str]:
+    """Give the id of the model to use, and in a few words why this one.
+
+    Touches no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
+    answers on its usual port, the practice model.
+    """
+    if model_id := os.environ.get("NBTOOL_MODEL", "").strip():
+        return model_id, "NBTOOL_MODEL"
+    known = providers().values()
+    for provider in known:
+        if provider.needs_key and provider.default_model and (found := find_key(provider)):
+            return f"{provider.name}:{provider.default_model}", f"{found.source} is set"
+    local = [provider for provider in known if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
+    for provider, model in zip(local, _probe(local), strict=True):
+        if model:
+            return f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}"
+    return PRACTICE, "no key and no local server was found"
+
+
+def _probe(local: list[Provider]) -> list[str]:
+    """Ask each local server for its first model, all at once."""
+    pool = ThreadPoolExecutor(max(1, len(local)), thread_name_prefix="nbtool-probe")
+    asked = [pool.submit(_first_model, provider.base_url) for provider in local]
+    wait(asked, timeout=PROBE_SECONDS)
+    pool.shutdown(wait=False, cancel_futures=True)
+    return [future.result() if future.done() and not future.cancelled() else "" for future in asked]
+
+
+def _first_model(base_url: str) -> str:
+    """Ask a server on this machine for its models; an empty string where there is none, or something else listens."""
+    parts = urlsplit(base_url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path}/models", headers={"connection": "close"})
+        answer = connection.getresponse()
+        value = from_json(answer.read(_MAX_LIST)) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError):
+        return ""
+    finally:
+        connection.close()
+    models = value.get("data") if isinstance(value, dict) else None
+    names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+    return next((name for name in names if isinstance(name, str) and name and "embed" not in name), "")

@@ -1,0 +1,330 @@
+"""The one socket: a wire and an address become an endpoint.
+
+One streamed POST for each prompt. Progress is a decoded delta, never a byte: a server that only keeps the
+connection alive runs into the same time-out as one that is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+from nbtool.errors import (
+    BadReply,
+    BadUsage,
+    ConnectionFailed,
+    IncompleteReply,
+    MissingKey,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    TimedOut,
+    TooLarge,
+    WireError,
+)
+from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
+from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.clients import client_for, is_loopback
+from nbtool.wire.form_data import form_data
+from nbtool.wire.patience import Clock, Retries, Timeouts
+from nbtool.wire.payloads import MAX_BODY
+from nbtool.wire.redact import redact
+from nbtool.wire.status import error_from_response, may_retry, named
+
+if TYPE_CHECKING:
+    import httpx
+    from pydantic import SecretStr
+
+MAX_ERROR_BODY = 64 * 1024
+"""Bytes of an error's body that are read."""
+
+DRAIN_SECONDS = 0.05
+"""How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
+
+_SEND_AGAIN = "Send it again."
+_SPENT = ("insufficient_quota", "billing", "credit", "payment")
+
+
+@dataclass(frozen=True)
+class HttpEndpoint:
+    """A model behind a wire; see `nbtool.wire.base.Endpoint`.
+
+    The key goes to `base_url` and nowhere else: redirects are not followed. `can_retry` is asked before each
+    repetition, and no repetition happens once something of the reply was given out.
+    """
+
+    wire: Wire
+    base_url: str
+    model: str
+    provider: str = ""
+    key: SecretStr | None = None
+    key_header: Literal["authorization", "x-api-key", "api-key"] = "authorization"
+    abilities: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: Retries = field(default_factory=Retries)
+    can_retry: Callable[[], bool] | None = None
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise BadUsage(
+                f"{redact(self.base_url)!r} is no address of a server.", fix="Give it as https://host/v1 or http://…"
+            )
+        secret = self.key.get_secret_value() if self.key else ""
+        if not (secret.isascii() and secret.isprintable()):
+            raise MissingKey(
+                f"The key for {self.who} holds characters that no key has.", fix="Copy it again, without quotes."
+            )
+
+    @property
+    def host(self) -> str:
+        """The host, with its port where the address has one."""
+        parts = urlsplit(self.base_url)
+        return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
+
+    @property
+    def dialect(self) -> str:
+        """The name of the wire."""
+        return self.wire.name
+
+    @property
+    def who(self) -> str:
+        """Provider and host, as errors name them."""
+        return f"{self.provider} ({self.host})" if self.provider else self.host
+
+    @property
+    def target(self) -> Target:
+        """Whom a prompt is encoded for."""
+        return Target(self.host, self.model, self.abilities)
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Give the request that `stream` would make, without making it."""
+        return self.wire.encode(prompt, self.target)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt and give the deltas of the reply as they come.
+
+        Raises:
+            nbtool.errors.WireError: see its subclasses.
+            nbtool.errors.ModelError: the prompt cannot be put into the dialect.
+        """
+        request = self.preview(prompt)
+        content, content_type = _body(request)
+        request = replace(request, headers={"content-type": content_type, **request.headers})
+        attempt = 0
+        while True:
+            attempt += 1
+            shown = False
+            failure: WireError
+            try:
+                async with aclosing(self._attempt(request, content)) as batches:
+                    async for batch in batches:
+                        for delta in batch:
+                            shown = shown or not isinstance(delta, UsageDelta)
+                            yield delta
+                return
+            except _Again as again:
+                failure = self._own(again.error)
+                wait = None if shown else self._pause(failure, attempt)
+            except WireError as error:
+                failure, wait = self._own(error), None
+            if wait is None:
+                raise failure
+            yield Retrying(attempt, wait, failure.message)
+            await asyncio.sleep(wait)
+
+    def _own(self, error: WireError) -> WireError:
+        """Say whose error it is, and take the key out of it."""
+        if isinstance(error, ProviderError):
+            named(error, self.who)
+        error.message = redact(error.message, [self.key])
+        error.args = (error.message,)
+        return error
+
+    def _pause(self, error: WireError, attempt: int) -> float | None:
+        """Give the seconds until the next attempt, or None where there is to be none."""
+        if attempt > self.retries.attempts or (self.can_retry and not self.can_retry()):
+            return None
+        asked = error.retry_after if isinstance(error, ProviderError) else None
+        if asked is not None and asked > self.retries.most:
+            error.fix = f"It asks to come again in {_duration(asked)}."
+            return None
+        return self.retries.wait(attempt, asked)
+
+    async def _attempt(self, request: Request, content: bytes) -> AsyncGenerator[list[Delta], None]:
+        """Make the request once and give the deltas of each piece that arrives."""
+        clock = Clock(self.timeouts.first if request.stream else self.timeouts.whole)
+        decoder = self.wire.decoder(stream=request.stream)
+        async with self._response(request, content, clock) as response:
+            pieces = response.aiter_bytes()
+            size = 0
+            while piece := await self._next(pieces, clock, decoder):
+                size += len(piece)
+                if size > MAX_BODY:
+                    raise TooLarge(f"The reply of {self.who} is larger than {MAX_BODY >> 20} MiB.", fix="Ask for less.")
+                was_done = decoder.is_done
+                deltas = _read(decoder, piece)
+                if deltas or decoder.is_done is not was_done:
+                    clock.reset(self._patience(request, decoder))
+                if deltas:
+                    yield deltas
+                    if isinstance(deltas[-1], ReplyEnd):
+                        await _drain(pieces)
+                        return
+            last = decoder.close()
+            if not size and not last:
+                raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=_SEND_AGAIN))
+            yield last
+
+    def _patience(self, request: Request, decoder: Decoder) -> float:
+        """Give the seconds that the next delta may take."""
+        if decoder.is_done:
+            return self.timeouts.ending
+        return self.timeouts.idle if request.stream else self.timeouts.whole
+
+    async def _next(self, pieces: AsyncIterator[bytes], clock: Clock, decoder: Decoder) -> bytes:
+        """Give the next piece, or nothing where the reply is over."""
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        try:
+            async with clock.waiting():
+                return await anext(pieces, b"")
+        except TimeoutError:
+            if decoder.is_done:
+                return b""
+            raise TimedOut(
+                f"{self.who} sent nothing new for {clock.limit:g} s.", fix="Try again, or choose another model."
+            ) from None
+        except httpx.DecodingError as error:
+            raise BadReply(f"{self.who} sent a body that cannot be unpacked ({error}).", fix="Try again.") from None
+        except httpx.HTTPError as error:
+            if decoder.is_done:
+                return b""
+            raise _Again(self._broken(error)) from None
+
+    @asynccontextmanager
+    async def _response(self, request: Request, content: bytes, clock: Clock) -> AsyncIterator[httpx.Response]:
+        """Send the request and give an answer whose status is good; the socket is closed with the context."""
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        url = self.base_url.rstrip("/") + request.path
+        client = client_for(url)
+        limits = httpx.Timeout(None, connect=self.timeouts.connect)
+        headers = {**self.headers, **request.headers}
+        made = client.build_request(
+            "POST", url, content=content, headers=headers, params=dict(self.query) or None, timeout=limits
+        )
+        try:
+            async with clock.waiting():
+                response = await client.send(made, auth=self.sign, stream=True)
+        except (TimeoutError, httpx.HTTPError) as error:
+            raise self._unreached(error, clock.limit) from None
+        try:
+            if response.status_code >= 300:
+                raise await self._refusal(response)
+            yield response
+        finally:
+            await response.aclose()
+
+    def sign(self, request: httpx.Request) -> httpx.Request:
+        """Put the key on the request at the last moment: no frame of ours ever holds it in the open."""
+        if self.key and self.key.get_secret_value():
+            scheme = "Bearer " if self.key_header == "authorization" else ""
+            request.headers[self.key_header] = scheme + self.key.get_secret_value()
+        return request
+
+    def _unreached(self, error: Exception, limit: float) -> Exception:
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        if isinstance(error, httpx.ConnectTimeout):
+            seconds = self.timeouts.connect
+            return _Again(TimedOut(f"{self.who} did not answer within {seconds:g} s.", fix=self._advice()))
+        if isinstance(error, TimeoutError):
+            return TimedOut(f"{self.who} sent nothing for {limit:g} s.", fix="Try again later.")
+        if isinstance(error, httpx.ConnectError):
+            return _Again(ConnectionFailed(f"{self.who} cannot be reached ({_reason(error)}).", fix=self._advice()))
+        return _Again(self._broken(error))
+
+    def _broken(self, error: Exception) -> WireError:
+        return ConnectionFailed(f"The connection to {self.who} broke ({_reason(error)}).", fix=_SEND_AGAIN)
+
+    def _advice(self) -> str:
+        if is_loopback(urlsplit(self.base_url).hostname or ""):
+            return "Start the server, or choose another model."
+        return "Check the address, the network and the proxy."
+
+    async def _refusal(self, response: httpx.Response) -> Exception:
+        """Read an answer that is no reply, within bounds, and say what it means."""
+        status = response.status_code
+        if status < 400:
+            there = urlsplit(response.headers.get("location", "")).hostname or "elsewhere"
+            return ProviderError(
+                f"{self.who} answered {status} and points to {there}; a key is not sent on.",
+                fix="Set the address to where the server really is.",
+                status=status,
+            )
+        body = await _beginning(response)
+        error = error_from_response(status, response.headers, body, who=self.who)
+        is_spent = any(word in f"{error.code} {error.type}".lower() for word in _SPENT)
+        return _Again(error) if may_retry(status, response.headers) and not is_spent else error
+
+
+class _Again(Exception):
+    """An error after which the same request may succeed."""
+
+    def __init__(self, error: WireError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _read(decoder: Decoder, piece: bytes) -> list[Delta]:
+    """Decode, and mark the errors inside a stream after which the request may be made again."""
+    try:
+        return decoder.feed(piece)
+    except (Overloaded, RateLimited) as error:
+        raise _Again(error) from None
+
+
+def _body(request: Request) -> tuple[bytes, str]:
+    """Write what leaves, and give its content type: JSON, or a form where files go along."""
+    if request.uploads:
+        return form_data(request)
+    try:
+        body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return body.encode(), "application/json"
+    except (TypeError, ValueError) as error:
+        raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
+
+
+async def _drain(pieces: AsyncIterator[bytes]) -> None:
+    """Read to the end of the body where it is at hand: a connection that was read to its end can be used again."""
+    with suppress(Exception):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            while await anext(pieces, b""):
+                pass
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    body = b""
+    with suppress(Exception):  # whatever goes wrong here, the status has said the main thing
+        async with asyncio.timeout(10.0):
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > MAX_ERROR_BODY:
+                    break
+    return body[:MAX_ERROR_BODY]
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"

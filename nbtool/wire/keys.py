@@ -1,0 +1,143 @@
+"""Keys and addresses: where they are found, and which of them belong together.
+
+The environment goes first, then the nearest `.env` upwards from the working folder, which is read once and never
+overrides. A key belongs to a host and is sent to no other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from nbtool.errors import MissingKey
+from nbtool.wire.providers import Provider
+
+MAX_ENV_FILE = 256 * 1024
+"""Bytes of a `.env` that are read."""
+
+_ASSIGNMENT = re.compile(
+    r"""\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^#]*?))\s*(?:\#.*)?"""
+)
+
+
+class Found(NamedTuple):
+    """A value and where it was found, in words."""
+
+    value: SecretStr
+    source: str
+    from_file: bool
+
+
+def find_key(provider: Provider) -> Found | None:
+    """Give the provider's key and where it was found."""
+    return _find(provider.keys)
+
+
+def find_address(provider: Provider) -> Found | None:
+    """Give the address that the person set in place of the provider's own."""
+    return _find(provider.addresses)
+
+
+def own_key(provider: Provider, base_url: str, *, address: Found | None) -> Found | None:
+    """Give the key of a provider for an address, or None where the provider needs none.
+
+    A key of the environment goes to the provider's own host, or to the one the person set beside it; an address
+    out of a `.env`, which may have come with somebody's project, gets no key but one out of the same file.
+
+    Raises:
+        nbtool.errors.MissingKey: there is none, or there is one that must not go to this host.
+    """
+    found = find_key(provider)
+    if found is None:
+        if provider.needs_key:
+            raise MissingKey(f"No key for {provider.name}: {_looked_for(provider)}.", fix=_how_to_set(provider))
+        return None
+    wanted = urlsplit(base_url).hostname
+    if wanted == urlsplit(provider.base_url).hostname:
+        return found
+    chosen = urlsplit(as_url(address.value.get_secret_value())).hostname if address else None
+    if address and wanted == chosen and (found.from_file or not address.from_file):
+        return found
+    if not provider.needs_key:
+        return None
+    raise MissingKey(
+        f"{found.source} belongs to {provider.name} and is not sent to {wanted}.",
+        fix=f"Give a key for that host (api_key=…), or set {provider.addresses[0]} beside the key."
+        if provider.addresses
+        else "Give a key for that host (api_key=…).",
+    )
+
+
+def as_url(address: str) -> str:
+    """Complete an address as people write it: `0.0.0.0:11434`, `localhost`, `https://host/v1/`."""
+    address = address.strip().rstrip("/")
+    if "//" not in address:
+        address = f"http://{address}"
+    return re.sub(r"//(0\.0\.0\.0|\[::\])(?=[:/]|$)", "//127.0.0.1", address)
+
+
+def _find(names: Iterable[str]) -> Found | None:
+    for name in names:
+        if value := os.environ.get(name, "").strip():
+            return Found(SecretStr(value), name, from_file=False)
+    values, path = env_file()
+    for name in names:
+        if secret := values.get(name):
+            return Found(secret, f"{name} in {path}", from_file=True)
+    return None
+
+
+@cache
+def env_file() -> tuple[dict[str, SecretStr], str]:
+    """Read the nearest `.env`, upwards from the working folder; give its values and its path.
+
+    It is read once; `env_file.cache_clear()` forgets it.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:
+        return {}, ""
+    for folder in (here, *here.parents):
+        path = folder / ".env"
+        if path.is_file():
+            return _read(path), str(path)
+    return {}, ""
+
+
+def _read(path: Path) -> dict[str, SecretStr]:
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            text = file.read(MAX_ENV_FILE)
+    except OSError:
+        return {}
+    values: dict[str, SecretStr] = {}
+    for line in text.splitlines():
+        if found := _ASSIGNMENT.fullmatch(line):
+            name, double, single, bare = found.groups()
+            if value := double.replace('\\"', '"') if double else single or bare:
+                values[name] = SecretStr(value)
+    return values
+
+
+def _looked_for(provider: Provider) -> str:
+    _, path = env_file()
+    names = " and ".join(provider.keys)
+    verb = "is" if len(provider.keys) == 1 else "are"
+    return f"{names} {verb} set neither in the environment nor in {path or 'a .env file'}"
+
+
+def _how_to_set(provider: Provider) -> str:
+    name = provider.keys[0]
+    page = f" Keys are made at {provider.key_page}." if provider.key_page else ""
+    return (
+        f"Write {name}=… into a file .env beside the notebook or set it in the shell before Jupyter starts; "
+        f"for this kernel alone: import os, getpass; os.environ['{name}'] = getpass.getpass()."
+        f" Not into a cell: cells are saved.{page}"
+    )

@@ -1,0 +1,64 @@
+"""How long to wait, and how often to try again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long to wait, in seconds.
+
+    `connect`: until the connection stands. `first`: until the first delta. `idle`: from one delta to the next.
+    `whole`: for a reply that is not streamed. `ending`: after the finish reason, for the usage that may follow it.
+    """
+
+    connect: float = 10.0
+    first: float = 120.0
+    idle: float = 60.0
+    whole: float = 600.0
+    ending: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often, and after how many seconds, a request is made again; `most` bounds what a provider may ask for."""
+
+    attempts: int = 2
+    least: float = 0.5
+    most: float = 60.0
+
+    def wait(self, attempt: int, asked: float | None) -> float:
+        """Give the seconds before an attempt (from 1): what the provider asked for, else twice as long each time."""
+        if asked is not None:
+            return max(asked, self.least)
+        return min(self.least * 2.0 ** (attempt - 1) * random.uniform(1.0, 1.25), self.most)
+
+
+class Clock:
+    """Counts down only while we wait: what the listener does with a delta is not the provider's time."""
+
+    def __init__(self, limit: float) -> None:
+        self.reset(limit)
+
+    def reset(self, limit: float) -> None:
+        """Begin anew."""
+        self.limit = limit
+        self.left = limit
+
+    @asynccontextmanager
+    async def waiting(self) -> AsyncIterator[None]:
+        """Count while the block runs, and end it with TimeoutError when nothing is left."""
+        now = asyncio.get_running_loop().time
+        since = now()
+        if self.left <= 0:
+            raise TimeoutError
+        try:
+            async with asyncio.timeout(self.left):
+                yield
+        finally:
+            self.left -= now() - since

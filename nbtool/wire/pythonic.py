@@ -1,0 +1,115 @@
+"""Calls written as Python: `[price(ticker="A"), sum(values=[1, 2])]`. Read as a tree, never evaluated."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from typing import Any
+
+MAX_LENGTH = 256 * 1024
+"""Characters of one list of calls."""
+MAX_DEPTH = 64
+"""Nested brackets of one list of calls."""
+
+_STARTS = re.compile(r"\[\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*\s*\(")
+_PIECE = re.compile(
+    r'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\Z)|"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|\Z)?|'
+    r"'[^'\\\n]*(?:\\.[^'\\\n]*)*(?:'|\Z)?|[()\[\]{}]",
+    re.DOTALL,
+)
+_CLOSERS = {"(": ")", "[": "]", "{": "}"}
+
+
+def starts_list(text: str, at: int = 0) -> int:
+    """Give the position of the next `[name(` at or behind `at`, or -1."""
+    found = _STARTS.search(text, at)
+    return found.start() if found else -1
+
+
+def find_list_end(text: str, start: int) -> int:
+    """Give the position behind the list that begins at `start`, or -1 where it does not close or nests too deep."""
+    stack: list[str] = []
+    for piece in _PIECE.finditer(text, start, start + MAX_LENGTH):
+        if piece[0] in _CLOSERS:
+            stack.append(_CLOSERS[piece[0]])
+        elif piece[0] in (")", "]", "}"):
+            if not stack or stack.pop() != piece[0]:
+                return -1
+            if not stack:
+                return piece.end()
+        if len(stack) > MAX_DEPTH:
+            return -1
+    return -1
+
+
+def read_pythonic(text: str) -> list[tuple[str, dict[str, Any]]] | None:
+    """Read a list of calls, or one call alone, whose arguments are all named and all literal.
+
+    Several calls may also stand without the list's brackets, or each in quotes.
+    Gives None for anything else: positional arguments, identifiers, operators, comprehensions, f-strings.
+    """
+    source = text.strip()
+    if len(source) > MAX_LENGTH or not source.endswith(("]", ")")) or not _is_shallow(source):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an unknown escape in a model's string is no warning of ours
+            body = ast.parse(source, mode="eval").body
+        nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
+        return [_read_call(_unquoted(node)) for node in nodes] or None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _is_shallow(source: str) -> bool:
+    depth = 0
+    for piece in _PIECE.finditer(source):
+        depth += (piece[0] in _CLOSERS) - (piece[0] in (")", "]", "}"))
+        if depth > MAX_DEPTH:
+            return False
+    return True
+
+
+def _unquoted(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_shallow(node.value):
+        return ast.parse(node.value.strip(), mode="eval").body
+    return node
+
+
+def _read_call(node: ast.expr) -> tuple[str, dict[str, Any]]:
+    if not isinstance(node, ast.Call) or node.args:
+        raise ValueError("a call with named arguments is expected")
+    arguments: dict[str, Any] = {}
+    for keyword in node.keywords:
+        if keyword.arg is None or keyword.arg in arguments:
+            raise ValueError("every argument has one name")
+        arguments[keyword.arg] = _read_value(keyword.value)
+    return _read_name(node.func), arguments
+
+
+def _read_name(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{_read_name(node.value)}.{node.attr}"
+    raise ValueError("a name is expected")
+
+
+def _read_value(node: ast.expr) -> Any:
+    match node:
+        case ast.Constant(value=None | bool() | int() | float() | str() as value):
+            return value
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if value is not True:
+            return -value
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_read_value(item) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            return {_read_key(key): _read_value(value) for key, value in zip(keys, values, strict=True)}
+    raise ValueError("a literal is expected")
+
+
+def _read_key(node: ast.expr | None) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise ValueError("a key is text")

@@ -1,0 +1,53 @@
+"""No key reaches a person: whatever text of a provider is shown passes through here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from nbtool.messages import clean_text
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr
+
+MAX_SHOWN = 200
+"""Characters of a foreign body that an error shows at most."""
+
+HIDDEN = "•••"
+
+_SHORTEST = 6
+"""A key shorter than this is a placeholder of a local server; hiding it would only garble the text."""
+
+_SHAPES = re.compile(
+    r"""
+    \b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}   # the makers' prefixes
+    | \bAIza[A-Za-z0-9_\-]{10,}                                                     # Google
+    | \beyJ[A-Za-z0-9_\-]{10,}(?:\.[A-Za-z0-9_\-]*){1,2}                            # JSON web tokens
+    | (?<=[Bb]earer\ )[^\s"',;]{6,}
+    | (?<=[?&]key=)[^\s&"']+ | (?<=api[-_]key[=:])[^\s&"']+
+    | (?<=://)[^\s/@:]+:[^\s/@]+(?=@)                                               # user and password in an address
+    """,
+    re.VERBOSE,
+)
+
+_IS_PAGE = re.compile(r"<(!doctype|html|head|body|center|h1|title|div|p)\b", re.IGNORECASE)
+
+
+def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
+    """Replace the given keys, and everything that looks like one, by dots."""
+    for key in keys:
+        secret = key.get_secret_value() if key else ""
+        if len(secret) >= _SHORTEST:
+            text = text.replace(secret, HIDDEN)
+    return _SHAPES.sub(HIDDEN, text)
+
+
+def excerpt(body: bytes | str, keys: Iterable[SecretStr | None] = (), limit: int = MAX_SHOWN) -> str:
+    """Give the beginning of a foreign body as one redacted line of at most `limit` characters."""
+    text = body[: limit * 40].decode("utf-8", "replace") if isinstance(body, bytes) else body[: limit * 40]
+    if _IS_PAGE.search(text):
+        text = re.sub(r"<(script|style)\b.*?(</\1>|$)", " ", text, flags=re.DOTALL | re.IGNORECASE)
+        text = re.sub(r"<[^>]*>?", " ", text)
+    line = redact(clean_text(" ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).split())), keys)
+    return line if len(line) <= limit else line[: limit - 1] + "…"

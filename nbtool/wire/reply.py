@@ -1,0 +1,205 @@
+"""Deltas in, one assistant message out.
+
+The builder collects fragments in lists and joins once, so its cost is linear in the stream. Arguments are parsed
+once, strictly, at the end; a call may run only when the provider's terminal signal was seen, the reply was not cut
+short by a limit or a filter, and its arguments are a whole JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nbtool.events import (
+    CallDelta,
+    Delta,
+    MediaDelta,
+    RefusalDelta,
+    ReplyEnd,
+    StopReason,
+    TextDelta,
+    ThinkingDelta,
+    UsageDelta,
+)
+from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, clean_text, new_id
+
+CUT_SHORT: frozenset[StopReason] = frozenset({"length", "filtered", "error"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One reply of a model, whole or as far as it came.
+
+    `stop_reason` is in our vocabulary, `finish_reason` the provider's own word. `complete` only where the
+    provider's terminal signal was seen.
+    """
+
+    message: Message
+    stop_reason: StopReason = "unknown"
+    finish_reason: str = ""
+    usage: Usage = field(default_factory=Usage)
+    complete: bool = False
+    refusal: str = ""
+
+    @property
+    def text(self) -> str:
+        """The prose of the reply."""
+        return self.message.text
+
+    @property
+    def thinking(self) -> str:
+        """The thinking of the reply."""
+        return self.message.thinking
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls it asks for, in order."""
+        return self.message.calls
+
+
+class ReplyBuilder:
+    """Builds one reply from its deltas."""
+
+    def __init__(self, *, wire: str = "", host: str = "", model: str = "") -> None:
+        self._origin = (wire, host, model)
+        self._segments: list[_Prose | _Picture | _Call] = []
+        self._calls: dict[str, _Call] = {}
+        self._end: ReplyEnd | None = None
+        self._usage = Usage()
+
+    def add(self, delta: Delta) -> None:
+        """Take the next delta; a call's delta gets our `call_id` written into it."""
+        match delta:
+            case TextDelta() | ThinkingDelta() | RefusalDelta():
+                self._prose(delta)
+            case MediaDelta():
+                self._segments.append(_Picture(delta.media))
+            case CallDelta():
+                self._call(delta)
+            case UsageDelta():
+                self._usage = delta.usage
+            case ReplyEnd():
+                self._end = delta
+            case _:
+                pass
+
+    def reply(self) -> Reply:
+        """Give the reply as it stands."""
+        end = self._end
+        stop_reason: StopReason = end.stop_reason if end else "unknown"
+        if end and self._calls and stop_reason in ("end", "unknown"):
+            stop_reason = "tools"  # several providers say `stop` beside calls: their presence decides
+        may_run = end is not None and stop_reason not in CUT_SHORT
+        parts = tuple(segment.part(may_run) for segment in self._segments)
+        native = Native(*self._origin, end.native) if end and end.native is not None else None
+        return Reply(
+            message=Message("assistant", _without_doubles(parts), native=native),
+            stop_reason=stop_reason,
+            finish_reason=end.finish_reason if end else "",
+            usage=self._usage,
+            complete=end is not None,
+            refusal="".join(part.text for part in parts if isinstance(part, Refusal)),
+        )
+
+    def _prose(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:
+        last = self._segments[-1] if self._segments else None
+        if isinstance(last, _Prose) and last.of is type(delta):
+            last.pieces.append(delta.text)
+        elif delta.text:
+            self._segments.append(_Prose(type(delta), [delta.text]))
+
+    def _call(self, delta: CallDelta) -> None:
+        call = self._calls.get(delta.key)
+        if call is None:
+            call = self._calls[delta.key] = _Call()
+            self._segments.append(call)
+        delta.call_id = call.call_id
+        call.id = call.id or delta.id
+        call.name = call.name or delta.name
+        call.repaired = delta.repaired or call.repaired
+        if delta.final and delta.arguments:
+            call.pieces = [delta.arguments]
+        elif delta.arguments and not delta.final:
+            call.pieces.append(delta.arguments)
+
+
+@dataclass(slots=True)
+class _Prose:
+    of: type[TextDelta | ThinkingDelta | RefusalDelta]
+    pieces: list[str]
+
+    def part(self, may_run: bool) -> Part:  # noqa: ARG002 - one shape for both kinds of segment
+        text = clean_text("".join(self.pieces))
+        if self.of is ThinkingDelta:
+            return Thinking(text)
+        return Refusal(text) if self.of is RefusalDelta else Text(text)
+
+
+@dataclass(slots=True)
+class _Picture:
+    media: Media
+
+    def part(self, may_run: bool) -> Part:  # noqa: ARG002 - one shape for every kind of segment
+        return self.media
+
+
+@dataclass(slots=True)
+class _Call:
+    call_id: str = field(default_factory=lambda: new_id("call"))
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    repaired: tuple[str, ...] = ()
+
+    def part(self, may_run: bool) -> Part:
+        arguments = clean_text("".join(self.pieces))
+        args, error = parse_arguments(arguments)
+        if not self.name:
+            error = error or "The call names no tool."
+        return ToolCall(
+            name=self.name,
+            arguments=arguments,
+            id=self.id or self.call_id,
+            call_id=self.call_id,
+            args=args if may_run else None,
+            error=error if may_run else error or "The reply was cut off before it was complete; its calls do not run.",
+            runnable=may_run and error is None,
+            repaired=self.repaired,
+        )
+
+
+def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
+    """Read a call's arguments strictly: a JSON object, or nothing at all for a call without arguments.
+
+    Returns the arguments and None, or None and one line of what is wrong. Some servers write `null` for no
+    arguments; `NaN` and `Infinity` are not JSON (RFC 8259 section 6).
+    """
+    if not arguments.strip():
+        return {}, None
+    try:
+        value = json.loads(arguments, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        return None, f"The arguments are not JSON: {error}."
+    if value is None:
+        return {}, None
+    if not isinstance(value, dict):
+        return None, f"The arguments are a JSON {type(value).__name__}; an object is expected."
+    return value, None
+
+
+def _refuse_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _without_doubles(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Give every call an id that is unique in its reply: servers exist that send the same one twice."""
+    seen: set[str] = set()
+    unique: list[Part] = []
+    for part in parts:
+        if isinstance(part, ToolCall):
+            if part.id in seen:
+                part = replace(part, id=part.call_id)
+            seen.add(part.id)
+        unique.append(part)
+    return tuple(unique)

@@ -1,0 +1,215 @@
+"""The output items of one reply in the Responses dialect, while they grow.
+
+An item is told apart by where it stands (`output_index`) and by its id; servers exist that leave out either, that
+give every event another id, or that count every item as the first.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from binascii import Error as BadBase64
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbtool.errors import BadReply
+from nbtool.messages import Media, Usage
+
+Item = dict[str, Any]
+
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The types of items that ask the client for a call, and the field that holds what the model wrote."""
+
+
+@dataclass(slots=True)
+class Slot:
+    """One item: its newest form, and what was already passed on of it."""
+
+    key: str
+    type: str = ""
+    item: Item = field(default_factory=dict)
+    said: dict[str, list[str]] = field(default_factory=dict)
+    named: tuple[str, str] = ("", "")
+    is_done: bool = False
+    is_shown: bool = False
+
+    def add(self, kind: str, text: str) -> None:
+        """Note a piece of text that is passed on."""
+        self.said.setdefault(kind, []).append(text)
+
+    def written(self, kind: str) -> str:
+        """Everything that was passed on of one kind."""
+        pieces = self.said.get(kind, [])
+        if len(pieces) > 1:
+            self.said[kind] = pieces = ["".join(pieces)]
+        return pieces[0] if pieces else ""
+
+    def replace(self, kind: str, text: str) -> None:
+        """Note a text that takes the place of what was passed on before."""
+        self.said[kind] = [text]
+
+
+class Slots:
+    """All items of a reply, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.all: list[Slot] = []
+        self._found: dict[tuple[int | None, str], Slot] = {}
+
+    def begun(self, event: Item, item: Item) -> Slot:
+        """Give the slot of an item that begins."""
+        return self._slot(event, item, begins=True)
+
+    def done(self, event: Item, item: Item) -> Slot:
+        """Give the slot of an item that is done, whether its beginning was seen or not."""
+        slot = self._slot(event, item, begins=False)
+        slot.is_done = True
+        return slot
+
+    def growing(self, event: Item, item_type: str) -> Slot:
+        """Give the slot that a fragment belongs to.
+
+        Raises:
+            nbtool.errors.BadReply: it could belong to several calls; merging would make a call nobody asked for.
+        """
+        index, item_id = _place(event)
+        if slot := self._find(index, item_id):
+            return slot
+        if index is None and not item_id:
+            open_slots = [slot for slot in self.all if slot.type == item_type and not slot.is_done]
+            if item_type in CALLS and len(open_slots) > 1:
+                raise BadReply("A fragment of a call does not say which of several calls it belongs to.")
+            if open_slots:
+                return open_slots[-1]
+        return self._new(index, item_id, item_type)
+
+    def final(self, output: list[Item]) -> list[tuple[Slot, Item]]:
+        """Pair the items of the final event with their slots, by id, by call, or by where they stand."""
+        by_id = {slot.item["id"]: slot for slot in self.all if slot.item.get("id")}
+        by_call = {slot.item["call_id"]: slot for slot in self.all if slot.item.get("call_id")}
+        unnamed = [slot for slot in self.all if not slot.item]  # begun by a fragment, and nothing else came
+        pairs: list[tuple[Slot, Item]] = []
+        used: set[str] = set()
+        for place, item in enumerate(output):
+            item_id = str(item.get("id"))
+            slots = (by_id.get(item_id), self._found.get((None, item_id)), by_call.get(str(item.get("call_id"))))
+            candidates = (*slots, self._found.get((place, "")), *unnamed)
+            fits = (slot for slot in candidates if slot and slot.key not in used and slot.type == item.get("type"))
+            slot = next(fits, None) or self._new(None, "", str(item.get("type")))
+            used.add(slot.key)
+            pairs.append((slot, item))
+        return pairs
+
+    def _slot(self, event: Item, item: Item, *, begins: bool) -> Slot:
+        index, item_id = _place({"item_id": item.get("id"), **event})
+        slot = self._find(index, item_id) or self._unplaced(item, index, begins)
+        if slot is None or _is_other(slot, item, begins):
+            slot = self._new(index, item_id, str(item.get("type")))
+        self._found.setdefault((index, item_id), slot)
+        slot.type = str(item.get("type"))
+        return slot
+
+    def _unplaced(self, item: Item, index: int | None, begins: bool) -> Slot | None:
+        """Find an item that does not say where it stands: the one that is still open."""
+        if begins or index is not None:
+            return None
+        fits = (slot for slot in reversed(self.all) if slot.type == item.get("type") and not slot.is_done)
+        return next(fits, None)
+
+    def _find(self, index: int | None, item_id: str) -> Slot | None:
+        found = self._found
+        exact = found.get((index, item_id)) if index is not None and item_id else None
+        at_place = found.get((index, "")) if index is not None else None
+        return exact or at_place or (found.get((None, item_id)) if item_id else None)
+
+    def _new(self, index: int | None, item_id: str, item_type: str) -> Slot:
+        slot = Slot(str(len(self.all)), item_type)
+        self.all.append(slot)
+        if index is not None:
+            self._found[index, ""] = slot
+        if item_id:
+            self._found[None, item_id] = slot
+            self._found[index, item_id] = slot
+        return slot
+
+
+def texts(item: Item) -> dict[str, str]:
+    """Give all prose of an item by kind: text, refusal, summary (of the reasoning), and the reasoning itself."""
+    found: dict[str, str] = {}
+    for part in (*_parts(item, "summary"), *_parts(item, "content")):
+        match part.get("type"):
+            case "output_text" | "text":
+                kind, text = "text", part.get("text")
+            case "refusal":
+                kind, text = "refusal", part.get("refusal")
+            case "summary_text":
+                kind, text = "summary", part.get("text")
+            case "reasoning_text":
+                kind, text = "reasoning", part.get("text")
+            case _:
+                continue
+        if isinstance(text, str):
+            found[kind] = found.get(kind, "") + text
+    if isinstance(text := item.get("content"), str) and item.get("type") == "message":
+        found["text"] = text
+    return found
+
+
+def arguments(item: Item) -> str:
+    """Give what the model wrote for a call; some servers send the object in place of its text."""
+    value = item.get(CALLS[item["type"]])
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else ""
+
+
+def picture(item: Item) -> Media | None:
+    """Give the finished picture of an image generation, if the item holds one."""
+    result = item.get("result")
+    if item.get("type") != "image_generation_call" or not isinstance(result, str) or not result:
+        return None
+    try:
+        data = b64decode(result, validate=True)
+    except BadBase64:
+        return None
+    return Media(f"image/{item.get('output_format') or 'png'}", data=data)
+
+
+def read_usage(usage: Any) -> Usage | None:
+    """Read what a response cost; None where it does not say."""
+    if not isinstance(usage, dict):
+        return None
+    cost = usage.get("cost")
+    return Usage(
+        input_tokens=_count(usage, "input_tokens"),
+        output_tokens=_count(usage, "output_tokens"),
+        cached_tokens=_count(usage.get("input_tokens_details"), "cached_tokens"),
+        thinking_tokens=_count(usage.get("output_tokens_details"), "reasoning_tokens"),
+        cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
+    )
+
+
+def _place(event: Item) -> tuple[int | None, str]:
+    """Read where an event belongs; what is no index (negative, a fraction, a word) is none."""
+    index, item_id = event.get("output_index"), event.get("item_id")
+    is_index = isinstance(index, int) and not isinstance(index, bool) and index >= 0
+    return (index if is_index else None), (item_id if isinstance(item_id, str) else "")
+
+
+def _is_other(slot: Slot, item: Item, begins: bool) -> bool:
+    """Whether an item is not the one of the slot where it claims to stand."""
+    if slot.type and slot.type != item.get("type"):
+        return True
+    if not slot.item or any(item.get(name) and item[name] == slot.item.get(name) for name in ("id", "call_id")):
+        return False
+    return begins or slot.is_done
+
+
+def _parts(item: Item, name: str) -> list[Item]:
+    parts = item.get(name)
+    return [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+
+
+def _count(usage: Any, name: str) -> int:
+    value = usage.get(name) if isinstance(usage, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0

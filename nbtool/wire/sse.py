@@ -1,0 +1,176 @@
+"""Server-sent events: bytes in, events out, without I/O.
+
+Follows https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream, with three
+leniencies that real servers need: the last event counts although no blank line follows it (`close`), events that
+are not separated by blank lines are told apart where each is JSON of its own, and an event without data is nothing.
+The cost is linear in the bytes, however they are cut.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic_core import from_json
+
+from nbtool.errors import TooLarge
+
+MAX_EVENT = 8 * 1024 * 1024
+"""Bytes that one event, and so one line, may have at most."""
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class ServerEvent(NamedTuple):
+    """One event: its data, and the name from its `event:` line or an empty string."""
+
+    data: bytes
+    name: str = ""
+
+
+class EventParser:
+    """Parses one stream; it can be fed at any cut, and copied with `copy.deepcopy`.
+
+    `comments` counts the comment lines that came: servers send them to keep a connection alive, and they are no
+    progress. A `feed` that gives no event has brought nothing to read.
+    """
+
+    def __init__(self) -> None:
+        self.comments = 0
+        self._tail: list[bytes] = []  # the bytes of a line that has not ended yet
+        self._held = 0  # how many bytes wait in the tail and in the event that is not over yet
+        self._data: list[bytes] = []
+        self._name = ""
+        self._begun = False
+        self._after_cr = False  # the last byte was CR: a LF that comes next belongs to it
+
+    def feed(self, data: bytes) -> list[ServerEvent]:
+        """Take the next bytes and give the events that they complete.
+
+        Raises:
+            nbtool.errors.TooLarge: an event grew over `MAX_EVENT`.
+        """
+        if self._after_cr and data:
+            self._after_cr = False
+            data = data.removeprefix(b"\n")
+        if not self._begun:
+            data = self._begin(data)
+        if b"\n" not in data and b"\r" not in data:
+            self._hold(data)
+            return []
+        if self._tail:
+            data = b"".join((*self._tail, data))
+            self._held -= sum(map(len, self._tail))
+            self._tail.clear()
+        if b"\r" in data:
+            self._after_cr = data.endswith(b"\r")
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return self._blocks(data)
+
+    def close(self) -> list[ServerEvent]:
+        """Take note that no more bytes will come, and give the event that no blank line has ended."""
+        events: list[ServerEvent] = []
+        line = b"".join(self._tail)
+        self._tail.clear()
+        self._line(line.removeprefix(_BOM) if not self._begun else line, events)
+        self._dispatch(events)
+        return events
+
+    def _begin(self, data: bytes) -> bytes:
+        """Drop a byte order mark, which may come in pieces."""
+        head = b"".join((*self._tail, data))
+        self._tail.clear()
+        self._held = 0
+        if len(head) < len(_BOM) and _BOM.startswith(head):
+            self._hold(head)
+            return b""
+        self._begun = True
+        return head.removeprefix(_BOM)
+
+    def _hold(self, data: bytes) -> None:
+        if data:
+            self._tail.append(data)
+            self._count(len(data))
+
+    def _blocks(self, data: bytes) -> list[ServerEvent]:
+        """Read what blank lines separate; nearly every block is one `data:` line, or `event:` and `data:`."""
+        events: list[ServerEvent] = []
+        *blocks, rest = data.split(b"\n\n")
+        may_be_large = len(data) + self._held > MAX_EVENT
+        is_idle = not (self._data or self._name)
+        for block in blocks:
+            if may_be_large and len(block) + self._held > MAX_EVENT:
+                raise _too_large()
+            if is_idle and block.startswith(b"data: ") and len(block) > 6 and b"\n" not in block:
+                events.append(ServerEvent(block[6:]))
+            elif is_idle and block.startswith(b"event: ") and self._named(block, events):
+                pass
+            else:
+                for line in block.split(b"\n"):
+                    self._line(line, events)
+                self._dispatch(events)
+                is_idle = True
+        *lines, last = rest.split(b"\n")
+        for line in lines:
+            self._line(line, events)
+        self._hold(last)
+        return events
+
+    def _named(self, block: bytes, events: list[ServerEvent]) -> bool:
+        """Read a block that is an `event:` line and a `data:` line; say whether it was."""
+        head, _, line = block.partition(b"\n")
+        if not line.startswith(b"data: ") or len(line) == 6 or b"\n" in line:
+            return False
+        events.append(ServerEvent(line[6:], head[7:].strip().decode("utf-8", "replace")))
+        return True
+
+    def _line(self, line: bytes, events: list[ServerEvent]) -> None:
+        """Read one line of any kind."""
+        if not line:
+            self._dispatch(events)
+            return
+        if line.startswith(b":"):
+            self.comments += 1
+            return
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._part(events)
+            self._data.append(value)
+            self._count(len(value))
+        elif field == b"event":
+            if self._name:
+                self._part(events)
+            self._name = value.strip().decode("utf-8", "replace")
+
+    def _part(self, events: list[ServerEvent]) -> None:
+        """End the event before where the blank line was forgotten: one line that is whole JSON takes no second."""
+        if len(self._data) == 1 and _is_object(self._data[0]):
+            self._dispatch(events)
+
+    def _dispatch(self, events: list[ServerEvent]) -> None:
+        value = b"\n".join(self._data)
+        if value:
+            events.append(ServerEvent(value, self._name))
+        self._data.clear()
+        self._name = ""
+        self._held = 0
+
+    def _count(self, size: int) -> None:
+        self._held += size
+        if self._held > MAX_EVENT:
+            raise _too_large()
+
+
+def _is_object(data: bytes) -> bool:
+    """Whether these bytes are one whole JSON object, so that what follows must be another event."""
+    if not (data.startswith(b"{") and data.endswith(b"}")):
+        return False
+    try:
+        from_json(data)
+    except ValueError:
+        return False
+    return True
+
+
+def _too_large() -> TooLarge:
+    return TooLarge(f"An event of the reply is larger than {MAX_EVENT >> 20} MiB.", fix="Ask for less at once.")

@@ -1,0 +1,88 @@
+"""The smallest pieces of loosely written JSON: strings of any quote, comments, brackets, words.
+
+Every character belongs to exactly one token and a token never looks back, so reading is linear in any input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+BLANK = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
+"""Characters that mean nothing between tokens, among them the invisible ones that models copy."""
+
+_QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "\u201e": "\u201c"}
+_STRINGS = "|".join(
+    rf"{opener}[^{closer}\\]*(?:\\(?:.|\Z)[^{closer}\\]*)*(?:{closer}|\Z)" for opener, closer in _QUOTES.items()
+)
+_TOKEN = re.compile(
+    rf"(?P<string>{_STRINGS})"
+    rf"|(?P<blank>[{re.escape(BLANK)}]+)"
+    r"|(?P<comment>//[^\n]*|\#[^\n]*|/\*.*?(?:\*/|\Z))"
+    r"|(?P<mark>[{}\[\]:,])"
+    r"|(?P<word>[+-]?[\w.]+(?:(?<=\d[eE])[+-]\d+)?)"
+    r"|(?P<other>.)",
+    re.DOTALL,
+)
+
+
+class Token(NamedTuple):
+    """A piece of the text; `kind` is string, blank, comment, mark, word or other, `start` where it begins."""
+
+    kind: str
+    text: str
+    start: int
+
+
+def tokens(text: str, start: int = 0) -> Iterator[Token]:
+    """Cut a text into tokens; joined again they are the text."""
+    for found in _TOKEN.finditer(text, start):
+        yield Token(found.lastgroup or "other", found[0], found.start())
+
+
+def is_closed_string(text: str) -> bool:
+    """Whether a string token ends with its own quote and not with the end of the text."""
+    if len(text) < 2 or text[-1] != _QUOTES[text[0]]:
+        return False
+    backslashes = len(text) - 1 - len(text[:-1].rstrip("\\"))
+    return backslashes % 2 == 0
+
+
+def find_end(text: str, start: int = 0) -> int:
+    """Give the position behind the bracket that closes the one at `start`, or -1 where none does.
+
+    Brackets inside strings and comments do not count; a closer of the wrong kind ends the search.
+    """
+    stack: list[str] = []
+    for token in tokens(text, start):
+        if token.text in ("{", "["):
+            stack.append("}" if token.text == "{" else "]")
+        elif token.text in ("}", "]"):
+            if not stack or stack.pop() != token.text:
+                return -1
+            if not stack:
+                return token.start + 1
+    return -1
+
+
+def split_values(text: str) -> list[str] | None:
+    """Split a text that holds nothing but JSON objects and arrays, one after the other, into these.
+
+    Between them may stand blanks, commas and semicolons. Gives None when something else stands there, and
+    leaves a last value that does not close as it is.
+    """
+    values: list[str] = []
+    at = 0
+    skip = re.compile(rf"[{re.escape(BLANK)},;]*")
+    while True:
+        at = skip.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string too
+        if at == len(text):
+            return values
+        if text[at] not in "{[":
+            return None
+        end = find_end(text, at)
+        values.append(text[at:] if end < 0 else text[at:end])
+        if end < 0:
+            return values
+        at = end

@@ -1,0 +1,134 @@
+"""What the page's own tests replay: patches that a real transcript made, and what must be read of them in the end.
+
+`NBTOOL_RECORD=1 pytest tests/blocks/test_recordings.py` writes them anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool.blocks.transcript import Transcript
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallDelta,
+    CallFinished,
+    CallProgress,
+    CallReady,
+    CallStarted,
+    ErrorRaised,
+    Event,
+    Notice,
+    ReplyFinished,
+    RequestStarted,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from nbtool.messages import Message, Text, Thinking, Usage, assistant, user
+
+RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"
+RECORDS = bool(os.environ.get("NBTOOL_RECORD"))
+
+ARGUMENTS = '{"ticker": "ACME", "table": "$VAR_REF{{df}}"}'
+OTHER = '{"ticker": "GLOB", "limit": 12345678901234567890}'
+REPLY = """## Cheapest ticker
+
+The cheapest is **ACME** at `4.20` USD; $5 stays a price, and `$df` a name.
+
+| ticker | close |
+|:--|--:|
+| ACME | 4.20 |
+| GLOB | 17.05 |
+
+1. read the *table*
+2. call `price` for each
+   - see [the docs](https://example.com/a?b=c)
+
+```python
+best = table["close"].idxmin()
+```
+
+Anything else?
+"""
+
+
+def words(text: str, size: int = 7) -> list[Event]:
+    return [TextDelta(text[at : at + size]) for at in range(0, len(text), size)]
+
+
+def first_round() -> list[Event]:
+    look = "Let me look at the table first."
+    return [
+        TurnStarted("t", "practice:default", user("Which of the tickers is cheapest?"), 1.0), RequestStarted(1),
+        ThinkingDelta("One call "), ThinkingDelta("for each ticker."), *words(look),
+        CallDelta("0", name="price", call_id="c1"), CallDelta("0", arguments=ARGUMENTS[:20], call_id="c1"),
+        CallDelta("0", arguments=ARGUMENTS[20:], call_id="c1"), CallDelta("1", name="price", call_id="c2"),
+        CallDelta("1", arguments=OTHER, call_id="c2"),
+        ReplyFinished(
+            1, Message("assistant", (Thinking("One call for each ticker."), Text(look))), "tools", Usage(812, 40), True
+        ),
+        CallReady("c1", "price", 1, ARGUMENTS, {"ticker": "'ACME'", "table": "DataFrame, 250 rows"}),
+        CallReady("c2", "price", 1, OTHER),
+    ]  # fmt: skip
+
+
+def asked() -> Event:
+    return CallAsked("c1", "run", "d1", "price", ARGUMENTS, "Latest close of a ticker, in USD.")
+
+
+def approved() -> list[Event]:
+    return [asked(), CallDecided("c1", "run", "d1", "approved", "button"), CallStarted("c1", 1.0)]
+
+
+def ran(call_id: str, result: str, status: Any = "ok") -> list[Event]:
+    return [CallStarted(call_id, 1.0), CallFinished(call_id, "price", 1, status, result, seconds=0.31)]
+
+
+def scenes() -> dict[str, list[Event]]:
+    both = [*first_round(), *approved(), *ran("c1", "4.2"), *ran("c2", "17.05"), RequestStarted(2)]
+    failed = "practice answered 429 (rate limited). Try again in 20 s, or choose another model."
+    return {
+        "streaming": [*both, *words(REPLY[:420])],
+        "waiting": [*first_round(), *ran("c2", "17.05"), asked()],
+        "result_gate": [
+            *first_round(), *approved(), CallAsked("c1", "result", "d2", "price", "ACME 4.20\nowner: jane@example.com")
+        ],
+        "running": [*first_round(), *approved(), CallProgress("c1", "read 120 rows\n", 0.48)],
+        "finished": [
+            *both, *words(REPLY), ReplyFinished(2, assistant(REPLY), "end", Usage(1201, 220), True),
+            TurnEnded("completed", REPLY, Usage(2013, 260), 2, 2, 6.4),
+        ],
+        "cancelled": [*both, *words(REPLY[:60]), TurnEnded("cancelled", REPLY[:60], Usage(900, 60), 2, 2, 3.2)],
+        "error": [
+            *first_round(), asked(), CallDecided("c1", "run", "d1", "denied", "button", "not this table"),
+            CallFinished("c1", "price", 1, "denied", "Denied: not this table", reason="not this table"),
+            *ran("c2", "ValueError: no such ticker 'GLOB'", "error"),
+            Notice("One call failed.", "warning"), RequestStarted(2), ErrorRaised("request", failed),
+            TurnEnded("error", "", Usage(812, 40), 2, 2, 3.2, failed),
+        ],
+    }  # fmt: skip
+
+
+def recording(events: list[Event]) -> str:
+    transcript = Transcript()
+    start = transcript.document()
+    patches = [patch for event in events for patch in transcript.feed(event)]
+    made = {"start": start, "patches": patches, "document": transcript.document()}
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+@pytest.mark.parametrize("name", list(scenes()))
+def test_the_recordings_of_the_page_are_what_a_transcript_makes_today(name: str) -> None:
+    path = RECORDED / f"{name}.json"
+    made = recording(scenes()[name])
+    if RECORDS:
+        path.write_text(made, encoding="utf-8")
+
+    assert path.read_text(encoding="utf-8") == made

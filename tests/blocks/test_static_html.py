@@ -1,0 +1,260 @@
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, saved, to_html, to_text
+from nbtool.blocks.transcript import Transcript
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallDelta,
+    CallFinished,
+    CallProgress,
+    CallReady,
+    CallStarted,
+    Event,
+    Notice,
+    ReplyFinished,
+    RequestStarted,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from nbtool.messages import Usage, assistant, user
+
+PAYLOADS = json.loads((Path(__file__).parents[2] / "js" / "tests" / "payloads.json").read_text(encoding="utf-8"))
+
+TAGS = {
+    "a", "blockquote", "br", "code", "details", "div", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
+    "span", "strong", "summary", "table", "tbody", "td", "th", "thead", "tr", "ul",
+}  # fmt: skip
+ATTRIBUTES = {"a": {"href", "title", "target", "rel"}, "ol": {"start"}, "td": {"style"}, "th": {"style"}}
+STYLED = {"div", "span", "pre", "details", "summary"}
+PROPERTIES = {
+    "border", "border-left", "cursor", "font-size", "margin", "margin-top", "max-height", "opacity", "overflow",
+    "overflow-wrap", "padding", "text-align", "white-space",
+}  # fmt: skip
+
+
+class Strict(HTMLParser):
+    """Fails on every tag, attribute, style and link that is not on the list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag in TAGS
+        allowed = ATTRIBUTES.get(tag, set()) | ({"style"} if tag in STYLED else set())
+        for name, value in attrs:
+            if name == "class":
+                assert (self.open, value) == ([], "tex2jax_ignore mathjax_ignore")
+                continue
+            assert name in allowed
+            if name == "style":
+                assert {part.split(":")[0].strip() for part in (value or "").split(";") if part} <= PROPERTIES
+                assert "url" not in (value or "")
+            if name == "href":
+                assert urlsplit(value or "").scheme in ("http", "https", "mailto")
+                assert dict(attrs)["rel"] == "noopener noreferrer"
+        if tag not in ("br", "hr"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
+
+    def handle_comment(self, data: str) -> None:
+        pytest.fail(f"a comment: {data}")
+
+
+def checked(html: str) -> str:
+    parser = Strict()
+    parser.feed(html)
+    parser.close()
+    assert parser.open == []
+    return "".join(parser.text)
+
+
+def document(*events: Event) -> Any:
+    transcript = Transcript()
+    for event in events:
+        transcript.feed(event)
+    return transcript.document()
+
+
+def turn(text: str = "Hello", status: Any = "completed", **more: Any) -> list[Event]:
+    return [
+        TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1), TextDelta(text),
+        ReplyFinished(1, assistant(text), "end", Usage(1200, 34), True),
+        TurnEnded(status, text, Usage(1200, 34), 1, 0, 2.5, **more),
+    ]  # fmt: skip
+
+
+def everywhere(payload: str) -> list[Event]:
+    """One turn that carries the payload in every field that a model, a tool or a server controls."""
+    return [
+        TurnStarted("t", payload, user(payload), 1.0), RequestStarted(1), ThinkingDelta(payload), TextDelta(payload),
+        CallDelta("0", name=payload, call_id="c1"), CallDelta("0", arguments=payload, call_id="c1"),
+        CallReady("c1", payload, 1, "$VAR_REF" + payload, {payload: payload}, (payload,)),
+        CallAsked("c1", "run", "d", payload, payload, payload),
+        CallDecided("c1", "run", "d", "approved", payload, payload), CallStarted("c1", 1.0, payload),
+        CallProgress("c1", payload),
+        CallFinished("c1", payload, 1, "error", payload, payload, payload + "!", payload, 0.1),
+        Notice(payload, "warning"), TurnEnded("error", payload, Usage(), 1, 1, 1.0, payload),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> None:
+    text = checked(to_html(document(*everywhere(payload))))
+
+    assert "Error." in text
+
+
+@pytest.mark.parametrize(
+    "payload", [payload for payload in PAYLOADS if payload.startswith("<") and payload[:5] != "<http"]
+)
+def test_html_in_a_reply_is_shown_as_it_was_written(payload: str) -> None:
+    words = checked(to_html(document(*turn("so: " + payload.replace("\n", " ")))))
+
+    assert "<" in words
+
+
+def test_a_finished_turn_reads_as_reply_calls_and_one_line_of_facts() -> None:
+    html = to_html(document(
+        TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1),
+        CallDelta("0", name="price", arguments='{"ticker": "ACME"}', call_id="c1"),
+        CallReady("c1", "price", 1, '{"ticker": "ACME"}'), CallStarted("c1", 1.0),
+        CallFinished("c1", "price", 1, "ok", "4.2", seconds=0.31), RequestStarted(2), TextDelta("It is **4.2**."),
+        ReplyFinished(2, assistant("It is **4.2**."), "end", Usage(1200, 34), True),
+        TurnEnded("completed", "It is 4.2", Usage(1200, 34, cost=0.0123), 2, 1, 65.0),
+    ))  # fmt: skip
+
+    text = checked(html)
+    assert "It is <strong>4.2</strong>." in html
+    assert '✓ price(ticker="ACME") · 0.3 s' in text
+    assert "practice:default · 2 rounds · 1 call · 1,234 tokens · $0.0123 · 1 min 5 s" in text
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled", "error", "timeout", "parked"])
+def test_nothing_in_a_saved_turn_looks_alive(status: str) -> None:
+    events = [*turn("Hello", status)[:-1], CallDelta("0", name="price", arguments="{}", call_id="c1"),
+              CallAsked("c1", "run", "d", "price", "{}"), TurnEnded(status, "", Usage(), 1, 1, 1.0)]  # type: ignore[arg-type]  # fmt: skip
+
+    html = to_html(document(*events))
+
+    checked(html)
+    assert not any(word in html for word in ("<button", "<input", "Approve", "Stop<"))
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        ("cancelled", "Stopped before it was finished."),
+        ("timeout", "The turn ran out of time."),
+        ("parked", "Parked: a call waits for a decision (see %chat approvals)."),
+    ],
+)
+def test_a_turn_that_is_not_completed_says_so(status: str, said: str) -> None:
+    made = document(*turn("Hello", status))
+
+    assert said in checked(to_html(made))
+    assert said in to_text(made)
+
+
+def test_a_reply_that_was_cut_off_is_marked() -> None:
+    made = document(RequestStarted(1), TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
+
+    assert "[cut off here]" in checked(to_html(made))
+    assert "[cut off here]" in to_text(made)
+
+
+def test_dollars_stay_dollars() -> None:
+    html = to_html(document(*turn("It costs $5 or $6, see $df and $$x$$")))
+
+    assert "It costs $5 or $6, see $df and $$x$$" in html
+    assert html.startswith('<div class="tex2jax_ignore mathjax_ignore">')
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("[docs](https://a.example/b)", '>docs</a> <span style="opacity:.65">(a.example)</span>'),
+        ("https://a.example/b.", '>https://a.example/b</a>.'),
+        ("[https://a.example/b](https://a.example/b)", ">https://a.example/b</a></p>"),
+        ("[your bank](https://xn--bnk-hoa.example)", "(xn--bnk-hoa.example)"),
+        ("![chart](https://a.example/c.png)", '>image: chart</a> <span style="opacity:.65">(a.example)</span>]'),
+        ("[mail](mailto:a@b.example)", '>mail</a> <span style="opacity:.65">(a@b.example)</span>'),
+        ("[here](notebooks/a.ipynb)", "<p>[here](notebooks/a.ipynb)</p>"),
+    ],
+)  # fmt: skip
+def test_a_link_says_where_it_leads_and_an_image_is_only_a_link(text: str, html: str) -> None:
+    assert html in to_html(document(*turn(text)))
+
+
+def test_a_definition_far_below_changes_nothing_above() -> None:
+    text = checked(to_html(document(*turn("see [x]\n\n[x]: https://evil.example"))))
+
+    assert "see [x]" in text
+
+
+def test_a_hidden_character_in_arguments_is_visible() -> None:
+    events = [CallDelta("0", name="run", arguments='{"code": "a\u202eb"}', call_id="c1"), *turn()[-1:]]
+
+    assert "a\\u{202e}b" in checked(to_html(document(*events)))
+
+
+def huge() -> list[Event]:
+    calls: list[Event] = []
+    for number in range(40):
+        calls += [
+            CallDelta(f"{number}", name="price", arguments=json.dumps({"q": "<&>" * 20_000}), call_id=f"c{number}"),
+            CallFinished(f"c{number}", "price", 1, "ok", "<&>\n" * 100_000),
+        ]
+    return [RequestStarted(1), *calls, RequestStarted(2), TextDelta("word & <tag> " * 40_000), *turn()[-1:]]
+
+
+def test_what_is_saved_of_a_huge_turn_stays_within_its_limits_and_marks_every_cut() -> None:
+    bundle = saved(document(*huge()))
+
+    assert len(bundle["text/html"].encode()) <= HTML_LIMIT
+    assert len(bundle["text/plain"].encode()) <= TEXT_LIMIT
+    assert len(bundle["text/html"].encode()) + len(bundle["text/plain"].encode()) <= 200_000
+    assert "characters more" in checked(bundle["text/html"])
+    assert "characters more" in bundle["text/plain"]
+
+
+def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
+    calls: list[Event] = [
+        event
+        for number in range(3000)
+        for event in (CallDelta(f"{number}", name=f"call_{number}", call_id=f"c{number}"),)
+    ]
+
+    bundle = saved(document(RequestStarted(1), *calls, RequestStarted(2), TextDelta("The end."), *turn()[-1:]))
+
+    text = checked(bundle["text/html"])
+    assert len(bundle["text/html"].encode()) <= HTML_LIMIT
+    assert "call_0(" in text
+    assert "The end." in text
+    assert "blocks more" in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [">" * 5000 + " x", "- " * 2000 + "x", "[" * 3000, "*" * 5000 + "a", "`" * 3001, "|" * 3000 + "\n" + "|-" * 3000],
+)
+@pytest.mark.timeout(20)
+def test_markup_that_no_person_writes_is_still_shown(text: str) -> None:
+    assert checked(to_html(document(*turn(text))))

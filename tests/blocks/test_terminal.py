@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import io
+
+from nbtool.blocks.terminal import Terminal
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallDelta,
+    CallFinished,
+    CallStarted,
+    Event,
+    Notice,
+    RequestStarted,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from nbtool.messages import Usage, user
+
+
+def written(*events: Event) -> str:
+    output = io.StringIO()
+    terminal = Terminal(output)
+    for event in events:
+        terminal.feed(event)
+    return output.getvalue()
+
+
+def test_a_turn_reads_line_by_line() -> None:
+    text = written(
+        TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1), ThinkingDelta("hm"),
+        TextDelta("Let me "), TextDelta("look."),
+        CallDelta("0", name="price", arguments='{"ticker": "ACME"}', call_id="c1"),
+        CallStarted("c1", 1.0), CallFinished("c1", "price", 1, "ok", "4.2\n(USD)", seconds=0.3), RequestStarted(2),
+        TextDelta("It is 4.2."), Notice("Nearly out of tokens"), TurnEnded("completed", "", Usage(10, 2), 2, 1, 1.5),
+    )  # fmt: skip
+
+    assert text == (
+        "(thinking)\nLet me look.\n✓ price(ticker=\"ACME\") · 0.3 s\n    4.2 (USD)\nIt is 4.2.\n"
+        "Nearly out of tokens\npractice:default · 2 rounds · 1 call · 12 tokens · 1.5 s\n"
+    )  # fmt: skip
+
+
+def test_text_is_written_as_it_comes() -> None:
+    assert written(TextDelta("a"), TextDelta("b")) == "ab"
+
+
+def test_a_question_shows_all_that_would_run_with_nothing_hidden() -> None:
+    text = written(
+        CallDelta("0", name="shell", arguments='{"cmd": "ls\u202e"}', call_id="c1"),
+        CallAsked("c1", "run", "d", "shell", '{"cmd": "ls\u202e"}'),
+        CallDecided("c1", "run", "d", "denied", "input"), CallFinished("c1", "shell", 1, "denied", "No."),
+    )  # fmt: skip
+
+    assert "◆ shell wants to run:" in text
+    assert '"cmd": "ls\\u{202e}"' in text
+    assert "⊘ shell" in text
+    assert "denied by input" in text
+
+
+def test_a_model_cannot_reach_the_terminal() -> None:
+    text = written(
+        TextDelta("\x1b]0;owned\x07\x1b[2Jhi"), CallDelta("0", name="\x1b[31mx", call_id="c1"),
+        CallFinished("c1", "x", 1, "error", "\x1b[31mred\x9b2J"), Notice("\x1b[1mbold"),
+    )  # fmt: skip
+
+    assert "\x1b" not in text
+    assert "\x9b" not in text
+    assert "hi" in text
+
+
+def test_a_turn_that_was_stopped_says_so() -> None:
+    text = written(TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
+
+    assert text.startswith("So\n[cut off here]\nStopped before it was finished.\n")

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, sync_playwright
+
+from tests.browser.chromium import find_chromium
+from tests.browser.lab import Lab, screenshot
+from tests.browser.server import KERNELS, Server
+
+HERE = Path(__file__).parent
+TEST_SECONDS = 180
+QUIET_CHROMIUM = [
+    "--no-sandbox",  # root may not have one
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(TEST_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("jupyter"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    """Give one browser profile for all tests, on the disk: JupyterLab's scripts are fetched and compiled once."""
+    path = find_chromium()
+    if path is None:
+        pytest.fail("There is no Chromium: `make chromium` says what to do.", pytrace=False)
+    with sync_playwright() as playwright:
+        profile = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"),
+            executable_path=path,
+            args=QUIET_CHROMIUM,
+            viewport={"width": 1200, "height": 900},
+        )
+        yield profile
+        profile.close()
+
+
+@pytest.fixture
+def lab(profile: BrowserContext, server: Server, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """Give JupyterLab with no page open; afterwards no page is open, no kernel runs and no setting is left."""
+    yield Lab(profile, server)
+    for number, page in enumerate(profile.pages):
+        if request.node.stash.get(FAILED, False):
+            screenshot(page, f"failed-{request.node.name}-{number}")
+        page.close()
+    server.shut_down_kernels()
+    server.forget_settings()
+
+
+@pytest.fixture(params=["python3", "ipykernel6"])
+def kernel(request: pytest.FixtureRequest) -> str:
+    """Give the name of a kernel: the newest ipykernel, and the 6.x line."""
+    name = str(request.param)
+    if name != "python3" and not (KERNELS / "kernels" / name).exists():
+        pytest.fail(f"There is no kernel {name}: `make browser` installs it.", pytrace=False)
+    return name
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report

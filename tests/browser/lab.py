@@ -1,0 +1,177 @@
+"""What a person does in JupyterLab, as deeds: every deed ends when its effect can be seen."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+import nbformat
+from playwright.sync_api import BrowserContext, Locator, Page, expect
+
+from tests.browser.server import ROOT, Server
+
+SHOTS = ROOT / "build" / "shots"
+PAGE_SECONDS = 60
+"""Seconds for a page to open and its kernel to answer: generous, for two busy cores."""
+
+CELL_SECONDS = 30
+PANEL = "window.jupyterapp.shell.currentWidget"
+KERNEL = f"{PANEL}?.sessionContext?.session?.kernel"
+
+NUMBERED = re.compile(r"^\[\d+\]:$")
+"""The prompt of a cell that has ended."""
+
+Front = Literal["lab", "notebook"]
+
+
+@dataclass
+class Notebook:
+    """One notebook, open on a page of JupyterLab or Notebook 7."""
+
+    page: Page
+    server: Server
+    name: str
+    front: Front = "lab"
+    errors: list[str] = field(default_factory=list)
+
+    def open(self) -> Notebook:
+        """Open the page and wait until the kernel is ready."""
+        path = f"lab/tree/{self.name}?reset&" if self.front == "lab" else f"notebooks/{self.name}?"
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(f"{self.server.url}/{path}token={self.server.token}")
+        self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PAGE_SECONDS * 1000)
+        self.wait_status("idle")
+        return self
+
+    # --- cells ------------------------------------------------------------------------------------------------
+
+    def cell(self, index: int) -> Locator:
+        """Give a cell; they count from 0."""
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(index)
+
+    def output(self, index: int) -> Locator:
+        """Give all that stands under a cell."""
+        return self.cell(index).locator(".jp-Cell-outputWrapper")
+
+    def start_cell(self, index: int) -> None:
+        """Run a cell by its keys, and return when the page has sent it."""
+        self.page.evaluate(
+            f"""at => {{
+                const cell = {PANEL}.content.widgets[at].model;
+                window.sent = new Promise(done => cell.stateChanged.connect(() => done()));
+            }}""",
+            index,
+        )
+        self.cell(index).locator(".jp-InputPrompt").click()
+        self.page.keyboard.press("Control+Enter")
+        self.page.evaluate("() => window.sent")
+
+    def run_cell(self, index: int, *, seconds: float = CELL_SECONDS) -> Locator:
+        """Run a cell to its end and give its output."""
+        self.start_cell(index)
+        self.wait_ended(index, seconds=seconds)
+        return self.output(index)
+
+    def start_all(self) -> None:
+        """Run every cell, and return at once."""
+        self.page.evaluate(
+            """() => {
+                window.ranAll = false;
+                window.jupyterapp.commands.execute('notebook:run-all-cells').finally(() => { window.ranAll = true; });
+            }"""
+        )
+
+    def wait_all(self, *, seconds: float = 4 * CELL_SECONDS) -> None:
+        """Wait until every cell has ended."""
+        self.page.wait_for_function("() => window.ranAll", timeout=seconds * 1000)
+
+    def wait_ended(self, index: int, *, seconds: float = CELL_SECONDS) -> None:
+        """Wait until a cell that was started has got its number."""
+        expect(self.cell(index).locator(".jp-InputPrompt")).to_have_text(NUMBERED, timeout=seconds * 1000)
+
+    def wait_output(self, index: int, text: str, *, seconds: float = CELL_SECONDS) -> Locator:
+        """Wait until a text stands under a cell."""
+        expect(self.output(index)).to_contain_text(text, timeout=seconds * 1000)
+        return self.output(index)
+
+    def is_running(self, index: int) -> bool:
+        """Whether a cell was sent and has not ended."""
+        return self.cell(index).locator(".jp-InputPrompt").inner_text().strip() == "[*]:"
+
+    def write_cell(self, index: int, source: str) -> None:
+        """Replace what a cell says."""
+        self.page.evaluate(
+            f"([at, text]) => {PANEL}.content.widgets[at].model.sharedModel.setSource(text)", [index, source]
+        )
+
+    # --- the kernel -------------------------------------------------------------------------------------------
+
+    def status(self) -> str:
+        """Give the kernel's status as the page knows it: idle, busy, restarting, …; '' without a kernel."""
+        return str(self.page.evaluate(f"() => {KERNEL}?.status ?? ''"))
+
+    def wait_status(self, status: str, *, seconds: float = PAGE_SECONDS) -> None:
+        """Wait for a status of the kernel."""
+        self.page.wait_for_function(f"wanted => {KERNEL}?.status === wanted", arg=status, timeout=seconds * 1000)
+
+    def interrupt(self) -> None:
+        """Press the button that interrupts the kernel."""
+        self._press("interrupt")
+
+    def restart(self) -> None:
+        """Press the button that restarts the kernel, and wait for the new one."""
+        self.page.evaluate(
+            f"""() => {{
+                const seen = (done, status) => status === "restarting" && done();
+                window.restarted = new Promise(done => {KERNEL}.statusChanged.connect((_, now) => seen(done, now)));
+            }}"""
+        )
+        self._press("restart")
+        self.page.evaluate("() => window.restarted")
+        self.wait_status("idle")
+
+    # --- the file ---------------------------------------------------------------------------------------------
+
+    def save(self) -> nbformat.NotebookNode:
+        """Save, and give the notebook as it lies on the disk."""
+        self.page.evaluate(f"() => {PANEL}.context.save()")
+        return self.server.read_notebook(self.name)
+
+    def close(self) -> None:
+        """Close the page; the kernel lives on."""
+        self.page.close(run_before_unload=False)
+
+    def _press(self, item: str) -> None:
+        self.page.locator(f".jp-NotebookPanel-toolbar [data-jp-item-name='{item}'] jp-button").click()
+
+
+@dataclass
+class Lab:
+    """One browser profile, looking at one server."""
+
+    context: BrowserContext
+    server: Server
+
+    def open_notebook(self, name: str, *, front: Front = "lab") -> Notebook:
+        """Open a notebook of the server's folder on a new page."""
+        return Notebook(self.context.new_page(), self.server, name, front).open()
+
+    def open_cells(self, *cells: str, kernel: str, name: str = "scratch.ipynb", front: Front = "lab") -> Notebook:
+        """Write a notebook of these cells and open it."""
+        self.server.write_notebook(name, list(cells), kernel=kernel)
+        return self.open_notebook(name, front=front)
+
+    def set_theme(self, theme: Literal["light", "dark"]) -> None:
+        """Choose the theme of the pages that are opened from now on."""
+        self.server.set("apputils-extension/themes", theme=f"JupyterLab {theme.title()}")
+
+    def set_comms_over_subshells(self, value: Literal["perCommTarget", "perComm", "disabled"]) -> None:
+        """Choose how the pages opened from now on send a widget's messages: the default, or switched off."""
+        self.server.set("apputils-extension/kernels-settings", commsOverSubshells=value)
+
+
+def screenshot(what: Page | Locator, name: str) -> None:
+    """Leave a picture in build/shots."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    what.screenshot(path=SHOTS / f"{name}.png")

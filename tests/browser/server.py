@@ -1,0 +1,157 @@
+"""A JupyterLab server of the tests' own: folders, settings and token belong to it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import secrets
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import nbformat
+
+ROOT = Path(__file__).parents[2]
+KERNELS = ROOT / "build" / "jupyter" / "share" / "jupyter"
+LOOPBACK = ROOT / "tests" / "loopback"
+START_SECONDS = 60
+STOP_SECONDS = 20
+QUIET = {
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+    "apputils-extension/sessionDialogs": {"skipKernelRestartDialog": True},
+    "docmanager-extension/plugin": {"autosave": False},
+}
+
+
+@dataclass
+class Server:
+    """A running JupyterLab; `root` is the folder that it shows, `url` where it listens."""
+
+    home: Path
+    token: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
+    url: str = ""
+    _process: subprocess.Popen[str] = field(init=False, repr=False)
+    _listener: threading.Thread = field(init=False, repr=False)
+
+    @property
+    def root(self) -> Path:
+        return self.home / "root"
+
+    @property
+    def log(self) -> Path:
+        return self.home / "server.log"
+
+    def start(self) -> None:
+        """Start the server and wait until it says where it listens."""
+        self.root.mkdir(parents=True)
+        self.forget_settings()
+        command = [
+            sys.executable,
+            "-m",
+            "jupyterlab",
+            "--no-browser",
+            "--expose-app-in-browser",
+            f"--ServerApp.root_dir={self.root}",
+        ]
+        command += [
+            "--ServerApp.ip=127.0.0.1",
+            "--JupyterNotebookApp.expose_app_in_browser=True",
+            "--LabApp.extension_manager=readonly",
+        ]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command.append("--allow-root")
+        self._process = subprocess.Popen(
+            command, env=self._environment(), stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+        )
+        heard: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._listener = threading.Thread(target=self._listen, args=(heard,), daemon=True)
+        self._listener.start()
+        try:
+            self.url = heard.get(timeout=START_SECONDS)
+        except queue.Empty:
+            self.stop()
+            raise RuntimeError(
+                f"JupyterLab did not start within {START_SECONDS} s; it said:\n{self.log.read_text()}"
+            ) from None
+
+    def stop(self) -> None:
+        """End the server and its kernels."""
+        self._process.terminate()
+        self._process.wait(timeout=STOP_SECONDS)
+        self._listener.join()
+
+    def set(self, plugin: str, **values: Any) -> None:
+        """Set a JupyterLab setting, as the settings editor would, for the pages that are opened from now on."""
+        folder, _, name = plugin.partition("/")
+        file = self.home / "settings" / "@jupyterlab" / folder / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({**QUIET.get(plugin, {}), **values}))
+
+    def forget_settings(self) -> None:
+        """Go back to the settings of a fresh installation, but for its questions and its timers."""
+        for file in (self.home / "settings").rglob("*.jupyterlab-settings"):
+            file.unlink()
+        for plugin in QUIET:
+            self.set(plugin)
+
+    def write_notebook(self, name: str, cells: list[str], *, kernel: str) -> None:
+        """Put a notebook of code cells into the folder."""
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        self._put(name, notebook, kernel)
+
+    def copy_notebook(self, source: Path, *, kernel: str) -> str:
+        """Put a copy of a notebook into the folder, to be run by the kernel named; give the copy's name."""
+        self._put(source.name, nbformat.read(source, as_version=4), kernel)
+        return source.name
+
+    def read_notebook(self, name: str) -> nbformat.NotebookNode:
+        """Read a notebook as it lies on the disk."""
+        return nbformat.read(self.root / name, as_version=4)
+
+    def shut_down_kernels(self) -> None:
+        """End every kernel, as a person does who comes back the next day."""
+        headers = {"Authorization": f"token {self.token}"}
+        with httpx.Client(base_url=self.url, headers=headers, trust_env=False, timeout=30) as client:
+            for session in client.get("/api/sessions").raise_for_status().json():
+                client.delete(f"/api/sessions/{session['id']}")
+
+    def _put(self, name: str, notebook: nbformat.NotebookNode, kernel: str) -> None:
+        notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
+        nbformat.write(notebook, self.root / name)
+
+    def _environment(self) -> dict[str, str]:
+        own = {
+            "HOME": self.home,
+            "IPYTHONDIR": self.home / "ipython",
+            "JUPYTER_CONFIG_DIR": self.home / "config",
+            "JUPYTER_DATA_DIR": self.home / "data",
+            "JUPYTER_RUNTIME_DIR": self.home / "runtime",
+            "JUPYTERLAB_SETTINGS_DIR": self.home / "settings",
+            "JUPYTERLAB_WORKSPACES_DIR": self.home / "workspaces",
+            "JUPYTER_PATH": KERNELS,
+            "JUPYTER_TOKEN": self.token,
+            "MPLCONFIGDIR": self.home / "matplotlib",
+            "NBTOOL_HOME": self.home / "nbtool",
+            "NBTOOL_MODEL": "practice:fast",
+            "PYTHONPATH": LOOPBACK,
+            "PYTHONDONTWRITEBYTECODE": "",
+        }
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "JPY_", "NBTOOL_"))
+        }
+        return {**kept, **{name: str(value) for name, value in own.items()}}
+
+    def _listen(self, heard: queue.SimpleQueue[str]) -> None:
+        assert self._process.stderr
+        with self._process.stderr as said, self.log.open("w") as log:
+            for line in said:
+                log.write(line)
+                log.flush()
+                if address := re.search(r"http://127\.0\.0\.1:\d+", line):
+                    heard.put(address[0])

@@ -1,0 +1,162 @@
+"""A chat with tools in a real page, as its people have it."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.lab import Lab, Notebook, screenshot
+
+SETUP = """
+%load_ext nbtool
+import pandas as pd
+from nbtool import tool
+
+prices = pd.DataFrame({"ticker": ["AAA", "BBB", "CCC"], "close": [10.5, 7.25, 99.0], "note": ["SENTINEL"] * 3})
+seen = []
+
+@tool(run="auto")
+def tickers() -> int:
+    "How many tickers there are."
+    print("printed by tickers")
+    return 3
+
+@tool
+def cheapest(df: pd.DataFrame) -> str:
+    "The cheapest ticker of a frame of prices."
+    seen.append(df)
+    return df.loc[df["close"].idxmin(), "ticker"]
+"""
+ASK = "%%chat -m practice:fast -o answer\nUse &`tickers` and &`cheapest` on $`prices`."
+CHECK = "print('same object:', seen[0] is prices, '|', answer.status, '|', [c.status for c in answer.calls])"
+SLOW = "%%chat -m practice:default -o answer\nHello, who are you, and what can you do for me here?"
+
+
+def chat(lab: Lab, kernel: str, *cells: str) -> Notebook:
+    notebook = lab.open_cells(SETUP, *cells, kernel=kernel)
+    notebook.run_cell(0)
+    notebook.wait_output(0, "nbtool: ")
+    return notebook
+
+
+def card(notebook: Notebook, index: int) -> Locator:
+    """Wait for the question under a running cell."""
+    question = notebook.output(index).get_by_role("button", name="Approve")
+    expect(question).to_be_enabled(timeout=30_000)
+    return notebook.output(index)
+
+
+@pytest.mark.parametrize("comms", ["perCommTarget", "disabled"])
+def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str, comms: str) -> None:
+    lab.set_comms_over_subshells(comms)  # type: ignore[arg-type]  # two of its three words
+    notebook = chat(lab, kernel, ASK, CHECK)
+
+    notebook.start_cell(1)
+    waiting = card(notebook, 1)
+    assert notebook.is_running(1)
+    waiting.get_by_role("button", name="Approve").click()
+    notebook.wait_ended(1)
+
+    notebook.wait_output(1, "BBB")
+    notebook.run_cell(2)
+    notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
+    assert notebook.errors == []
+
+
+def test_a_denied_call_does_not_run_and_its_reason_is_told(lab: Lab, kernel: str) -> None:
+    notebook = chat(lab, kernel, ASK, "print(len(seen), answer.calls[1].status, answer.calls[1].reason)")
+
+    notebook.start_cell(1)
+    waiting = card(notebook, 1)
+    waiting.get_by_label("Reason").fill("not today")
+    waiting.get_by_role("button", name="Deny").click()
+    notebook.wait_ended(1)
+
+    notebook.run_cell(2)
+    notebook.wait_output(2, "0 denied not today")
+
+
+def test_the_stop_button_keeps_what_came(lab: Lab, kernel: str) -> None:
+    notebook = chat(lab, kernel, SLOW, "print(answer.status, len(answer.text) > 0)")
+
+    notebook.start_cell(1)
+    notebook.wait_output(1, "embedded practice")
+    notebook.output(1).get_by_role("button", name="Stop").click()
+    notebook.wait_ended(1)
+
+    notebook.wait_output(1, "topped")
+    notebook.run_cell(2)
+    notebook.wait_output(2, "cancelled True")
+
+
+def test_the_kernels_interrupt_stops_a_turn_and_the_next_one_works(lab: Lab, kernel: str) -> None:
+    notebook = chat(lab, kernel, SLOW, "%%chat -m practice:fast -o after\nHello")
+
+    notebook.start_cell(1)
+    notebook.wait_output(1, "embedded practice")
+    notebook.interrupt()
+    notebook.wait_ended(1)
+
+    notebook.wait_output(1, "topped")
+    notebook.run_cell(2)
+    notebook.wait_output(2, "embedded practice")
+
+
+def test_a_cell_that_is_run_again_makes_a_new_version(lab: Lab, kernel: str) -> None:
+    notebook = chat(lab, kernel, "%%chat -m practice:fast\nHello", "%chat history")
+
+    notebook.run_cell(1)
+    notebook.run_cell(1)
+
+    notebook.run_cell(2)
+    notebook.wait_output(2, "version 2 of 2")
+
+
+def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kernel: str) -> None:
+    notebook = chat(lab, kernel, ASK)
+    notebook.start_cell(1)
+    card(notebook, 1).get_by_role("button", name="Approve").click()
+    notebook.wait_ended(1)
+    notebook.wait_output(1, "BBB")
+
+    saved = notebook.save()
+    notebook.close()
+    lab.server.shut_down_kernels()
+    again = lab.open_notebook(notebook.name)
+
+    again.wait_output(1, "BBB")
+    expect(again.output(1).get_by_role("button")).to_have_count(0)
+    (data,) = (output.data for output in saved.cells[1].outputs if output.output_type == "display_data")
+    assert set(data) == {"text/html", "text/plain"}
+    assert "BBB" in data["text/plain"]
+    assert "widget" not in str(saved.metadata)
+
+
+@pytest.mark.shots
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_each_state_of_a_turn_can_be_seen(lab: Lab, theme: str) -> None:
+    lab.set_theme(theme)  # type: ignore[arg-type]  # one of its two words
+    notebook = chat(lab, "python3", ASK, SLOW)
+
+    notebook.start_cell(1)
+    waiting = card(notebook, 1)
+    screenshot(notebook.page, f"waiting-{theme}")
+    waiting.get_by_role("button", name="Approve").click()
+    notebook.wait_ended(1)
+    notebook.wait_output(1, "BBB")
+    screenshot(notebook.page, f"finished-{theme}")
+    notebook.start_cell(2)
+    notebook.wait_output(2, "embedded practice")
+    notebook.output(2).scroll_into_view_if_needed()
+    screenshot(notebook.page, f"streaming-{theme}")
+    notebook.interrupt()
+    notebook.wait_ended(2)
+    notebook.output(2).scroll_into_view_if_needed()
+    screenshot(notebook.page, f"stopped-{theme}")
+    notebook.save()
+    notebook.close()
+    lab.server.shut_down_kernels()
+    again = lab.open_notebook(notebook.name)
+    again.wait_output(1, "BBB")
+    screenshot(again.page, f"reopened-{theme}")
+    assert again.errors == []

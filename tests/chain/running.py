@@ -1,0 +1,49 @@
+"""What the chain's tests share: one turn, run by an engine against a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nbtool.chain.hooks import TurnContext
+from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.turn import Engine, Outcome
+from nbtool.events import Event
+from nbtool.messages import Message, user
+from nbtool.testing import ScriptedReply, ScriptedWire
+
+
+@dataclass
+class Ran:
+    outcome: Outcome
+    wire: ScriptedWire
+    turn: TurnContext
+    events: list[Event] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[Event]:
+        return [event for event in self.events if event.kind == kind]
+
+
+def run(
+    replies: Sequence[ScriptedReply],
+    *plugins: object,
+    limits: Limits | None = None,
+    cancel: CancelSignal | None = None,
+    history: Sequence[Message] = (),
+) -> Ran:
+    limits = limits or Limits()
+    events: list[Event] = []
+
+    async def emit(event: Event) -> None:
+        events.append(event)
+
+    async def turn() -> Ran:
+        context = TurnContext(
+            "turn_1", user("Hello"), tuple(history), limits, emit, cancel or CancelSignal(), Meter(limits)
+        )
+        wire = ScriptedWire(replies)
+        outcome = await Engine(context, wire, plugins).run()
+        return Ran(outcome, wire, context, events)
+
+    return asyncio.run(turn())

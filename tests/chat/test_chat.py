@@ -1,0 +1,324 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from nbtool import Approved, Chat, Denied, tool
+from nbtool.chat.chat import TurnSettings
+from nbtool.chat.journal import journal
+from nbtool.errors import AuthFailed, BadUsage, IncompleteReply, UnknownModel
+from nbtool.events import TextDelta
+from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, thinking
+
+
+class Table:
+    """Stands for a big object of the notebook."""
+
+    rows = ("SENTINEL",)
+
+
+@tool(run="auto")
+def price(ticker: str) -> int:
+    "The price of a ticker."
+    return {"A": 10}[ticker]
+
+
+@tool
+def count(table: Table) -> int:
+    "Count the rows of a table."
+    return len(table.rows)
+
+
+def test_a_chat_calls_tools_and_answers() -> None:
+    with ScriptedWire([[thinking("Hm."), call("price", ticker="A")], "It costs 10."]) as wire:
+        turn = Chat(wire=wire, tools=[price]).send("What does A cost?")
+
+    assert (turn.text, turn.thinking, turn.status, turn.error) == ("It costs 10.", "Hm.", "completed", None)
+    assert [(c.name, c.status, c.result, c.shown) for c in turn.calls] == [("price", "ok", 10, "10")]
+    assert (turn.stats.rounds, turn.stats.calls) == (2, 1)
+    assert [message.role for message in turn.messages.complete] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_a_whole_argument_is_the_very_object_and_no_value_of_it_leaves() -> None:
+    received: list[Table] = []
+    table = Table()
+
+    @tool(run="auto")
+    def look(table: Table) -> str:
+        "Look at a table."
+        received.append(table)
+        return "seen"
+
+    with ScriptedWire([call("look", table="$VAR_REF{{table}}"), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[look])
+        chat.expose(table=table)
+        chat.send("Look at $VAR_REF{{table}}")
+
+    assert received[0] is table
+    assert "$VAR_REF{{table}}: " in wire.prompts[0].messages[0].text
+    assert "SENTINEL" not in str(wire.prompts)
+
+
+def test_an_approver_decides_and_a_denied_call_tells_the_model_why() -> None:
+    approver = ScriptedApprover([("count", Approved()), ("count", Denied("enough"))])
+    with ScriptedWire([call("count", table="$VAR_REF{{t}}"), call("count", table="$VAR_REF{{t}}"), "ok"]) as wire:
+        chat = Chat(wire=wire, tools=[count], approver=approver)
+        chat.expose(t=Table())
+        turn = chat.send("Count twice")
+
+    assert [(c.status, c.reason) for c in turn.calls] == [("ok", ""), ("denied", "enough")]
+    assert "enough" in wire.prompts[2].messages[-1].results[0].text
+
+
+def test_without_an_approver_a_call_that_asks_is_denied() -> None:
+    with ScriptedWire([call("count", table="$VAR_REF{{t}}"), "I could not."]) as wire:
+        chat = Chat(wire=wire, tools=[count])
+        chat.expose(t=Table())
+        turn = chat.send("Count")
+
+    assert turn.calls[0].status == "denied"
+
+
+def test_a_synchronous_tool_runs_on_the_calling_thread() -> None:
+    where: list[threading.Thread] = []
+
+    @tool(run="auto")
+    def here() -> None:
+        "Say where."
+        where.append(threading.current_thread())
+
+    with ScriptedWire([call("here"), "Done."]) as wire:
+        Chat(wire=wire, tools=[here]).send("Where?")
+
+    assert where == [threading.current_thread()]
+
+
+def test_send_works_inside_a_running_loop() -> None:
+    async def main() -> str:
+        return Chat(wire=ScriptedWire(["Hi."])).send("Hello").text
+
+    assert asyncio.run(main()) == "Hi."
+
+
+def test_a_turn_can_be_awaited() -> None:
+    async def main() -> str:
+        return (await Chat(wire=ScriptedWire(["Hi."])).start("Hello")).text
+
+    assert asyncio.run(main()) == "Hi."
+
+
+def test_a_turn_can_be_iterated_and_gives_every_event_in_order() -> None:
+    async def main() -> list[str]:
+        return [event.kind async for event in Chat(wire=ScriptedWire(["Hi."])).start("Hello")]
+
+    assert asyncio.run(main()) == [
+        "turn_started", "request_started", "text_delta", "reply_end", "message_appended", "reply_finished",
+        "turn_ended",
+    ]  # fmt: skip
+
+
+def test_a_listener_that_comes_late_hears_what_it_missed() -> None:
+    async def main() -> list[str]:
+        turn = await Chat(wire=ScriptedWire(["Hello world"])).start("Hello")
+        return [event.text async for event in turn if isinstance(event, TextDelta)]
+
+    assert "".join(asyncio.run(main())) == "Hello world"
+
+
+def test_cancelling_who_awaits_cancels_the_turn() -> None:
+    @tool(run="auto")
+    async def endless() -> None:
+        "Never end."
+        await asyncio.Event().wait()
+
+    async def main():
+        turn = Chat(wire=ScriptedWire([call("endless")]), tools=[endless]).start("Go")
+        waiting = asyncio.ensure_future(_ended(turn))
+        async for event in turn:
+            if event.kind == "call_started":
+                waiting.cancel()
+        return turn
+
+    turn = asyncio.run(main())
+
+    assert turn.status == "cancelled"
+    assert [c.status for c in turn.calls] == ["cancelled"]
+    assert turn.messages.chain[-1].results[0].is_error
+
+
+async def _ended(turn):
+    await turn
+
+
+def test_a_reply_that_breaks_off_is_kept_and_the_next_turn_works() -> None:
+    chat = Chat(wire=ScriptedWire([["One two three", cut()], "Fine."]))
+
+    broken = chat.send("Count")
+    after = chat.send("Go on")
+
+    assert (broken.status, broken.text) == ("error", "One two three")
+    assert isinstance(broken.error, IncompleteReply)
+    assert after.text == "Fine."
+
+
+def test_an_error_of_the_provider_is_kept_in_the_turn() -> None:
+    turn = Chat(wire=ScriptedWire([AuthFailed("The key was refused.", fix="Set another.")])).send("Hello")
+
+    assert turn.status == "error"
+    assert str(turn.error) == "The key was refused. Set another."
+
+
+def test_an_unknown_model_is_refused_before_anything_happens() -> None:
+    chat = Chat("opnai:gpt-5-mini")
+
+    with pytest.raises(UnknownModel, match="openai"):
+        chat.send("Hello")
+
+    assert chat.tree.line == ()
+
+
+def test_an_empty_prompt_is_not_sent() -> None:
+    with pytest.raises(BadUsage, match="empty"):
+        Chat(wire=ScriptedWire([])).send("  \n")
+
+
+def test_send_from_an_asynchronous_tool_says_what_to_do() -> None:
+    @tool(run="auto")
+    async def nested() -> str:
+        "Ask again."
+        return Chat(wire=ScriptedWire([])).send("Hello").text
+
+    with ScriptedWire([call("nested"), "ok"]) as wire:
+        turn = Chat(wire=wire, tools=[nested]).send("Go")
+
+    assert turn.calls[0].status == "error"
+    assert "await chat.start" in turn.calls[0].shown
+
+
+def test_a_tool_may_hold_a_chat_of_its_own() -> None:
+    @tool(run="auto")
+    def ask() -> str:
+        "Ask another chat."
+        return Chat(wire=ScriptedWire(["inner"])).send("Hello").text
+
+    with ScriptedWire([call("ask"), "outer"]) as wire:
+        turn = Chat(wire=wire, tools=[ask]).send("Go")
+
+    assert (turn.calls[0].result, turn.text) == ("inner", "outer")
+
+
+def test_later_turns_are_told_the_compact_form() -> None:
+    with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
+        chat = Chat(wire=wire, tools=[price])
+        first = chat.send("What does A cost?")
+        chat.send("And again?")
+
+    told = wire.prompts[2].messages
+    assert [message.role for message in told] == ["user", "assistant", "user"]
+    assert told[1].text == first.content == first.system_hint + first.natural_flow
+    assert first.content[: first.hint_size] == first.system_hint
+    assert "$VAR_REF{{price_1_result}}" in first.system_hint
+
+
+@pytest.mark.parametrize(
+    ("mode", "roles"),
+    [
+        ("native", ["user", "assistant", "tool", "assistant", "user"]),
+        ("results", ["user", "assistant", "user"]),
+        ("none", ["user"]),
+    ],
+)
+def test_history_is_told_as_the_switch_says(mode: str, roles: list[str]) -> None:
+    with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
+        chat = Chat(wire=wire, tools=[price], history=mode)
+        chat.send("What does A cost?")
+        chat.send("And again?")
+
+    assert [message.role for message in wire.prompts[2].messages] == roles
+
+
+def test_a_cell_that_is_run_again_makes_a_new_version_and_is_not_told_itself() -> None:
+    wire = ScriptedWire(["one", "two", "three"])
+    chat = Chat(wire=wire)
+    for _ in range(2):
+        chat.send("Hello", settings=TurnSettings(cell_id="c1"))
+    chat.send("And?", settings=TurnSettings(cell_id="c2"))
+
+    (first, second) = chat.tree.line
+    assert [turn.text for turn in first.versions] == ["one", "two"]
+    assert second.turn is not None
+    assert [message.text for message in wire.prompts[2].messages[:2]] == ["Hello", "two"]
+    assert len(wire.prompts[1].messages) == 1
+
+
+def test_append_adds_another_turn_instead() -> None:
+    chat = Chat(wire=ScriptedWire(["one", "two"]))
+    for _ in range(2):
+        chat.send("Hello", settings=TurnSettings(cell_id="c1", append=True))
+
+    assert [len(node.versions) for node in chat.tree.line] == [1, 1]
+
+
+def test_every_event_that_matters_is_in_the_journal() -> None:
+    with ScriptedWire([call("price", ticker="A"), "It costs 10."]) as wire:
+        turn = Chat(wire=wire, tools=[price]).send("What does A cost?")
+
+    kinds = [event["kind"] for event in journal().events(turn.turn_id)]
+    assert kinds.index("call_started") < kinds.index("call_finished")
+    assert (kinds[0], kinds[-1]) == ("turn_started", "turn_ended")
+    assert kinds.count("reply_finished") == 2
+
+
+def test_a_listener_that_fails_is_dropped_and_named() -> None:
+    def faulty(_event: object) -> None:
+        raise ValueError("oh")
+
+    chat = Chat(wire=ScriptedWire(["Hi."]))
+    turn = chat.compose("Hello")
+    turn.listen(faulty)
+
+    with pytest.warns(UserWarning, match="faulty was dropped: ValueError: oh"):
+        chat_ended = asyncio.run(_wait(turn.begin()))
+
+    assert chat_ended.status == "completed"
+
+
+async def _wait(turn):
+    return await turn
+
+
+def test_the_systems_text_has_a_date_and_no_time() -> None:
+    with ScriptedWire(["Hi."]) as wire:
+        Chat(wire=wire, system="Be brief.").send("Hello")
+
+    system = wire.prompts[0].system
+    assert system.startswith("Today is ")
+    assert "Be brief." in system
+    assert ":" not in system.splitlines()[0]
+
+
+def test_a_rehearsal_gives_the_request_and_makes_none() -> None:
+    chat = Chat("practice:fast", tools=[price], options={"temperature": 0})
+
+    request = chat.rehearse("What does A cost?")
+
+    assert request.path == "/chat/completions"
+    assert request.body["temperature"] == 0
+    assert request.body["tools"][0]["function"]["name"] == "price"
+    assert chat.tree.line == ()
+
+
+def test_a_key_is_in_no_repr() -> None:
+    chat = Chat("openai:gpt-5-mini", api_key="sk-verysecret")
+
+    assert "verysecret" not in repr(vars(chat)) + repr(chat.model) + repr(chat.model.endpoint())
+
+
+def test_the_practice_model_speaks_over_a_real_socket() -> None:
+    turn = Chat("practice:fast", tools=[price]).send('Use &`price` for the ticker "A".')
+
+    assert turn.calls[0].result == 10
+    assert "10" in turn.text
+    assert turn.usage.input_tokens > 0

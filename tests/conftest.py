@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import os
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+LOOPBACK = Path(__file__).parent / "loopback"
+BROWSER = Path(__file__).parent / "browser"
+
+
+def pytest_configure() -> None:
+    """Close the network, for this process and for the tests that hand the folder to another one."""
+    spec = spec_from_file_location("only_loopback", LOOPBACK / "sitecustomize.py")
+    assert spec
+    assert spec.loader
+    spec.loader.exec_module(module_from_spec(spec))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the browser's tests last: they are slow, and Playwright leaves a running loop on this thread, where
+    `asyncio.run` would fail.
+    """
+    items.sort(key=lambda item: BROWSER in item.path.parents)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Take away the keys, the settings and the history of the person who runs the tests."""
+    for name in list(os.environ):
+        ours = name.startswith("NBTOOL_") and name != "NBTOOL_CHROMIUM"
+        if ours or name.endswith(("_API_KEY", "_BASE_URL")) or name == "OLLAMA_HOST":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path_factory.mktemp("home")))

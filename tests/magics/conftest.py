@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+CELLS = """
+from nbtool import tool
+
+class Frame:
+    "Stands for a big object."
+    rows = 3
+
+frame = Frame()
+received = []
+
+@tool(run="auto")
+def double(n: int) -> int:
+    "Twice a number."
+    return 2 * n
+
+@tool
+def rows(frame: Frame) -> int:
+    "How many rows a frame has."
+    received.append(frame)
+    return frame.rows
+"""
+
+
+@pytest.fixture
+def shell() -> Iterator[Any]:
+    """Give a real IPython with the extension loaded and two tools defined; it has no terminal."""
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell.run_line_magic("load_ext", "nbtool")
+    assert shell.run_cell(CELLS).success
+    yield shell
+    InteractiveShell.clear_instance()

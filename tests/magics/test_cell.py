@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.chat.turn import Turn
+from tests.chaos import event, head, serve, serve_each, whole
+
+USE = "%%chat -m practice:fast -o answer\n"
+
+
+def failure(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a cell that must fail, and give the one line it leaves."""
+    capsys.readouterr()
+    assert not shell.run_cell(cell).success
+    said = capsys.readouterr()
+    return (said.out + said.err).strip()
+
+
+def test_loading_says_in_one_line_which_model_was_found(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_line_magic("reload_ext", "nbtool")
+
+    assert capsys.readouterr().out == "nbtool: practice:default (no key and no local server was found)\n"
+
+
+def test_a_cell_calls_the_tools_that_it_mentions(shell: Any) -> None:
+    assert shell.run_cell(USE + "Use &`double` with 21.").success
+
+    answer: Turn = shell.user_ns["answer"]
+    assert [(c.name, c.status, c.result) for c in answer.calls] == [("double", "ok", 42)]
+    assert "42" in answer.text
+
+
+def test_a_call_that_asks_is_denied_where_nobody_can_be_asked(shell: Any) -> None:
+    shell.run_cell(USE + "Use &`rows` on $`frame`.")
+
+    answer: Turn = shell.user_ns["answer"]
+    assert answer.calls[0].status == "denied"
+    assert "Nobody can be asked here" in answer.calls[0].reason
+    assert shell.user_ns["received"] == []
+
+
+def test_approve_auto_lets_it_run_on_the_very_object(shell: Any) -> None:
+    shell.run_cell(USE.replace("-o", "--approve auto -o") + "Use &`rows` on $`frame`.")
+
+    assert shell.user_ns["received"][0] is shell.user_ns["frame"]
+
+
+def test_approve_deny_says_so(shell: Any) -> None:
+    shell.run_cell(USE.replace("-o", "--approve deny -o") + "Use &`rows` on $`frame`.")
+
+    assert "--approve deny" in shell.user_ns["answer"].calls[0].reason
+
+
+def test_flags_expose_as_mentions_do(shell: Any) -> None:
+    shell.run_cell("%%chat -m practice:fast -o answer -t double -v frame\nUse double with 4.")
+
+    answer: Turn = shell.user_ns["answer"]
+    assert answer.calls[0].result == 8
+    assert "$VAR_REF{{frame}}: Frame" in answer.messages.context[-1].text
+
+
+def test_a_tool_defined_anew_is_the_new_one(shell: Any) -> None:
+    shell.run_cell(USE + "Use &`double` with 1.")
+    shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Thrice.'\n    return 3 * n")
+    shell.run_cell(USE + "Use double with 1.")
+
+    assert shell.user_ns["answer"].calls[0].result == 3
+
+
+def test_quiet_shows_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    shell.run_cell("%%chat -q -m practice:fast -o answer\nHello")
+
+    assert capsys.readouterr().out == ""
+    assert shell.user_ns["answer"].status == "completed"
+
+
+def test_the_body_is_sent_as_it_was_typed(shell: Any) -> None:
+    body = r"Costs $5 and {braces}, $x^2$, \$VAR_REF{{no}} and `code`."
+    shell.run_cell(USE + body)
+
+    assert shell.user_ns["answer"].messages.context[-1].text == body
+
+
+def test_a_chat_has_a_name_and_new_starts_it_afresh(shell: Any) -> None:
+    shell.run_cell("%%chat -m practice:fast -c other -o one\nHello")
+    shell.run_cell("%%chat -m practice:fast -c other -o two\nHello")
+    shell.run_cell("%%chat -m practice:fast -c other --new -o three\nHello")
+
+    told = [len(shell.user_ns[name].messages.context) for name in ("one", "two", "three")]
+    assert told == [1, 3, 1]
+
+
+def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    shell.run_cell("%%chat --dry-run -m practice:fast --option temperature=0.5\nHello")
+
+    said = capsys.readouterr().out
+    assert said.startswith("POST http://127.0.0.1:")
+    assert '"temperature": 0.5' in said
+    assert shell.run_line_magic("chat", "history") is None
+    assert "Nothing was said yet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cell", "line"),
+    [
+        ("%%chat --modle x\nHi", "Did you mean --model?"),
+        ("%%chat -s 'open\nHi", "Close the quotation mark."),
+        ("%%chat -m nonsense:x\nHi", "names no provider"),
+        ("%%chat -m openai:gpt-5-mini\nHi", "OPENAI_API_KEY is set neither"),
+        ("%%chat -t duoble\nHi", "Did you mean double?"),
+        ("%%chat -v farme\nHi", "Did you mean frame"),
+        ("%%chat\n\n  # only a comment\n", "nothing was sent"),
+        ("%%chat --budget much\nHi", "--budget is a number"),
+        ("%%chat --max-rounds 0\nHi", "max_rounds must be greater than 0"),
+        ("%%chat --option temperature\nHi", "expected KEY=VALUE"),
+        ("%chat hsitory", "Did you mean history?"),
+        ("%chat approve nothing", "`%chat approvals` lists them"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_fix_and_the_next_cell_works(
+    shell: Any, capsys: pytest.CaptureFixture[str], cell: str, line: str
+) -> None:
+    said = failure(shell, cell, capsys)
+
+    assert line in said
+    assert len(said.splitlines()) == 1
+    assert shell.run_cell(USE + "Hello").success
+
+
+def test_an_unknown_model_of_a_provider_is_told_and_kept_from_the_traceback(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = failure(shell, "%%chat -m practice:nope\nHi", capsys)
+
+    assert "does not exist" in said
+    assert "Traceback" not in said
+
+
+def test_a_refused_connection_is_told_in_one_line(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", "127.0.0.1:9")
+
+    said = failure(shell, "%%chat -m ollama:tiny\nHi", capsys)
+
+    assert "cannot be reached" in said
+    assert "Traceback" not in said
+
+
+def test_a_page_in_place_of_a_reply_is_told_in_one_line(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(whole(200, b"<html><body>Sign in</body></html>", "text/html")) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        said = failure(shell, "%%chat -m ollama:tiny\nHi", capsys)
+
+    assert "A page came in place of JSON" in said
+    assert "Traceback" not in said
+    assert shell.run_cell(USE + "Hello").success
+
+
+def test_a_tool_name_that_does_not_exist_is_an_answer_that_lists_the_real_ones(
+    shell: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = {"index": 0, "id": "c1", "function": {"name": "dubble", "arguments": "{}"}}
+    first = [event({"choices": [{"delta": {"tool_calls": [called]}, "finish_reason": "tool_calls"}]})]
+    second = [event({"choices": [{"delta": {"content": "Sorry."}, "finish_reason": "stop"}]})]
+    with serve_each([head(), *first], [head(), *second]) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        shell.run_cell("%%chat -m ollama:tiny -t double -o answer\nHi")
+
+    answer: Turn = shell.user_ns["answer"]
+    assert (answer.text, answer.calls[0].status) == ("Sorry.", "not_found")
+    assert "double" in answer.calls[0].shown
+
+
+def test_a_tool_that_raises_is_an_answer_and_not_an_end(shell: Any) -> None:
+    shell.run_cell("@tool(run='auto')\ndef broken() -> int:\n    'Break.'\n    raise ValueError('no luck')")
+    shell.run_cell(USE + "Use &`broken`.")
+
+    answer: Turn = shell.user_ns["answer"]
+    assert (answer.status, answer.calls[0].status) == ("completed", "error")
+    assert "no luck" in answer.calls[0].shown
+
+
+def test_help_lists_every_flag(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert shell.run_cell("%%chat --help\n").success
+
+    said = capsys.readouterr().out
+    assert all(flag in said for flag in ("--model", "--tool", "--var", "--approve", "--dry-run"))
+
+
+def test_unloading_leaves_no_magic_behind(shell: Any) -> None:
+    shell.run_line_magic("unload_ext", "nbtool")
+
+    assert "chat" not in shell.magics_manager.magics["cell"]
+    assert "chat" not in shell.magics_manager.magics["line"]
+    assert not [t for t in shell.input_transformers_cleanup if "nbtool" in getattr(t, "__module__", "")]

@@ -1,0 +1,76 @@
+"""What the tests of tools share: a bench that writes down its events, and ways to make a call and run it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbtool.events import Event
+from nbtool.loop import LentThread, core
+from nbtool.messages import ToolCall, new_id
+from nbtool.tools.call import Bench, CallRecord, run_call
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variables import Variables
+
+
+def ask_for(tool: str, /, **arguments: Any) -> ToolCall:
+    text = json.dumps(arguments)
+    return ToolCall(tool, text, id=new_id("native"), call_id=new_id("call"), args=json.loads(text), runnable=True)
+
+
+@dataclass
+class Desktop:
+    """A bench, the notebook behind it, and the events that its calls brought."""
+
+    bench: Bench
+    notebook: dict[str, Any]
+    events: list[Event] = field(default_factory=list)
+
+    def run(self, *calls: ToolCall) -> CallRecord:
+        """Run calls one after another where nobody waits, and give the record of the last."""
+
+        async def work() -> CallRecord:
+            for call in calls:
+                record = await run_call(call, self.bench, round=1)
+            return record
+
+        return asyncio.run(work())
+
+    def run_lent(self, *calls: ToolCall) -> list[CallRecord]:
+        """Run calls at once, with this thread lent to them."""
+
+        async def work() -> list[CallRecord]:
+            await self.lent()
+            return list(await asyncio.gather(*(run_call(call, self.bench, round=1) for call in calls)))
+
+        return self.bench.lent.serve(core().spawn(work()))
+
+    async def lent(self) -> None:
+        """Wait until a thread is lent, as it is in a cell long before a model asks for its first call."""
+        while not self.bench.lent.is_served:
+            await asyncio.sleep(0.001)
+
+    def kinds(self) -> list[str]:
+        return [event.kind for event in self.events]
+
+    def of(self, kind: str) -> list[Any]:
+        return [event for event in self.events if event.kind == kind]
+
+
+def desktop(
+    *tools: Any, notebook: dict[str, Any] | None = None, expose: Iterable[str] = (), **settings: Any
+) -> Desktop:
+    names = {} if notebook is None else notebook
+    variables = Variables(names)
+    for name in expose:
+        variables.expose(name)
+    events: list[Event] = []
+
+    async def emit(event: Event) -> None:
+        events.append(event)
+
+    bench = Bench(Toolset("test", tools), variables, emit, lent=LentThread(), **settings)
+    return Desktop(bench, names, events)

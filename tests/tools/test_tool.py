@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import nbtool
+from nbtool.errors import BadUsage
+from nbtool.tools import Policy, Tool, tool
+from nbtool.tools.tool import name_of, tools_of
+
+
+def made(function: Any) -> Tool:
+    (found,) = tools_of(function)
+    return found
+
+
+def make(source: str, **names: Any) -> Any:
+    space: dict[str, Any] = {"tool": tool, **names}
+    exec(compile(source, "<cell>", "exec"), space)
+    return space["f"]
+
+
+def test_a_decorated_function_stays_the_function_it_is() -> None:
+    @tool
+    def double(n: int) -> int:
+        """Twice."""
+        return 2 * n
+
+    @tool(run="auto", timeout=3)
+    async def wait() -> None: ...
+
+    assert double(4) == 8
+    assert inspect.isfunction(double)
+    assert inspect.iscoroutinefunction(wait)
+    assert nbtool.tool is tool
+
+
+def test_the_options_reach_the_tool() -> None:
+    def f() -> None: ...
+
+    marked = tool(f, run="ask_once", result="always", timeout=2, thread=True, name="g", sensitive=True, store_as="kept")
+    found = made(marked)
+
+    assert (found.name, found.timeout, found.thread, found.store_as) == ("g", 2, True, "kept")
+    assert found.policy == Policy("ask_once", "always", sensitive=True)
+
+
+def test_a_tool_asks_each_time_unless_it_says_otherwise() -> None:
+    assert made(lambda_named()).policy == Policy("ask_always", "never")
+
+
+def lambda_named() -> Any:
+    def plain() -> None: ...
+
+    return plain
+
+
+@pytest.mark.parametrize("name", ["", "two words", "ä", "x" * 65, "a.b", "<lambda>", "a\n"])
+def test_a_name_that_providers_refuse_is_one_clear_error(name: str) -> None:
+    def f() -> None: ...
+
+    f.__name__ = name
+
+    with pytest.raises(BadUsage, match=r"no name for a tool.*tool\(name=\.\.\.\)"):
+        tool(f)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"run": "always"},
+        {"result": "ask"},
+        {"timeout": 0},
+        {"timeout": -1},
+        {"name": "a b"},
+        {"store_as": "a b"},
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(BadUsage):
+        tool(**options)
+
+
+@pytest.mark.parametrize("thing", [3, "text", None, [1]])
+def test_what_is_no_tool_is_refused(thing: Any) -> None:
+    with pytest.raises(BadUsage, match="is not a tool"):
+        tools_of(thing)
+    with pytest.raises(BadUsage, match="takes a function or a class"):
+        tool(run="auto")(thing)
+
+
+def test_a_class_that_needs_arguments_is_refused_with_advice() -> None:
+    class Shop:
+        def __init__(self, stock: int) -> None: ...
+
+        def buy(self) -> None: ...
+
+    with pytest.raises(BadUsage, match="Give an instance"):
+        tools_of(Shop)
+    assert [one.name for one in tools_of(Shop(3))] == ["buy"]
+
+
+def test_bound_methods_builtins_and_partials_can_be_tools() -> None:
+    class Shop:
+        def buy(self, n: int) -> int:
+            """Buy some."""
+            return n
+
+    method = tool(Shop().buy, run="auto")
+    builtin = tool(abs, run="auto", name="absolute")
+    partial = functools.partial(Shop().buy, 3)
+
+    assert (made(method).name, made(method).description, method(2)) == ("buy", "Buy some.", 2)
+    assert (made(builtin).name, builtin(-1)) == ("absolute", 1)
+    assert name_of(partial) == "buy"
+    assert made(made(partial)).name == "buy"
+
+
+def test_marking_a_function_again_leaves_the_first_mark_alone() -> None:
+    def f() -> int:
+        return 1
+
+    first = tool(f, run="auto")
+    second = tool(f, name="other")
+
+    assert made(first).policy.run == "auto"
+    assert (made(second).name, second()) == ("other", 1)
+
+
+def test_asynchronous_functions_are_known() -> None:
+    async def coroutine() -> None: ...
+
+    async def generator() -> AsyncIterator[int]:
+        yield 1
+
+    def plain() -> Iterator[int]:
+        yield 1
+
+    assert made(coroutine).is_async
+    assert made(generator).is_async
+    assert made(functools.partial(coroutine)).is_async
+    assert not made(plain).is_async
+
+
+def test_the_digest_is_stable_and_changes_with_the_tool() -> None:
+    base = made(make("def f(a: int):\n    return a"))
+
+    assert base.digest == made(make("def f(a: int):\n    return a")).digest
+    assert base.identity == made(make("def f(a: int):\n    return a")).identity
+    assert base.digest != made(make("def f(a: int):\n    return a + 1")).digest
+    assert base.digest != made(make("def f(a: int):\n    return [b for b in (a, 5)]")).digest
+    assert base.digest != made(make("def f(a: str):\n    return a")).digest
+    assert base.digest != made(make("def f(a: int):\n    'Says.'\n    return a")).digest
+    assert made(make("def f(a: int):\n    return a in {1, 2}")).digest
+
+
+def test_two_tools_of_one_source_are_told_apart_by_what_they_are_bound_to() -> None:
+    def adder(n: int) -> Any:
+        def add(m: int) -> int:
+            return n + m
+
+        return add
+
+    class Shop:
+        def buy(self) -> None: ...
+
+    class Named:
+        def __call__(self) -> None: ...
+
+    one, two = Shop(), Shop()
+
+    assert made(adder(1)).digest == made(adder(1)).digest
+    assert made(adder(1)).identity != made(adder(2)).identity
+    assert made(one.buy).identity == made(one.buy).identity
+    assert made(one.buy).identity != made(two.buy).identity
+    assert made(functools.partial(Shop.buy, one)).identity != made(functools.partial(Shop.buy, two)).identity
+    assert made(Named()).name == "Named"
+    assert made(abs).identity == "builtins.abs"
+
+
+def test_a_policy_may_be_a_function_of_the_arguments() -> None:
+    policy = Policy(
+        run=lambda arguments: "auto" if arguments["n"] < 3 else "ask_always",
+        result=lambda arguments: "always" if arguments["n"] else "never",
+    )
+
+    assert (policy.run_word({"n": 1}), policy.run_word({"n": 5})) == ("auto", "ask_always")
+    assert (policy.result_word({"n": 1}), policy.result_word({"n": 0})) == ("always", "never")
+    with pytest.raises(BadUsage, match="is no policy"):
+        Policy(run=lambda _: "sure").run_word({})  # type: ignore[arg-type,return-value]
+    with pytest.raises(BadUsage, match="is no policy"):
+        Policy(result=lambda _: None).result_word({})  # type: ignore[arg-type,return-value]
