@@ -190,6 +190,8 @@ class Engine:
                     seconds=time.monotonic() - began,
                 )
             )
+        if reply.complete and reply.stop_reason == "unknown" and not reply.finish_reason:
+            await turn.emit(Notice("The server did not say why the reply ended: it may be cut short.", level="warning"))
         if not reply.complete:
             raise IncompleteReply(
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mimetypes
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +19,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
+from nbtool.wire.redact import excerpt
 
 MAX_ATTACHED = 20 * 1024 * 1024
 """Bytes that one attachment may have."""
@@ -69,11 +70,11 @@ def as_media(thing: Any) -> Media:
         return Media(_type_of(data := _bounded(bytes(thing), "The bytes"), ""), data=data)
     package = type(thing).__module__.partition(".")[0]
     if package == "PIL" and hasattr(thing, "save"):
-        return _png(_of_pil(thing), "The image")
+        return _png(_of_pil, thing, "The image")
     if package == "matplotlib" and hasattr(thing, "savefig"):
-        return _png(_of_figure(thing), "The figure")
+        return _png(_of_figure, thing, "The figure")
     if package == "numpy" and hasattr(thing, "dtype"):
-        return _png(_of_array(thing), "The array")
+        return _png(_of_array, thing, "The array")
     raise BadUsage(f"A {type(thing).__name__} cannot be attached.", fix=f"Attach {_WHAT}.")
 
 
@@ -114,7 +115,7 @@ def _of_file(given: Path) -> Media:
     except (OSError, ValueError, RuntimeError) as error:  # ValueError: a NUL in the name; RuntimeError: no home
         reason = getattr(error, "strerror", None) or error
         raise BadUsage(f"{_shown(given)} cannot be read ({reason}).", fix="Check the path.") from None
-    _bounded(data, str(_shown(given)))
+    _bounded(data, _shown(given))
     if _PRIVATE_KEY in data[:200]:
         raise BadUsage(f"{_shown(given)} holds a private key, and is not attached.", fix="Attach something else.")
     return Media(_type_of(data, path.name), data=data, name=path.name)
@@ -162,7 +163,14 @@ def _is_text(data: bytes) -> bool:
         return False
 
 
-def _png(data: bytes, what: str) -> Media:
+def _png(draw: Callable[[Any], bytes], thing: Any, what: str) -> Media:
+    try:
+        data = draw(thing)
+    except BadUsage:
+        raise
+    except Exception as error:
+        said = excerpt(f"{type(error).__name__}: {error}")
+        raise BadUsage(f"{what} cannot be drawn ({said}).", fix="Save it to a file and attach that.") from error
     return Media("image/png", data=_bounded(data, what))
 
 

@@ -31,6 +31,7 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables import Variable, Variables
 from nbtool.wire.base import Endpoint, Request
+from nbtool.wire.media_kinds import DOES
 
 HistoryMode = Literal["compact", "native", "results", "none"]
 
@@ -211,7 +212,7 @@ class Chat:
         limits = how.limits or self.limits
         prompt = told(turn.prompt, exposed)
         context = TurnContext(turn.turn_id, prompt, tuple(history), limits, emit, turn.signal, Meter(limits))
-        tools = self._offered()
+        tools = self._offered(endpoint)
         bench = Bench(
             tools=tools,
             variables=self.variables,
@@ -225,10 +226,10 @@ class Chat:
         plugins = [calling, KeptMedia(self.variables), *self.plugins]
         return Engine(context, endpoint, plugins, system=system, options=options, stream=how.stream), context
 
-    def _offered(self) -> Toolset:
+    def _offered(self, endpoint: Endpoint) -> Toolset:
         """Give the tools of a turn: the chat's own, and those that read variables where there may be any."""
-        own = self.tools.tools()
-        return Toolset("turn", [self.tools, *([self._variable_tools] if own or self.exposed() else [])])
+        may_read = bool(self.tools.tools() or self.exposed()) and endpoint.dialect not in DOES
+        return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
 
     def _history(self, node: Node[Turn], how: TurnSettings) -> list[Message]:
         messages: list[Message] = []

@@ -100,7 +100,8 @@ class Model:
         """Give the models that the provider lists."""
         if self.wire is not None and not isinstance(self.wire, str):
             raise BadUsage("An endpoint of your own lists no models.")
-        return run_here(list_models(self.name.partition(":")[0]))
+        provider = self.name.partition(":")[0]
+        return run_here(list_models(provider, base_url=self.base_url, api_key=self.api_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class Adaptive:
 
     @property
     def _through_prompt(self) -> bool:
-        return self.only or (self.host, self.model) in _refusing
+        return self.only or "tools" not in self.native.abilities or (self.host, self.model) in _refusing
 
     def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
         if not self._through_prompt:

@@ -19,6 +19,7 @@ from nbtool.events import (
     CallAsked,
     CallDecided,
     Event,
+    MediaDelta,
     ReplyFinished,
     TextDelta,
     ThinkingDelta,
@@ -231,14 +232,17 @@ class Turn:
 
 
 def _as_deltas(event: Event) -> list[Event]:
-    """Give a finished reply's prose as deltas again, for a fold that comes late."""
-    if not isinstance(event, ReplyFinished):
-        return []
-    return [
-        TextDelta(part.text) if isinstance(part, Text) else ThinkingDelta(part.text)
-        for part in event.message.parts
-        if isinstance(part, Text | Thinking)
-    ]
+    """Give a finished reply's prose and media as deltas again, for a fold that comes late."""
+    deltas: list[Event] = []
+    for part in event.message.parts if isinstance(event, ReplyFinished) else ():
+        match part:
+            case Text():
+                deltas.append(TextDelta(part.text))
+            case Thinking():
+                deltas.append(ThinkingDelta(part.text))
+            case Media():
+                deltas.append(MediaDelta(part))
+    return deltas
 
 
 class _Inbox:

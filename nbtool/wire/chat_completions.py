@@ -13,10 +13,11 @@ from typing import Any
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
-from nbtool.wire.call_ids import CallIds
+from nbtool.wire.call_ids import CallIds, fitting_name
 from nbtool.wire.chat_decoder import ChatDecoder
 from nbtool.wire.chat_fields import THINKING_FIELDS
 from nbtool.wire.overlay import overlay
+from nbtool.wire.reply import parse_arguments
 from nbtool.wire.settled import Settled
 
 NO_STREAM_OPTIONS = "no_stream_options"
@@ -33,6 +34,9 @@ ECHO_REASONING_WITH_CALLS = "echo_reasoning_with_calls"
 
 SHORT_CALL_IDS = "short_call_ids"
 """The ability of a target whose ids of calls must be nine letters and digits (Mistral)."""
+
+EMPTY_CONTENT = "empty_content"
+"""The ability of a target that fails on messages without `content`: beside calls, it gets an empty one."""
 
 DEVELOPER_ROLE = "developer_role"
 """The ability of a target that wants the system prompt under the role `developer`."""
@@ -133,7 +137,7 @@ def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encode
     """Echo a message of the same model as it came; build any other anew from its parts.
 
     A message that only asks for calls has no `content` at all: servers exist that refuse null, and servers that
-    refuse an empty string.
+    refuse an empty string. Those that cannot do without have an ability that says so.
     """
     encoded = _echo(message, ids) if _is_own(message, target) else None
     if encoded is None:
@@ -146,6 +150,8 @@ def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encode
             encoded["reasoning_content"] = clean_text(thoughts)
     if not _wants_thoughts(message, target):
         encoded = {name: value for name, value in encoded.items() if name not in _THOUGHT_FIELDS}
+    if EMPTY_CONTENT in target.abilities and "tool_calls" in encoded:
+        encoded.setdefault("content", "")
     return [encoded] if encoded.keys() & {"content", "tool_calls"} else []
 
 
@@ -178,8 +184,9 @@ def _wants_thoughts(message: Message, target: Target) -> bool:
 
 
 def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
-    arguments = clean_text(call.arguments) or "{}"
-    return {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    args, _ = parse_arguments(call.arguments)
+    arguments = clean_text(call.arguments) if args else "{}"  # broken JSON would be refused in every round to come
+    return {"id": call_id, "type": "function", "function": {"name": fitting_name(call.name), "arguments": arguments}}
 
 
 # --- what is said to the model --------------------------------------------------------------------------------

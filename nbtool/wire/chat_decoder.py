@@ -32,7 +32,6 @@ from nbtool.wire.chat_fields import (
 )
 from nbtool.wire.payloads import DONE, PayloadReader
 from nbtool.wire.status import error_words, provider_error
-from nbtool.wire.think_tags import ThinkTags
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
 _FIRST_CHOICE = (None, 0, "0")
@@ -47,7 +46,6 @@ class ChatDecoder:
 
     def __init__(self) -> None:
         self._reader = PayloadReader()
-        self._tags = ThinkTags()
         self._calls = CallSorter()
         self._text: list[str] = []
         self._refusal: list[str] = []
@@ -90,7 +88,6 @@ class ChatDecoder:
         self._values(self._reader.close(), deltas)
         if self._is_ended and not self._is_over:
             self._end(deltas)
-        self._flush(deltas)
         return deltas
 
     def _raise_held(self) -> None:
@@ -182,7 +179,7 @@ class ChatDecoder:
 
     def _single(self, fragment: dict[str, Any], deltas: list[Delta]) -> bool:
         """Take the fragments that nearly all are, text or more of a call alone; say whether it was one."""
-        if self._tags.is_settled and type(text := fragment.get("content")) is str:
+        if type(text := fragment.get("content")) is str:
             if text:
                 self._text.append(text)
                 deltas.append(TextDelta(text))
@@ -196,11 +193,9 @@ class ChatDecoder:
         """Take what few fragments hold: a refusal, pictures, a call in the way of 2023, what Google wants back."""
         refusal, legacy, images = fragment.get("refusal"), fragment.get("function_call"), fragment.get("images")
         if refusal and isinstance(refusal, str):
-            self._flush(deltas)
             self._refusal.append(refusal)
             deltas.append(RefusalDelta(refusal))
         if legacy and isinstance(legacy, dict):
-            self._flush(deltas)
             deltas += self._calls.legacy(legacy)
         for image in images if isinstance(images, list) else ():
             if media := picture(image):
@@ -223,34 +218,15 @@ class ChatDecoder:
                     self._prose(text_of(part), deltas)
 
     def _prose(self, text: str, deltas: list[Delta]) -> None:
-        if self._tags.is_settled:
-            self._text.append(text)
-            deltas.append(TextDelta(text))
-            return
-        self._put(self._tags.feed(text), deltas)
-
-    def _flush(self, deltas: list[Delta]) -> None:
-        if self._tags.is_holding:
-            self._put(self._tags.flush(), deltas)
-
-    def _put(self, pieces: list[tuple[bool, str]], deltas: list[Delta]) -> None:
-        for is_thinking, text in pieces:
-            if is_thinking:
-                deltas.append(ThinkingDelta(text))
-            else:
-                self._text.append(text)
-                deltas.append(TextDelta(text))
+        self._text.append(text)
+        deltas.append(TextDelta(text))
 
     def _take_calls(self, calls: Any, deltas: list[Delta]) -> None:
-        self._flush(deltas)
         if isinstance(calls, list):
             deltas += self._calls.add(calls, is_whole=self._reader.is_whole)
 
     def _think(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
         """Show a thought once, whichever of the fields carry it, and keep every field for the echo."""
-        if not self._tags.is_settled:
-            self._flush(deltas)
-            self._tags.settle()
         shown = False
         for field in THINKING_FIELDS:
             if (text := fragment.get(field)) and isinstance(text, str):
@@ -263,7 +239,6 @@ class ChatDecoder:
 
     def _thought(self, field: str, text: str, deltas: list[Delta], *, shown: bool) -> None:
         if text:
-            self._tags.settle()
             self._thinking.setdefault(field, []).append(text)
             if shown:
                 deltas.append(ThinkingDelta(text))
@@ -277,7 +252,6 @@ class ChatDecoder:
                 self._prose(content.removeprefix(known), deltas)
         calls = message.get("tool_calls")
         if calls and isinstance(calls, list):
-            self._flush(deltas)
             deltas += self._calls.add(calls, is_whole=True)
 
     # --- usage and end ---------------------------------------------------------------------------------------
@@ -287,7 +261,6 @@ class ChatDecoder:
             deltas.append(UsageDelta(read_usage(usage)))
 
     def _end(self, deltas: list[Delta]) -> None:
-        self._flush(deltas)
         deltas += self._calls.settle()
         self._is_over = True
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native()))

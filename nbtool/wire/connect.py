@@ -21,9 +21,13 @@ from nbtool.wire.media_kinds import kind_of
 from nbtool.wire.patience import Timeouts
 from nbtool.wire.providers import ABILITIES, KeyHeader, Provider, parse_model, providers
 from nbtool.wire.status import error_from_response
+from nbtool.wire.thoughts import WithThoughts
 from nbtool.wire.wires import find_wire
 
 __all__ = ["HttpEndpoint", "Timeouts", "discover", "endpoint", "find_provider", "list_models", "register_local"]
+
+TALKING = ("chat", "responses", "anthropic")
+"""The wires that carry a conversation, and so the thoughts of a model."""
 
 LIST_SECONDS = 15.0
 """How long a list of models may take."""
@@ -47,6 +51,10 @@ _local: dict[str, Callable[[], LocalServer]] = {}
 def register_local(name: str, start: Callable[[], LocalServer]) -> None:
     """Say how the server of a provider is started, or found running, when an endpoint of it is first wanted."""
     _local[name] = start
+
+
+OF_THE_HOST = frozenset({"max_completion_tokens", "encrypted_reasoning", "developer_role"})
+"""Abilities of a provider's own host: a server that only speaks its dialect knows the older names alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +87,15 @@ def endpoint(
         provider = replace(provider, abilities=_known(abilities))
     name = wire or _wire_of(provider, model)
     address = _address(provider, base_url, api_key, name)
+    abilities = provider.abilities if _is_own(provider, address.base_url) else provider.abilities - OF_THE_HOST
     return HttpEndpoint(
-        find_wire(name),
+        WithThoughts(find_wire(name)) if name in TALKING else find_wire(name),
         address.base_url,
         model,
         provider=provider.name,
         key=address.key,
         key_header=_header(provider, name),
-        abilities=provider.abilities,
+        abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )
 
@@ -94,7 +103,7 @@ def endpoint(
 async def list_models(
     provider_name: str, *, base_url: str | None = None, api_key: str | SecretStr | None = None
 ) -> list[str]:
-    """Ask a provider which models it offers; gives full ids (`provider:model`), sorted.
+    """Ask a provider, or the server at `base_url`, which models it offers; gives ids that `endpoint` takes, sorted.
 
     Raises:
         nbtool.errors.WireError: it does not answer, or not with a list.
@@ -102,8 +111,9 @@ async def list_models(
     """
     import httpx  # noqa: PLC0415 - the network loads when it is first used
 
-    provider = find_provider(provider_name)
-    asked = endpoint(f"{provider.name}:models", base_url=base_url, api_key=api_key)
+    provider = find_provider(provider_name) if base_url is None or provider_name in providers() else Provider("", "")
+    name = f"{provider.name}:models" if provider.name else "models"
+    asked = endpoint(name, base_url=base_url, api_key=api_key)
     url = f"{asked.base_url.rstrip('/')}/models"
     headers = {"anthropic-version": "2023-06-01"} if asked.key_header == "x-api-key" else {}
     client = client_for(url)
@@ -117,7 +127,8 @@ async def list_models(
         raise ConnectionFailed(f"{asked.who} cannot be reached ({said}).", fix="Check the address.") from None
     if response.status_code != 200:
         raise error_from_response(response.status_code, response.headers, response.content, who=asked.who)
-    return sorted(f"{provider.name}:{name}" for name in model_names(response.content, asked.who))
+    names = model_names(response.content, asked.who)
+    return sorted(f"{provider.name}:{name}" if provider.name else name for name in names)
 
 
 def model_names(body: bytes, who: str) -> list[str]:
@@ -160,6 +171,11 @@ def _who(model_id: str, base_url: str | None) -> tuple[Provider, str]:
 def _names_provider(model_id: str) -> bool:
     name, _, model = model_id.partition(":")
     return bool(model) and name.lower() in providers()
+
+
+def _is_own(provider: Provider, url: str) -> bool:
+    own = urlsplit(provider.base_url).hostname
+    return own is None or urlsplit(url).hostname == own
 
 
 def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr | None, wire: str) -> _Address:

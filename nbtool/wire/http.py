@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
 from nbtool.errors import (
+    AuthFailed,
     BadReply,
     BadUsage,
     ConnectionFailed,
+    ContextTooLong,
     IncompleteReply,
     MissingKey,
+    ModelNotFound,
     Overloaded,
     ProviderError,
     RateLimited,
     TimedOut,
     TooLarge,
+    ToolsRefused,
     WireError,
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
@@ -47,6 +51,8 @@ DRAIN_SECONDS = 0.05
 """How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
 
 _SEND_AGAIN = "Send it again."
+_SEND_WHOLE = "Send it again with `--no-stream`: some servers say only then what is wrong."
+_FINAL = (AuthFailed, ContextTooLong, ModelNotFound, ToolsRefused)  # whatever the status: some servers say 500
 _SPENT = ("insufficient_quota", "billing", "credit", "payment")
 
 
@@ -115,9 +121,7 @@ class HttpEndpoint:
             nbtool.errors.WireError: see its subclasses.
             nbtool.errors.ModelError: the prompt cannot be put into the dialect.
         """
-        request = self.preview(prompt)
-        content, content_type = _body(request)
-        request = replace(request, headers={"content-type": content_type, **request.headers})
+        request, content = self._written(prompt)
         attempt = 0
         while True:
             attempt += 1
@@ -133,12 +137,19 @@ class HttpEndpoint:
             except _Again as again:
                 failure = self._own(again.error)
                 wait = None if shown else self._pause(failure, attempt)
+                if isinstance(failure, IncompleteReply):  # it failed after its headers: only a whole reply can say why
+                    request, content = self._written(replace(prompt, stream=False))
             except WireError as error:
                 failure, wait = self._own(error), None
             if wait is None:
                 raise failure
             yield Retrying(attempt, wait, failure.message)
             await asyncio.sleep(wait)
+
+    def _written(self, prompt: Prompt) -> tuple[Request, bytes]:
+        request = self.preview(prompt)
+        content, content_type = _body(request)
+        return replace(request, headers={"content-type": content_type, **request.headers}), content
 
     def _own(self, error: WireError) -> WireError:
         """Say whose error it is, and take the key out of it."""
@@ -180,7 +191,8 @@ class HttpEndpoint:
                         return
             last = decoder.close()
             if not size and not last:
-                raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=_SEND_AGAIN))
+                fix = _SEND_WHOLE if request.stream else _SEND_AGAIN
+                raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=fix))
             yield last
 
     def _patience(self, request: Request, decoder: Decoder) -> float:
@@ -273,7 +285,8 @@ class HttpEndpoint:
         body = await _beginning(response)
         error = error_from_response(status, response.headers, body, who=self.who)
         is_spent = any(word in f"{error.code} {error.type}".lower() for word in _SPENT)
-        return _Again(error) if may_retry(status, response.headers) and not is_spent else error
+        is_final = is_spent or isinstance(error, _FINAL)
+        return _Again(error) if may_retry(status, response.headers) and not is_final else error
 
 
 class _Again(Exception):

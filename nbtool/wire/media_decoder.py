@@ -72,10 +72,11 @@ def read_images(body: bytes) -> list[Delta]:
     """Read the images of a reply, each followed by the prompt as the provider revised it."""
     payload = _document(body)
     items = payload.get("data")
+    images = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    if len(images) > MAX_IMAGES:
+        raise TooLarge(f"The reply holds more than {MAX_IMAGES} images.", fix="Ask for fewer.")
     deltas: list[Delta] = []
-    for item in items[:MAX_IMAGES] if isinstance(items, list) else ():
-        if not isinstance(item, dict):
-            continue
+    for item in images:
         deltas.append(MediaDelta(_image(item)))
         if isinstance(revised := item.get("revised_prompt"), str) and revised.strip():
             deltas.append(TextDelta(f"Revised prompt: {clean_text(revised.strip())}\n"))

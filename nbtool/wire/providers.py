@@ -30,6 +30,8 @@ ABILITIES = {
     "max_completion_tokens": "wants `max_completion_tokens` in place of `max_tokens`",
     "echo_reasoning": "wants the model's thoughts back with every message",
     "echo_reasoning_with_calls": "wants the thoughts back with messages that ask for calls only",
+    "encrypted_reasoning": "gives its reasoning encrypted, to be sent back (Responses)",
+    "empty_content": "fails on messages without `content`, and takes an empty one beside calls",
     "short_call_ids": "takes ids of calls of nine letters and digits only",
     "developer_role": "wants the system prompt under the role `developer`",
     "no_cache_control": "refuses `cache_control` marks on the Messages wire",
@@ -79,7 +81,8 @@ def _can(*more: str) -> frozenset[str]:
 _OURS = (
     Provider(
         "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        abilities=_can("images", "audio", "files", "max_completion_tokens"), default_model="gpt-5-mini",
+        abilities=_can("images", "audio", "files", "max_completion_tokens", "encrypted_reasoning"),
+        default_model="gpt-5-mini",
         key_page="https://platform.openai.com/api-keys",
     ),
     Provider(
@@ -116,8 +119,8 @@ _OURS = (
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo", key_page="https://api.together.ai/settings/api-keys",
     ),
     Provider(
-        "xai", "https://api.x.ai/v1", ("XAI_API_KEY",), abilities=_can("images"), default_model="grok-4",
-        key_page="https://console.x.ai",
+        "xai", "https://api.x.ai/v1", ("XAI_API_KEY",), abilities=_can("images", "encrypted_reasoning"),
+        default_model="grok-4",        key_page="https://console.x.ai",
     ),
     Provider(
         "cerebras", "https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",), default_model="gpt-oss-120b",
@@ -125,7 +128,7 @@ _OURS = (
     ),
     Provider(
         "azure", "", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
-        abilities=_can("images", "max_completion_tokens"), key_header="api-key",
+        abilities=_can("images", "max_completion_tokens", "encrypted_reasoning"), key_header="api-key",
         key_page="https://portal.azure.com",
     ),
     Provider(
@@ -162,7 +165,7 @@ _OURS = (
     Provider("lmstudio", "http://127.0.0.1:1234/v1", (), ("LMSTUDIO_HOST",), abilities=_can("images"), port=1234),
     Provider(
         "llamacpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), ("LLAMACPP_HOST",),
-        abilities=_can("images", "echo_reasoning_with_calls"), port=8080,
+        abilities=_can("images", "echo_reasoning_with_calls", "empty_content"), port=8080,
     ),
     Provider(
         "vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), ("VLLM_HOST",),

@@ -288,6 +288,15 @@ def test_a_paused_reply_is_sent_back_and_goes_on():
     assert ran.outcome.text == " and I found it."
 
 
+def test_a_reply_that_ends_without_a_reason_is_marked():
+    ran = run([["Perhaps", ReplyEnd("unknown")]])
+
+    assert ran.outcome.status == "completed"
+    assert [event.text for event in ran.of("notice")] == [
+        "The server did not say why the reply ended: it may be cut short."
+    ]
+
+
 def test_set_messages_changes_what_is_sent_and_not_the_chain():
     class Replacing:
         def on_before_request(self, request: RequestContext) -> None:

@@ -80,6 +80,20 @@ def test_a_model_that_is_named_again_stays_the_same() -> None:
     assert model.changed("practice:default").name == "practice:default"
 
 
+def test_the_models_of_a_server_are_listed_from_its_own_address() -> None:
+    with serve_each([whole(200, {"data": [{"id": "tiny"}]})]) as server:
+        offered = Chat("tiny", base_url=server.url, api_key="k").model.offered()
+
+    assert offered == ["tiny"]
+    assert server.requests[0].headers["authorization"] == "Bearer k"
+
+
+def test_a_server_that_only_speaks_the_dialect_gets_the_older_names() -> None:
+    chat = Chat("openai:tiny", base_url="http://127.0.0.1:9/v1", api_key="k", options={"max_tokens": 5})
+
+    assert chat.rehearse("Hi").body["max_tokens"] == 5
+
+
 def test_another_model_does_not_get_the_key_of_the_first() -> None:
     chat = Chat("openai:gpt-5-mini", api_key="sk-secret", base_url="https://example.org/v1")
 

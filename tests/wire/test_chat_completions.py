@@ -24,7 +24,6 @@ from nbtool.messages import (
     user,
 )
 from nbtool.wire import Prompt, Reply, Target, ToolSpec, decode, find_wire
-from nbtool.wire.think_tags import ThinkTags
 
 WIRE = find_wire("chat")
 HERE = Target("host.example", "m")
@@ -277,51 +276,6 @@ def test_thinking_that_comes_in_details_only_is_shown() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "pieces", [["\n<think>Hm</think>\n\nHi"], list("\n<think>Hm</think>\n\nHi"), ["<th", "ink>Hm</", "think>Hi"]]
-)
-def test_tags_at_the_head_of_a_text_are_thinking(pieces: list[str]) -> None:
-    reply = read(*(chunk({"content": piece}) for piece in pieces), chunk(finish="stop"))
-
-    assert (reply.thinking, reply.text) == ("Hm", "Hi")
-    assert native(reply)["content"] == "Hi"
-
-
-def test_thinking_that_is_never_closed_is_all_thinking() -> None:
-    reply = read(chunk({"content": "<think>Hm </thi"}), chunk(finish="length"))
-
-    assert (reply.thinking, reply.text) == ("Hm </thi", "")
-
-
-@pytest.mark.parametrize("text", ["a <think>b</think>", "</think> x", "<thinking>x", "  ", "<th", "<", " <think"])
-def test_tags_anywhere_else_are_text(text: str) -> None:
-    reply = read(*(chunk({"content": letter}) for letter in text), chunk(finish="stop"))
-
-    assert (reply.thinking, reply.text) == ("", text)
-
-
-def test_tags_after_thinking_of_its_own_field_are_text() -> None:
-    reply = read(chunk({"reasoning": "Hm"}), chunk({"content": "<think>x</think>"}, "stop"))
-
-    assert (reply.thinking, reply.text) == ("Hm", "<think>x</think>")
-
-
-@given(
-    st.lists(st.sampled_from(["<think>", "</think>", "<", "/", "think", ">", " ", "\n", "a"]), max_size=12), st.data()
-)
-def test_tags_are_found_wherever_the_text_is_cut(parts: list[str], data: st.DataObject) -> None:
-    text = "".join(parts)
-    cut = data.draw(st.integers(0, len(text)))
-
-    assert split_tags(text[:cut], text[cut:]) == split_tags(text)
-
-
-def split_tags(*pieces: str) -> tuple[str, str]:
-    tags = ThinkTags()
-    found = [pair for piece in pieces for pair in tags.feed(piece)] + tags.flush()
-    return "".join(text for inside, text in found if inside), "".join(text for inside, text in found if not inside)
-
-
 # --- calls ----------------------------------------------------------------------------------------------------
 
 
@@ -464,6 +418,14 @@ def test_a_call_may_be_in_the_way_of_2023() -> None:
 
 def test_an_empty_call_in_the_way_of_2023_is_none() -> None:
     assert whole({"content": "Hi", "function_call": {"name": "", "arguments": ""}}).calls == ()
+
+
+def test_a_call_that_is_told_in_both_ways_is_one_call() -> None:
+    def told(arguments: str) -> dict[str, Any]:
+        return {"function_call": {"name": "f", "arguments": arguments}, **call(0, "c1", "f", arguments)}
+
+    assert calls(read(chunk(told("{")), chunk(told("}")), chunk(finish="tool_calls"))) == [("f", "{}")]
+    assert calls(whole(told("{}"), "tool_calls")) == [("f", "{}")]
 
 
 def test_a_free_form_call_is_read_and_does_not_run() -> None:
@@ -722,6 +684,13 @@ def test_calls_and_results_pair_by_id() -> None:
         },
         {"role": "tool", "tool_call_id": "c1", "content": "two"},
     ]
+
+
+def test_a_message_of_calls_alone_has_empty_content_where_a_server_cannot_do_without() -> None:
+    sent = written(assistant(CALL), results(RESULT), target=able("empty_content"))
+
+    assert sent[0]["content"] == ""
+    assert sent[0]["tool_calls"]
 
 
 def test_a_message_of_calls_alone_has_no_content() -> None:

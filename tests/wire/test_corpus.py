@@ -58,7 +58,7 @@ def test_a_recorded_reply_is_read_as_it_was_meant(item: Recording) -> None:
 
     reply = decode(item.wire, item.body, stream=item.is_stream)
 
-    assert said(reply) == said_by(item.wire, expected)
+    assert said(reply) == said_by(expected)
     assert [(call.name, call.arguments) for call in reply.calls] == [(name, raw) for name, raw, _ in calls_of(expected)]
     assert ids_differ(reply, expected) == []
     assert reply.complete is (expected["finish_reason"] not in NO_REPLY_YET)
@@ -262,15 +262,12 @@ def said(reply: Reply) -> dict[str, str]:
     return {"text": reply.text, "thinking": reply.thinking, "refusal": reply.refusal}
 
 
-def said_by(wire: str, expected: dict[str, Any]) -> dict[str, str]:
-    """What the recording says; its note leaves `<think>` at the head of a text in the text, and Chat
-    Completions tells it apart.
-    """
-    text, thinking = expected["text"] or "", expected["reasoning"] or ""
-    if wire == "chat" and not thinking and text.lstrip().startswith("<think>"):
-        thinking, _, text = text.lstrip().removeprefix("<think>").partition("</think>")
-        text = text.lstrip()
-    return {"text": text, "thinking": thinking, "refusal": expected.get("refusal") or ""}
+def said_by(expected: dict[str, Any]) -> dict[str, str]:
+    return {
+        "text": expected["text"] or "",
+        "thinking": expected["reasoning"] or "",
+        "refusal": expected.get("refusal") or "",
+    }
 
 
 def calls_of(expected: dict[str, Any]) -> list[tuple[str, str, bool]]:

@@ -13,9 +13,10 @@ from nbtool.chain.repair import repaired
 from nbtool.messages import Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, new_id, results, user
 from nbtool.wire import find_wire
 from nbtool.wire.base import Prompt, Target, ToolSpec
-from tests.wire.validators import check_anthropic, check_responses
+from tests.wire.validators import check_anthropic, check_chat, check_responses
 
 CHECKS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "chat": check_chat,
     "responses": check_responses,
     "anthropic": check_anthropic,
 }

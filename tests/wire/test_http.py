@@ -440,6 +440,24 @@ def test_an_answer_with_nothing_in_it_is_tried_again() -> None:
     assert "sent nothing" in str(error)
 
 
+def test_after_a_stream_with_nothing_in_it_the_reply_is_asked_for_whole_and_says_why() -> None:
+    too_long = {"error": {"message": "This model's maximum context length is 8 tokens."}}
+    with serve_each([head()], [whole(400, too_long)]) as server:
+        heard, error = heard_until(endpoint(server), ContextTooLong)
+
+    assert [request.json.get("stream") for request in server.requests] == [True, None]
+    assert len(heard) == 1
+    assert "8 tokens" in str(error)
+
+
+def test_a_no_that_will_stay_one_is_not_tried_again_whatever_its_status() -> None:
+    with serve(whole(500, {"error": {"message": "This model does not support tools."}})) as server:
+        heard, _ = heard_until(endpoint(server), ToolsRefused)
+
+    assert heard == []
+    assert len(server.requests) == 1
+
+
 def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_said() -> None:
     busy = event({"error": {"message": "Overloaded", "type": "overloaded_error"}})
     with serve_each([head(), busy], GOOD) as server:

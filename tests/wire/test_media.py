@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64encode
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,12 +28,12 @@ from nbtool.wire.http import HttpEndpoint
 from nbtool.wire.patience import Retries
 from nbtool.wire.payloads import MAX_BODY
 from tests.chaos import ChaosServer, Repeat, Reset, Silence, head, serve, serve_each, whole
+from tests.samples import JPEG, MP3, PNG, WAV, as_base64, drawn, form_of, written
 
 KEY = "sk-secret-0123456789"
 PICTURE = Media("image/png", data=PNG, name="cat.png")
 SOUND = Media("audio/wav", data=WAV, name="talk.wav")
 TOOL = ToolSpec("f", "", {"type": "object"})
-
 
 
 def ask(there: HttpEndpoint, *said: Any, **more: Any) -> list[Delta]:
@@ -100,6 +101,7 @@ def test_an_address_is_kept_and_not_fetched() -> None:
     ("body", "error", "said"),
     [
         ({"data": []}, BadReply, "holds no image"),
+        ({"data": [{"url": "https://h/a.png"}] * 65}, TooLarge, "more than 64 images"),
         ({"data": [{"b64_json": "%%%"}]}, BadReply, "no base64"),
         ({"data": [{"b64_json": b64encode(b"<svg onload=alert(1)>").decode()}]}, BadReply, "none of PNG"),
         ({"data": [{"url": "javascript:alert(1)"}]}, BadReply, "does not hold it"),
@@ -116,6 +118,18 @@ def test_what_is_no_image_is_an_error(body: dict[str, Any], error: type[Exceptio
 def test_a_body_that_is_no_object_is_an_error(body: bytes) -> None:
     with pytest.raises(BadReply):
         decode("image", body)
+
+
+def test_an_address_that_holds_the_image_is_the_image() -> None:
+    url = f"data:image/jpeg;base64,{b64encode(PNG).decode()}"
+    reply = decode("image", json.dumps({"data": [{"url": url}]}).encode())
+
+    assert reply.message.parts == (Media("image/png", data=PNG),)
+
+
+def test_a_recorded_body_has_the_same_bound() -> None:
+    with pytest.raises(TooLarge, match="larger than 64 MiB"):
+        decode("speech", MP3 + bytes(MAX_BODY))
 
 
 def test_an_image_whose_json_is_cut_off_is_incomplete() -> None:
@@ -331,9 +345,9 @@ def test_the_keys_of_an_error_are_hidden_whatever_the_kind() -> None:
 
 
 def test_a_key_in_a_strange_body_is_hidden_too() -> None:
-    with serve(whole(200, f"your key is {KEY}".encode(), content_type="text/plain")) as server:
-        with pytest.raises(BadReply) as caught:
-            ask(at(server, "tts-1"), "hi")
+    answer = whole(200, f"your key is {KEY}".encode(), content_type="text/plain")
+    with serve(answer) as server, pytest.raises(BadReply) as caught:
+        ask(at(server, "tts-1"), "hi")
 
     assert "your key is" in str(caught.value)
     assert KEY not in str(caught.value)
@@ -342,7 +356,7 @@ def test_a_key_in_a_strange_body_is_hidden_too() -> None:
 def test_a_broken_connection_is_tried_again_with_the_whole_form() -> None:
     with serve_each([Reset()], [whole(200, {"text": "Hi."})]) as server:
         there = at(server, "whisper-1")
-        deltas = ask(HttpEndpoint(**{**vars(there), "retries": Retries(least=0.01)}), SOUND)
+        deltas = ask(replace(there, retries=Retries(least=0.01)), SOUND)
 
     assert [request.body for request in server.requests] == [server.requests[0].body] * 2
     assert TextDelta("Hi.") in deltas

@@ -13,14 +13,15 @@ from nbtool.wire.providers import OURS, Provider, providers
 @pytest.mark.parametrize(
     ("model", "kind"),
     [
-        ("gpt-image-1", "image"), ("gpt-image-1-mini", "image"), ("dall-e-3", "image"), ("imagen-4.0-generate", "image"),
-        ("black-forest-labs/FLUX.1-schnell", "image"), ("gemini-2.5-flash-image", "image"), ("qwen-image", "image"),
-        ("qwen-image-edit", "image-edit"), ("whisper-1", "transcription"), ("whisper-large-v3-turbo", "transcription"),
+        ("gpt-image-1", "image"), ("gpt-image-1-mini", "image"), ("dall-e-3", "image"),
+        ("imagen-4.0-generate", "image"), ("black-forest-labs/FLUX.1-schnell", "image"),
+        ("gemini-2.5-flash-image", "image"), ("qwen-image", "image"), ("qwen-image-edit", "image-edit"),
+        ("whisper-1", "transcription"), ("whisper-large-v3-turbo", "transcription"),
         ("openai/whisper-large", "transcription"), ("gpt-4o-transcribe", "transcription"),
         ("gpt-4o-mini-transcribe", "transcription"), ("tts-1", "speech"), ("tts-1-hd", "speech"),
-        ("gpt-4o-mini-tts", "speech"), ("playai-tts", "speech"), ("kokoro", "speech"),
-        ("gpt-5-mini", "chat"), ("gpt-4o-audio-preview", "chat"), ("gemini-2.5-flash", "chat"), ("influx", "chat"),
-        ("settts", "chat"), ("imagine-7b", "chat"), ("llava", "chat"), ("claude-sonnet-4-5", "chat"),
+        ("gpt-4o-mini-tts", "speech"), ("playai-tts", "speech"), ("kokoro", "speech"), ("gpt-5-mini", "chat"),
+        ("gpt-4o-audio-preview", "chat"), ("gemini-2.5-flash", "chat"), ("influx", "chat"), ("settts", "chat"),
+        ("imagine-7b", "chat"), ("llava", "chat"), ("claude-sonnet-4-5", "chat"),
     ],
 )  # fmt: skip
 def test_a_model_is_known_by_its_name(model: str, kind: str) -> None:
