@@ -99,6 +99,11 @@ class Notebook:
         """Whether a cell was sent and has not ended."""
         return self.cell(index).locator(".jp-InputPrompt").inner_text().strip() == "[*]:"
 
+    def source(self, index: int) -> str:
+        """Give what a cell says."""
+        script = f"at => {PANEL}.content.widgets[at].model.sharedModel.getSource()"
+        return str(self.page.evaluate(script, index))
+
     def write_cell(self, index: int, source: str) -> None:
         """Replace what a cell says."""
         self.page.evaluate(

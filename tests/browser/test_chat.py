@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.lab import Lab, Notebook, screenshot
+from tests.browser.lab import Front, Lab, Notebook, screenshot
 
 SETUP = """
 %load_ext nbtool
@@ -32,8 +32,8 @@ CHECK = "print('same object:', seen[0] is prices, '|', answer.status, '|', [c.st
 SLOW = "%%chat -m practice:default -o answer\nHello, who are you, and what can you do for me here?"
 
 
-def chat(lab: Lab, kernel: str, *cells: str) -> Notebook:
-    notebook = lab.open_cells(SETUP, *cells, kernel=kernel)
+def chat(lab: Lab, kernel: str, *cells: str, front: Front = "lab") -> Notebook:
+    notebook = lab.open_cells(SETUP, *cells, kernel=kernel, front=front)
     notebook.run_cell(0)
     notebook.wait_output(0, "nbtool: ")
     return notebook
@@ -46,9 +46,7 @@ def card(notebook: Notebook, index: int) -> Locator:
     return notebook.output(index)
 
 
-@pytest.mark.parametrize("comms", ["perCommTarget", "disabled"])
-def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str, comms: str) -> None:
-    lab.set_comms_over_subshells(comms)  # type: ignore[arg-type]  # two of its three words
+def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK, CHECK)
 
     notebook.start_cell(1)
@@ -61,6 +59,17 @@ def test_an_approval_is_clicked_while_its_cell_is_running(lab: Lab, kernel: str,
     notebook.run_cell(2)
     notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
     assert notebook.errors == []
+
+
+def test_notebook_7_hears_the_click_too(lab: Lab) -> None:
+    notebook = chat(lab, "python3", ASK, CHECK, front="notebook")
+
+    notebook.start_cell(1)
+    card(notebook, 1).get_by_role("button", name="Approve").click()
+    notebook.wait_ended(1)
+
+    notebook.run_cell(2)
+    notebook.wait_output(2, "same object: True")
 
 
 def test_a_denied_call_does_not_run_and_its_reason_is_told(lab: Lab, kernel: str) -> None:

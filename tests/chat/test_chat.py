@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 
+import pandas as pd
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
@@ -11,6 +12,7 @@ from nbtool.chat.journal import journal
 from nbtool.errors import AuthFailed, BadUsage, IncompleteReply, UnknownModel
 from nbtool.events import TextDelta
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, thinking
+from tests.chaos import event, finish, head, serve_each, text
 
 
 class Table:
@@ -59,6 +61,31 @@ def test_a_whole_argument_is_the_very_object_and_no_value_of_it_leaves() -> None
     assert received[0] is table
     assert "$VAR_REF{{table}}: " in wire.prompts[0].messages[0].text
     assert "SENTINEL" not in str(wire.prompts)
+
+
+def test_no_value_of_an_exposed_frame_is_in_any_request_body() -> None:
+    frame = pd.DataFrame({"ticker": ["SENTINEL-A", "SENTINEL-B"], "close": [7.25, 99.5]})
+    received: list[pd.DataFrame] = []
+
+    @tool(run="auto")
+    def rows(df: pd.DataFrame) -> int:
+        "Count the rows of a frame."
+        received.append(df)
+        return len(df)
+
+    asked = {"index": 0, "id": "c1", "function": {"name": "rows", "arguments": '{"df": "$VAR_REF{{frame}}"}'}}
+    calls = event({"choices": [{"delta": {"tool_calls": [asked]}, "finish_reason": "tool_calls"}]})
+    with serve_each([head(), calls], [head(), text("Two."), finish()]) as server:
+        chat = Chat("tiny", base_url=server.url, tools=[rows])
+        chat.expose(frame=frame)
+        turn = chat.send("How many rows has $VAR_REF{{frame}}?")
+
+    bodies = b"".join(request.body for request in server.requests)
+    assert received[0] is frame
+    assert turn.text == "Two."
+    assert b"ticker" in bodies
+    assert b"SENTINEL" not in bodies
+    assert b"99.5" not in bodies
 
 
 def test_an_approver_decides_and_a_denied_call_tells_the_model_why() -> None:
@@ -136,8 +163,8 @@ def test_cancelling_who_awaits_cancels_the_turn() -> None:
     async def main():
         turn = Chat(wire=ScriptedWire([call("endless")]), tools=[endless]).start("Go")
         waiting = asyncio.ensure_future(_ended(turn))
-        async for event in turn:
-            if event.kind == "call_started":
+        async for happened in turn:
+            if happened.kind == "call_started":
                 waiting.cancel()
         return turn
 
