@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable
+import pickle
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,19 +20,17 @@ from nbtool.errors import (
     RateLimited,
     ToolsRefused,
 )
-from nbtool.events import CallDelta, Delta, ReplyEnd
-from nbtool.wire import Reply, ReplyBuilder, decode, find_wire
+from nbtool.events import Delta, ReplyEnd
+from nbtool.wire import Decoder, Reply, decode, find_wire
 from nbtool.wire.reply import CUT_SHORT
 from nbtool.wire.status import error_from_response
 from tests.wire.corpus import MISSING, Recording, recordings
 
 DIALECTS = ("chat", "responses", "anthropic")
 SMALL = 5_000
-"""Bytes up to which a recording is cut in the ordinary run; every night all are, at every byte."""
-CUTS = 60
-"""How many cuts a recording gets in the ordinary run."""
+"""Bytes up to which a recording is cut at every byte in the ordinary run; the others are at night."""
 MEDIUM = 20_000
-"""Bytes up to which a recording is fed byte by byte in the ordinary run, and cut at every byte at night."""
+"""Bytes up to which a recording is fed byte by byte in the ordinary run; a larger one gets so many cuts at night."""
 
 NO_REPLY_YET = {
     "queued": "a background job that was only accepted: nothing in it is a reply, and it is not completed",
@@ -127,27 +126,27 @@ def test_a_large_recorded_reply_is_the_same_byte_by_byte(item: Recording) -> Non
 
 
 @pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
-def test_a_small_recorded_stream_is_the_same_in_two_pieces(item: Recording) -> None:
-    assert cuts_that_matter(item, some_cuts(item)) == []
+def test_a_small_recorded_stream_is_the_same_in_any_two_pieces(item: Recording) -> None:
+    assert cuts_that_matter(item) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("item", of_kind("stream"))
+@pytest.mark.parametrize("item", of_kind("stream", beyond=SMALL))
 def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording) -> None:
-    assert cuts_that_matter(item, many_cuts(item)) == []
+    assert cuts_that_matter(item) == []
 
 
 @pytest.mark.parametrize("item", of_kind("stream", "json", up_to=SMALL))
-def test_a_small_recorded_reply_that_is_cut_short_is_not_completed(item: Recording) -> None:
-    assert cuts_that_complete(item, some_cuts(item)) == []
+def test_a_small_recorded_reply_that_is_cut_short_anywhere_is_not_completed(item: Recording) -> None:
+    assert cuts_that_complete(item) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("item", of_kind("stream", "json"))
+@pytest.mark.parametrize("item", of_kind("stream", "json", beyond=SMALL))
 def test_a_recorded_reply_that_is_cut_short_anywhere_is_never_completed(item: Recording) -> None:
-    assert cuts_that_complete(item, many_cuts(item)) == []
+    assert cuts_that_complete(item) == []
 
 
 @pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
@@ -215,47 +214,76 @@ def bytewise(item: Recording) -> list[Delta]:
     return read(item, *(body[at : at + 1] for at in range(len(body))))
 
 
-def some_cuts(item: Recording, count: int = CUTS) -> list[int]:
-    """Cuts all over a recording, and each of the last bytes before its terminal signal is whole."""
-    end = terminal_end(item)
-    return [*range(1, end, max(1, end // count)), *range(max(1, end - 20), end)]
+def states(item: Recording) -> Iterator[tuple[int, int, bytes, Decoder, list[Delta]]]:
+    """Give each line of a recording: where it begins and ends, the state before and the decoder after it, its deltas.
+
+    A decoder's state is kept as a pickle: a copy of it costs less than reading the body again up to there.
+    """
+    decoder = find_wire(item.wire).decoder(stream=item.is_stream)
+    begin = 0
+    for line in item.body.splitlines(keepends=True):
+        before = pickle.dumps(decoder)
+        end = begin + len(line)
+        deltas = decoder.feed(line)
+        yield begin, end, before, decoder, deltas
+        begin = end
 
 
-def many_cuts(item: Recording) -> list[int]:
-    """Every cut; of a recording whose cuts would take hours, a thousand."""
-    return some_cuts(item, item.size if item.size <= MEDIUM else 1000)
+def stride(item: Recording) -> int:
+    """How far cuts are apart: one byte, and more only where they would take hours."""
+    return 1 + item.size // MEDIUM
 
 
-def cuts_that_matter(item: Recording, cuts: Iterable[int]) -> list[int]:
-    body = item.body
-    whole = read(item, body)
-    return [cut for cut in cuts if read(item, body[:cut], body[cut:]) != whole]
+def cuts_that_matter(item: Recording) -> list[int]:
+    """Where a cut changes anything: a line in two pieces must give the line's own deltas and leave the same state."""
+    wrong = []
+    for begin, end, before, after, deltas in states(item):
+        for cut in range(begin + 1, end, stride(item)):
+            decoder: Decoder = pickle.loads(before)
+            pieces = [*decoder.feed(item.body[begin:cut]), *decoder.feed(item.body[cut:end])]
+            if pieces != deltas or not (is_same(decoder, after) or goes_on_alike(item.body[end:], decoder, after)):
+                wrong.append(cut)
+    return wrong
 
 
-def cuts_that_complete(item: Recording, cuts: Iterable[int]) -> list[int]:
-    """Where a cut before the terminal signal leaves a reply that counts as complete, or a call that would run."""
-    body = item.body
-    return [cut for cut in cuts if is_completed(item, body[:cut])]
+def goes_on_alike(rest: bytes, one: Decoder, other: Decoder) -> bool:
+    """Whether two decoders give the same from here on, although their states are told apart by something inside."""
+    other = copy.deepcopy(other)
+    return [*one.feed(rest), *one.close()] == [*other.feed(rest), *other.close()]
 
 
-def is_completed(item: Recording, body: bytes) -> bool:
+def cuts_that_complete(item: Recording) -> list[int]:
+    """Where a cut before the terminal signal is whole leaves a reply that counts as complete."""
+    wrong, last = [], terminal_end(item)
+    for begin, end, before, _, _ in states(item):
+        for cut in range(begin + 1, min(end + 1, last), stride(item)):
+            if is_completed(pickle.loads(before), item.body[begin:cut]):
+                wrong.append(cut)
+    return wrong
+
+
+def is_completed(decoder: Decoder, rest: bytes) -> bool:
+    """Whether these last bytes end a reply; without its end no call of it can run (see `ReplyBuilder`)."""
     try:
-        deltas = read(item, body)
+        deltas = [*decoder.feed(rest), *decoder.close()]
     except NbtoolError:
         return False
-    if not deltas or not any(isinstance(delta, ReplyEnd) for delta in deltas):
-        return runs_something(deltas)
-    return True
+    return any(isinstance(delta, ReplyEnd) for delta in deltas)
 
 
-def runs_something(deltas: list[Delta]) -> bool:
-    calls = [delta for delta in deltas if isinstance(delta, CallDelta)]
-    if not calls:
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two states are equal through and through."""
+    if type(one) is not type(other):
         return False
-    builder = ReplyBuilder()
-    for delta in calls:
-        builder.add(delta)
-    return any(call.runnable for call in builder.reply().calls)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
+    if hasattr(one, "__dict__"):
+        return is_same(vars(one), vars(other))
+    if slots := getattr(type(one), "__slots__", ()):
+        return all(is_same(getattr(one, name, None), getattr(other, name, None)) for name in slots)
+    return bool(one == other)
 
 
 def said(reply: Reply) -> dict[str, str]:
