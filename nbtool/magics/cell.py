@@ -43,10 +43,10 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
     """
     if not says_something(body) and not flags.attach:
         raise BadUsage("The cell says nothing, so nothing was sent.", fix="Write your prompt below the %%chat line.")
-    attached = names.attached(flags.attach)
+    attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
     configure(chat, names, flags, body)
     how = turn_settings(shell, chat, flags)
-    turn = chat.compose(body.strip(), attach=attached, options=dict(flags.option), settings=how)
+    turn = chat.compose(body.strip(), attach=attached, as_=type_, options=dict(flags.option), settings=how)
     view = view_for(shell, quiet=flags.quiet, turn=turn, desk=chat.desk)
     turn.approver = Roads(turn.lent, flags.approve or "ask", view.hello, can_ask_for_input(shell))
     turn.listen(view.feed)
@@ -58,7 +58,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
         view.finish(turn)
         view.show_media(turn.media)
         if flags.out:
-            names.bind(flags.out, turn)
+            names.bind(flags.out, turn.value if flags.as_ else turn)
     if turn.status in ("error", "timeout"):
         raise TurnFailed(str(turn.error) if flags.quiet else FAILED)
     return turn
@@ -70,10 +70,10 @@ def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) 
     Raises:
         BadUsage: as `speak`.
     """
-    attached = names.attached(flags.attach)
+    attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
     configure(chat, names, flags, body)
     how = turn_settings(shell, chat, flags)
-    request = chat.rehearse(body.strip(), attach=attached, options=dict(flags.option), settings=how)
+    request = chat.rehearse(body.strip(), attach=attached, as_=type_, options=dict(flags.option), settings=how)
     print(f"POST {chat.model.address}{request.path}")  # noqa: T201 - what the person asked to see
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:

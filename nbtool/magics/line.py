@@ -13,6 +13,7 @@ from nbtool.blocks.static_html import saved
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.magics.recorded import decoded
 from nbtool.settings import home
 from nbtool.tools.approval import Approved, Denied
 
@@ -108,6 +109,11 @@ def models(chat: Chat, _: list[str]) -> str:
     return "\n".join(chat.model.offered())
 
 
+def decode(_: Chat, words: list[str]) -> str:
+    """Read a recorded response body and say what the reply is: `decode FILE [WIRE]`."""
+    return decoded(words)
+
+
 def new(chat: Chat, _: list[str]) -> str:
     """Start the conversation afresh; what was said stays in the history."""
     chat.tree.branch(None)
@@ -130,6 +136,7 @@ COMMANDS: dict[str, Command] = {
     "approve": approve,
     "deny": deny,
     "new": new,
+    "decode": decode,
     "help": help_,
 }
 

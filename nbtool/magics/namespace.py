@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import difflib
 from collections.abc import Iterable, MutableMapping
 from pathlib import Path
@@ -73,6 +75,35 @@ class Namespace:
             else:
                 parts.append(as_media(word))
         return parts
+
+    def type_of(self, text: str | None) -> Any:
+        """Give the type that is written so: names of the notebook or of Python, `[…]`, `.` and `|`; nothing is called.
+
+        Raises:
+            BadUsage: it is no type, or one of its names does not exist.
+        """
+        if text is None:
+            return None
+        try:
+            return self._type_in(ast.parse(text, mode="eval").body)
+        except (SyntaxError, AttributeError, TypeError) as error:
+            raise BadUsage(f"--as {text!r} is no type ({error}).", fix="`--as Fruit`, `--as list[Fruit]`") from None
+
+    def _type_in(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Name(id=name):
+                return vars(builtins)[name] if name in vars(builtins) else self.find(name, "type")
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=elements):
+                return tuple(map(self._type_in, elements))
+            case ast.Attribute(value=owner, attr=name):
+                return getattr(self._type_in(owner), name)
+            case ast.Subscript(value=of, slice=inside):
+                return self._type_in(of)[self._type_in(inside)]
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+                return self._type_in(left) | self._type_in(right)
+        raise BadUsage(f"--as takes a type, not {ast.unparse(node)!r}.", fix="`--as Fruit`, `--as list[Fruit]`")
 
     def bind(self, name: str, value: object) -> None:
         """Bind a result in the notebook."""

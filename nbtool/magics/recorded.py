@@ -1,0 +1,68 @@
+"""`%chat decode FILE`: a recorded response body in, the reply out: the way to report a provider's oddity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nbtool.blocks.plain import one_line, visible
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.wire import WIRES, decode
+from nbtool.wire.reply import Reply
+
+TALKING = ("chat", "responses", "anthropic")
+LONGEST = 64 * 1024 * 1024
+"""Bytes of a recording."""
+
+
+def decoded(words: list[str]) -> str:
+    """Read `FILE [WIRE]` and say what the reply is; without a wire, the dialect that makes most of it is taken.
+
+    Raises:
+        BadUsage: the file cannot be read, or no dialect reads it.
+    """
+    if not 1 <= len(words) <= 2 or (len(words) == 2 and words[1] not in WIRES):
+        raise BadUsage("%chat decode takes a file and perhaps a wire.", fix=f"Wires are {', '.join(TALKING)}.")
+    body = _read(Path(words[0]).expanduser())
+    wires = words[1:] or list(TALKING)
+    replies = {wire: _reply(wire, body) for wire in wires}
+    wire, reply = max(replies.items(), key=lambda found: _worth(found[1]))
+    return _told(wire, reply) if isinstance(reply, Reply) else f"wire: {wire}\nerror: {one_line(str(reply), 400)}"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LONGEST:
+            raise BadUsage(f"{path} is larger than {LONGEST >> 20} MiB.", fix="Cut it to the reply that is odd.")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadUsage(f"{path} cannot be read ({error.strerror or error}).", fix="Check the path.") from None
+
+
+def _reply(wire: str, body: bytes) -> Reply | NbtoolError:
+    try:
+        return decode(wire, body, stream=not body.lstrip().startswith(b"{"))
+    except NbtoolError as error:
+        return error
+
+
+def _worth(reply: Reply | NbtoolError) -> int:
+    if not isinstance(reply, Reply):
+        return 0
+    return 1 + 2 * bool(reply.message.parts) + 4 * reply.complete
+
+
+def _told(wire: str, reply: Reply) -> str:
+    usage = reply.usage
+    rows = [
+        ("wire", wire),
+        ("complete", "yes" if reply.complete else "no: the provider's terminal signal is missing"),
+        ("stopped", f"{reply.stop_reason} ({reply.finish_reason or 'no reason given'})"),
+        ("tokens", f"{usage.input_tokens} in, {usage.output_tokens} out, {usage.cached_tokens} cached"),
+        ("thinking", visible(reply.thinking)),
+        ("refusal", visible(reply.refusal)),
+        ("text", visible(reply.text)),
+    ]
+    for call in reply.calls:
+        state = "may run" if call.runnable else f"does not run: {call.error}"
+        rows.append(("call", f"{visible(call.name)}({visible(call.arguments)}) {state}"))
+    return "\n".join(f"{name}: {value}" for name, value in rows if value)
