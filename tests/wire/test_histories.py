@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nbtool.chain.repair import repaired
@@ -62,12 +62,28 @@ def _blocks(calls: list[ToolCall]) -> Native:
     return Native("anthropic", HERE.host, HERE.model, [thinking, *blocks])
 
 
-@pytest.mark.parametrize("wire", CHECKS)
+histories = st.lists(st.one_of(words.map(lambda text: [user(text)]), replies()), max_size=8)
+
+
 @settings(deadline=None, max_examples=150)
-@given(st.lists(st.one_of(words.map(lambda text: [user(text)]), replies()), max_size=8))
-def test_any_mended_history_is_a_request_that_is_accepted(wire: str, rounds: list[list[Message]]) -> None:
+@given(histories)
+def test_any_mended_history_is_a_request_that_every_dialect_accepts(rounds: list[list[Message]]) -> None:
+    check(rounds)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(3600)
+@settings(deadline=None, max_examples=50_000, suppress_health_check=list(HealthCheck))
+@given(histories)
+def test_fifty_thousand_mended_histories_are_requests_that_every_dialect_accepts(rounds: list[list[Message]]) -> None:
+    check(rounds)
+
+
+def check(rounds: list[list[Message]]) -> None:
+    """Mend a history, mend it again, and encode it for every dialect, with tools and without."""
     said = [user("Begin."), *(message for group in rounds for message in group), user("Go on.")]
     messages = tuple(repaired(said))
-
-    for tools in ((), (LOOK,)):
-        CHECKS[wire](find_wire(wire).encode(Prompt(messages, system="S", tools=tools), HERE).body)
+    assert tuple(repaired(messages)) == messages
+    for wire, accepts in CHECKS.items():
+        for tools in ((), (LOOK,)):
+            accepts(find_wire(wire).encode(Prompt(messages, system="S", tools=tools), HERE).body)

@@ -1,0 +1,131 @@
+"""A turn that is stopped at every step it can be stopped at, and one that is stopped from outside."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from nbtool import tool
+from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
+from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.repair import repaired
+from nbtool.chain.turn import Engine, Outcome
+from nbtool.events import Event
+from nbtool.messages import ToolCall, user
+from nbtool.plugins.tools import ToolCalling
+from nbtool.testing import ScriptedWire, call, thinking
+from nbtool.tools.call import Bench
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variables import Variables
+
+STEPS = 90
+"""More steps than the turn below takes, so that the last ones come after its end."""
+
+
+@tool(run="auto")
+async def slow(n: int) -> int:
+    "Take a few steps."
+    for _ in range(4):
+        await asyncio.sleep(0)
+    return n
+
+
+class Watching:
+    """Waits a little in every hook, and counts its clean-ups."""
+
+    def __init__(self) -> None:
+        self.cleaned = self.started = self.ended = 0
+
+    async def on_turn_start(self, _: TurnContext) -> Any:
+        self.started += 1
+        await asyncio.sleep(0)
+        return self.clean_up
+
+    async def clean_up(self) -> None:
+        await asyncio.sleep(0)
+        self.cleaned += 1
+
+    async def on_before_request(self, _: RequestContext) -> None:
+        await asyncio.sleep(0)
+
+    async def on_after_request(self, _: ReplyContext) -> None:
+        await asyncio.sleep(0)
+
+    async def on_turn_end(self, _: TurnContext) -> None:
+        self.ended += 1
+
+
+async def stopped_after(steps: int) -> tuple[Outcome, TurnContext, Watching, list[Event], ToolCalling]:
+    """Run a turn of two rounds and stop it after so many steps of the loop."""
+    events: list[Event] = []
+
+    async def emit(event: Event) -> None:
+        await asyncio.sleep(0)
+        events.append(event)
+
+    limits, watching, cancel = Limits(), Watching(), CancelSignal()
+    turn = TurnContext("turn_1", user("Go"), (), limits, emit, cancel, Meter(limits))
+    calling = ToolCalling(Bench(Toolset("all", [slow]), Variables(), emit))
+    wire = ScriptedWire([[thinking("Hm."), call("slow", n=1), call("slow", n=2)], "Done."])
+    running = asyncio.ensure_future(Engine(turn, wire, [calling, watching]).run())
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    cancel.cancel()
+    return await asyncio.wait_for(running, 10), turn, watching, events, calling
+
+
+@pytest.mark.parametrize("steps", range(STEPS))
+def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_can_be_sent(steps: int) -> None:
+    outcome, turn, watching, events, calling = asyncio.run(stopped_after(steps))
+
+    assert outcome.status in ("cancelled", "completed")
+    assert outcome.errors == []
+    assert [event.kind for event in events].count("turn_ended") == 1
+    assert events[-1].kind == "turn_ended"
+    assert watching.cleaned <= watching.started <= 1
+    assert watching.ended == 1
+    for record in calling.records:
+        finished = [e for e in events if e.kind == "call_finished" and e.call_id == record.call_id]
+        assert len(finished) == 1
+        assert record.status in ("ok", "cancelled", "not_run")
+    mended = repaired(turn.messages)
+    assert answered(mended) == asked(mended)
+
+
+def asked(messages: list[Any]) -> list[str]:
+    return [part.call_id for message in messages for part in message.parts if isinstance(part, ToolCall)]
+
+
+def answered(messages: list[Any]) -> list[str]:
+    return [result.call_id for message in messages for result in message.results]
+
+
+def test_a_turn_whose_task_is_cancelled_from_outside_still_cleans_up() -> None:
+    async def main() -> Watching:
+        limits, watching = Limits(), Watching()
+
+        class Endless:
+            async def on_before_request(self, _: RequestContext) -> None:
+                await asyncio.Event().wait()
+
+        async def emit(_: Event) -> None:
+            await asyncio.sleep(0)
+
+        turn = TurnContext("turn_1", user("Go"), (), limits, emit, CancelSignal(), Meter(limits))
+        running = asyncio.ensure_future(Engine(turn, ScriptedWire([]), [watching, Endless()]).run())
+        for _ in range(20):
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return watching
+
+    assert asyncio.run(main()).cleaned == 1
+
+
+def test_the_steps_above_reach_from_the_first_one_to_beyond_the_end() -> None:
+    ends = [asyncio.run(stopped_after(steps))[0].status for steps in (0, STEPS // 4, STEPS)]
+
+    assert ends == ["cancelled", "cancelled", "completed"]
