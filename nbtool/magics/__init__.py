@@ -2,67 +2,43 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
-from nbtool.chat.chat import Chat
 from nbtool.errors import NbtoolError
-from nbtool.magics import cell, line
-from nbtool.magics.namespace import Namespace
-from nbtool.magics.options import cell_parser, parse
+from nbtool.wire.discovery import discover
+
+if TYPE_CHECKING:
+    from nbtool.chat.chat import Chat
+    from nbtool.magics.workbench import Workbench
 
 
 @magics_class
 class ChatMagics(Magics):
-    """The conversations of one kernel, by name, and the two magics that lead to them."""
-
-    def __init__(self, shell: Any) -> None:
-        super().__init__(shell)
-        self.chats: dict[str, Chat] = {}
-        self._notebook = shell.user_ns
-        self._names = Namespace(shell.user_ns)
-        self._parser = cell_parser()
+    """The two magics that lead to the conversations of one kernel."""
 
     @no_var_expand
     @line_cell_magic
     def chat(self, line_text: str, body: str | None = None) -> None:
         """Talk with a language model that uses this notebook's functions and objects as tools."""
-        _in_one_line(lambda: self._cell(line_text, body) if body is not None else self._line(line_text))
+        bench = self.workbench
+        _in_one_line(lambda: bench.cell(line_text, body) if body is not None else bench.line(line_text))
 
-    def chat_named(self, name: str) -> Chat:
-        """Give the conversation of this name; made when first asked for."""
-        if name not in self.chats:
-            self.chats[name] = Chat(notebook=self._notebook)
-        return self.chats[name]
+    @cached_property
+    def workbench(self) -> Workbench:
+        """The conversations; everything they need is imported when the first one is, not when the extension is."""
+        from nbtool.magics.workbench import Workbench  # noqa: PLC0415 - see the docstring
 
-    def _cell(self, line_text: str, body: str) -> None:
-        flags = parse(self._parser, line_text)
-        if flags.help:
-            print(self._parser.format_help())  # noqa: T201 - what the person asked to see
-            return
-        if flags.new:
-            self.chats.pop(flags.chat, None)
-        chat = self.chat_named(flags.chat)
-        if flags.dry_run:
-            cell.rehearse(self.shell, chat, self._names, flags, body)
-        else:
-            cell.speak(self.shell, chat, self._names, flags, body)
+        return Workbench(self.shell)
 
-    def _line(self, line_text: str) -> None:
-        words = shlex.split(line_text)
-        if words[:1] in (["-h"], ["--help"]):
-            print(self._parser.format_help())  # noqa: T201 - what the person asked to see
-            return
-        name = "main"
-        if words[:1] in (["-c"], ["--chat"]):
-            _, name, *words = words
-        if said := line.run(self.chat_named(name), words):
-            print(said)  # noqa: T201 - what the person asked to see
+    @property
+    def chats(self) -> dict[str, Chat]:
+        """The conversations of this kernel, by name."""
+        return self.workbench.chats
 
 
 def _help_needs_no_body(lines: list[str]) -> list[str]:
@@ -79,8 +55,6 @@ def _in_one_line(deed: Callable[[], None]) -> None:
         deed()
     except NbtoolError as error:
         raise UsageError(str(error)) from None
-    except cell.TurnFailed:
-        raise
     except ValueError as error:
         raise UsageError(f"The line cannot be read ({error}).") from None
 
@@ -93,8 +67,8 @@ def load(shell: Any) -> None:
     shell.register_magics(ChatMagics)
     if _help_needs_no_body not in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.append(_help_needs_no_body)
-    model = Chat().model
-    print(f"nbtool: {model.name} ({model.why})", file=sys.stdout)  # noqa: T201 - the one line of loading
+    model, why = discover()
+    print(f"nbtool: {model} ({why})")  # noqa: T201 - the one line of loading
 
 
 def unload(shell: Any) -> None:
