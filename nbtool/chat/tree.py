@@ -75,15 +75,15 @@ class Tree(Generic[V]):
         node.versions.append(version)
         node.current = len(node.versions) - 1
 
-    def before(self, node: Node[V]) -> list[V]:
-        """Give the turns that are told before a node: its ancestors' current versions, hidden ones left out."""
-        told: list[V] = []
-        ancestor = node.parent
-        while ancestor:
-            if ancestor.turn is not None and not ancestor.hidden:
-                told.append(ancestor.turn)
-            ancestor = ancestor.parent
-        return told[::-1]
+    def before(self, node: Node[V], *, window: int | None = None) -> list[V]:
+        """Give the turns that are told before a node: its ancestors' current versions, hidden ones left out.
+
+        With a `window` only so many of the latest are told, and those that are pinned; a turn counts as one, however
+        many messages it is, so that a call is never parted from its result.
+        """
+        line = [one for one in self._path(node.parent) if one.turn is not None and not one.hidden]
+        first = 0 if window is None else max(0, len(line) - window)
+        return [one.turn for place, one in enumerate(line) if one.turn and (place >= first or one.pinned)]
 
     def branch(self, node: Node[V] | None) -> None:
         """Let the next turn follow a node (None: stand at the very beginning); what came after stays reachable."""

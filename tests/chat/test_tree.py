@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from nbtool.chat.tree import Node, Tree
+from nbtool.errors import BadUsage
+
+
+@dataclass
+class Said:
+    turn_id: str
+
+
+def grown(*turn_ids: str) -> tuple[Tree[Said], list[Node[Said]]]:
+    tree: Tree[Said] = Tree()
+    nodes = []
+    for turn_id in turn_ids:
+        node = tree.place(turn_id)
+        tree.put(node, Said(turn_id))
+        nodes.append(node)
+    return tree, nodes
+
+
+def told(tree: Tree[Said], **how: int) -> list[str]:
+    return [said.turn_id for said in tree.before(tree.place(), **how)]
+
+
+def test_a_place_is_no_part_of_the_tree_before_something_stands_there() -> None:
+    tree, _ = grown("a")
+
+    tree.place("b")
+
+    assert [node.cell_id for node in tree.line] == ["a"]
+
+
+def test_a_cell_run_again_gets_its_own_place_and_a_new_version() -> None:
+    tree, (a, b) = grown("a", "b")
+
+    again = tree.place("a")
+    tree.put(again, Said("a2"))
+
+    assert again is a
+    assert [said.turn_id for said in a.versions] == ["a", "a2"]
+    assert [said.turn_id for said in tree.before(b)] == ["a2"]
+
+
+def test_append_gives_a_place_at_the_end_all_the_same() -> None:
+    tree, _ = grown("a")
+
+    assert tree.place("a", append=True).parent is tree.line[-1]
+
+
+def test_hidden_turns_are_not_told() -> None:
+    tree, (_, b, _) = grown("a", "b", "c")
+    b.hidden = True
+
+    assert told(tree) == ["a", "c"]
+
+
+def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
+    tree, (a, _, c, _) = grown("a", "b", "c", "d")
+    a.pinned = True
+
+    assert told(tree, window=2) == ["a", "c", "d"]
+    assert told(tree, window=0) == ["a"]
+    c.hidden = True
+    assert told(tree, window=2) == ["a", "b", "d"]
+
+
+def test_a_branch_leaves_what_came_after_reachable() -> None:
+    tree, (a, b) = grown("a", "b")
+
+    tree.branch(a)
+    c = tree.place("c")
+    tree.put(c, Said("c"))
+
+    assert [node.cell_id for node in tree.line] == ["a", "c"]
+    assert a.children == [b, c]
+    assert [node.cell_id for node in tree.nodes()] == ["a", "b", "c"]
+
+
+def test_a_branch_at_the_very_beginning_is_a_new_root() -> None:
+    tree, _ = grown("a")
+
+    tree.branch(None)
+
+    assert told(tree) == []
+    assert tree.place().parent is None
+
+
+def test_a_turn_is_found_by_the_beginning_of_its_id() -> None:
+    tree, (a, _) = grown("turn_a1", "turn_b1")
+
+    assert tree.find("turn_a") is a
+    with pytest.raises(BadUsage, match="several turns begin"):
+        tree.find("turn")
+    with pytest.raises(BadUsage, match="no turn begins"):
+        tree.find("x")
