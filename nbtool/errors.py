@@ -21,12 +21,14 @@
     │       ├── ToolsRefused
     │       └── Overloaded
     ├── ToolFailed               raised by a tool: its text is what the model reads
+    │   └── McpFailed            an MCP server that cannot be used
     ├── ToolError                a call that did not run; its text is what the model reads
     │   ├── UnknownTool
     │   ├── InvalidArguments
     │   └── UnknownReference     a reference that is unknown, malformed or dead
     ├── ApprovalError
     │   └── AlreadyDecided
+    ├── InvalidAnswer            an answer that does not fit the type it was asked for as
     ├── LimitReached             rounds, calls, seconds, tokens or money ran out
     ├── Cancelled                the turn was stopped by a person
     ├── HookFailed               a plugin raised
@@ -150,6 +152,10 @@ class ToolFailed(NbtoolError):
     """Raised by a tool to say why it could not do its work: the model reads the text."""
 
 
+class McpFailed(ToolFailed):
+    """An MCP server that cannot be started or reached, does not answer, or has ended."""
+
+
 class ToolError(NbtoolError):
     """A call that did not run; the model reads the text and may try again."""
 
@@ -172,6 +178,10 @@ class ApprovalError(NbtoolError):
 
 class AlreadyDecided(ApprovalError):
     """Somebody, or something, was first."""
+
+
+class InvalidAnswer(NbtoolError):
+    """An answer that does not fit the type it was asked for as."""
 
 
 class LimitReached(NbtoolError):

@@ -87,6 +87,7 @@ class LentThread:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._served_by: int | None = None
         self._busy = False
+        self._is_closed = False
 
     @property
     def is_served(self) -> bool:
@@ -123,6 +124,10 @@ class LentThread:
         finally:
             self._served_by = None
 
+    def close(self) -> None:
+        """Begin no more jobs: what waits in the queue is cancelled; the job that runs is not touched."""
+        self._is_closed = True
+
     def interrupt(self) -> bool:
         """Raise KeyboardInterrupt in the job that runs now; says whether there was one that can be reached."""
         thread = threading.main_thread().ident
@@ -137,6 +142,8 @@ class LentThread:
         return True
 
     def _do(self, job: _Job | None) -> None:
+        if job and self._is_closed:
+            job.future.cancel()
         if job is None or not job.future.set_running_or_notify_cancel():
             return
         self._busy = True

@@ -13,7 +13,8 @@ A plugin is any object with some of these methods, plain or async, each taking o
     clean-ups                          last in, first out, one at a time, always
 
 `on_message_append` (AppendContext) is called for every message that the engine or a plugin appends, in order, before
-it is appended; not for the person's own message.
+it is appended; not for the person's own message. `on_event` (EventContext, a plain function) hears every event of the
+turn once it is in the journal, deltas too; one that raises is dropped, and the turn goes on.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.errors import HookFailed, NbtoolError
-from nbtool.events import Delta, Emit
+from nbtool.events import Delta, Emit, Event
 from nbtool.messages import Message, ToolCall
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.reply import Reply
@@ -43,7 +44,8 @@ class TurnContext:
     """One turn, as its plugins see it.
 
     `history` is what was said before, `prompt` what the person says now, `chain` what the turn has added so far.
-    `state` is room for plugins, under their own keys; it is gone with the turn.
+    `state` is room for plugins, under their own keys; it is gone with the turn. `host`, `model`, `dialect` and
+    `abilities` say who is asked. `text` is the turn's text where a plugin makes it of more than the last reply.
     """
 
     turn_id: str
@@ -56,6 +58,11 @@ class TurnContext:
     chain: list[Message] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
     status: str = "running"
+    host: str = ""
+    model: str = ""
+    dialect: str = ""
+    abilities: frozenset[str] = frozenset()
+    text: str = ""
 
     @property
     def messages(self) -> list[Message]:
@@ -110,6 +117,11 @@ class StreamContext:
     turn: TurnContext
     round: int
     delta: Delta | None
+    before: list[Delta] = field(default_factory=list)
+
+    def put_before(self, delta: Delta) -> None:
+        """Let another delta come before this one: what was held back until now."""
+        self.before.append(delta)
 
 
 @dataclass(slots=True)
@@ -194,6 +206,14 @@ class CallContext:
     round: int
     call: ToolCall
     record: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventContext:
+    """An event of a turn, in the journal already; there is nothing to change about it."""
+
+    turn_id: str
+    event: Event
 
 
 class Hooks:

@@ -24,8 +24,9 @@ from nbtool.chain.hooks import (
     StreamContext,
     TurnContext,
 )
-from nbtool.errors import IncompleteReply, LimitReached, NbtoolError
+from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
 from nbtool.events import (
+    Delta,
     ErrorRaised,
     MessageAppended,
     Notice,
@@ -82,6 +83,8 @@ class Engine:
     ) -> None:
         self._turn = turn
         self._endpoint = endpoint
+        turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
+        turn.abilities = getattr(endpoint, "abilities", frozenset())
         self._hooks = Hooks(plugins)
         self._system = system
         self._options = options or {}
@@ -119,7 +122,7 @@ class Engine:
     async def _judge(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
         error = work.exception() if work.done() and not work.cancelled() else None
         if self._turn.cancel.is_set:
-            if error and not isinstance(error, NbtoolError):
+            if error and (isinstance(error, HookFailed) or not isinstance(error, NbtoolError)):
                 self._outcome.errors.append(error)  # a genuine failure is not hidden by a stop that came with it
             return "cancelled"
         if not in_time:
@@ -201,21 +204,27 @@ class Engine:
 
     async def _read(self, request: RequestContext, builder: ReplyBuilder) -> None:
         """Pass every delta through the plugins, the builder and the door, in this order."""
-        turn, watchers = self._turn, self._hooks.of("on_stream_data")
         async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
             async for delta in deltas:
-                seen = delta
-                for _, hook in watchers:
-                    context = StreamContext(turn, request.round, seen)
-                    await self._hooks.ask("on_stream_data", hook, context)
-                    if context.delta is None:
-                        break
-                    seen = context.delta
-                else:
+                for seen in await self._watched(delta, request.round):
                     builder.add(seen)
-                    await turn.emit(seen)
+                    await self._turn.emit(seen)
                     if self._phase == "request" and not isinstance(seen, Retrying):
                         self._phase = "stream"
+
+    async def _watched(self, delta: Delta, round: int) -> list[Delta]:
+        """Give what the plugins make of a delta: itself, another one, several, or none."""
+        flowing = [delta]
+        for _, hook in self._hooks.of("on_stream_data"):
+            passed: list[Delta] = []
+            for one in flowing:
+                context = StreamContext(self._turn, round, one)
+                await self._hooks.ask("on_stream_data", hook, context)
+                passed += context.before
+                if context.delta is not None:
+                    passed.append(context.delta)
+            flowing = passed
+        return flowing
 
     async def _append(self, message: Message) -> None:
         context = AppendContext(self._turn, message)
@@ -251,9 +260,9 @@ class Engine:
     async def _last_word(self, text: str) -> None:
         """Ask once more, without tools; a call it asks for all the same is answered by nobody and dropped."""
         reply = await self._request(last_word=text)
-        if reply.calls and self._turn.chain and self._turn.chain[-1] is reply.message:
-            kept = [part for part in reply.message.parts if part.kind != "call"]
-            self._turn.chain[-1] = reply.message.with_parts(kept)
+        last = self._turn.chain[-1] if self._turn.chain else reply.message
+        if last.role == "assistant" and last.calls:
+            self._turn.chain[-1] = last.with_parts([part for part in last.parts if part.kind != "call"])
         if not reply.text.strip():
             await self._turn.emit(Notice("The model gave no final reply.", level="warning"))
 
@@ -273,7 +282,7 @@ class Engine:
             except NbtoolError as error:
                 self._phase = "hook"
                 await self._report(error)
-        outcome.text = next((r.text for r in reversed(outcome.rounds) if r.text.strip()), "")
+        outcome.text = turn.text or next((r.text for r in reversed(outcome.rounds) if r.text.strip()), "")
         meter = turn.meter
         await turn.emit(
             TurnEnded(

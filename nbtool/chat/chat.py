@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import SecretStr
 
-from nbtool.chain.hooks import TurnContext
+from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.limits import Limits, Meter
 from nbtool.chain.repair import repaired
 from nbtool.chain.turn import Engine
@@ -24,6 +26,7 @@ from nbtool.events import DELTAS, Emit, Event, TextDelta, ThinkingDelta, TurnSta
 from nbtool.loop import core, run_here
 from nbtool.messages import Message, assistant, new_id, user
 from nbtool.plugins.media import KeptMedia
+from nbtool.plugins.structured import Structured
 from nbtool.plugins.tools import ToolCalling
 from nbtool.tools.approval import Approver, Desk
 from nbtool.tools.call import Bench
@@ -60,7 +63,15 @@ class Chat:
     `model` is `provider:model`; None takes what is found (see `%chat status`). `wire` forces a dialect, or is an
     endpoint of your own. `approver` is asked at the gates; without one, a call that needs asking is denied.
     `notebook` is where exposed names are looked up when they are used.
+
+    Later turns are told the latest `window` turns and those that are pinned, all of them where it is None.
+    `choose_tools` gives the names that a turn may use; `call_texts` are what the model is told of an outcome
+    (`denied`, `cancelled`, `error` …) in place of our words.
     """
+
+    window: int | None = None
+    choose_tools: Callable[[TurnContext], Iterable[str]] | None = None
+    call_texts: Mapping[str, str] = MappingProxyType({})
 
     def __init__(  # noqa: PLR0913 - the whole of a chat, each part by its name
         self,
@@ -108,12 +119,14 @@ class Chat:
         prompt: str | Message,
         *,
         attach: Any = (),
+        as_: Any = None,
         options: Mapping[str, Any] | None = None,
         approver: Approver | None = None,
         settings: TurnSettings | None = None,
     ) -> Turn:
         """Say something and wait for the turn; works in a running event loop too.
 
+        With `as_` the answer becomes a value of that type, in `Turn.value`.
         Synchronous tools run on the calling thread. An interrupt cancels the turn and is then raised again.
 
         Raises:
@@ -124,7 +137,7 @@ class Chat:
                 "Chat.send was called on nbtool's own loop, where it would wait for itself.",
                 fix="Use `await chat.start(…)` in asynchronous tools and plugins.",
             )
-        turn = self.compose(prompt, attach=attach, options=options, settings=settings)
+        turn = self.compose(prompt, attach=attach, as_=as_, options=options, settings=settings)
         turn.approver = approver or self.approver
         return wait_for(turn)
 
@@ -133,18 +146,20 @@ class Chat:
         prompt: str | Message,
         *,
         attach: Any = (),
+        as_: Any = None,
         options: Mapping[str, Any] | None = None,
         approver: Approver | None = None,
         settings: TurnSettings | None = None,
     ) -> Turn:
         """Say something and go on at once: await the turn, or iterate over its events.
 
+        With `as_` the answer becomes a value of that type, in `Turn.value`.
         Synchronous tools run in worker threads, unless a thread is lent to the turn.
 
         Raises:
             nbtool.errors.ModelError: there is no such model, or no key for it. Later errors are in `Turn.error`.
         """
-        turn = self.compose(prompt, attach=attach, options=options, settings=settings)
+        turn = self.compose(prompt, attach=attach, as_=as_, options=options, settings=settings)
         turn.approver = approver or self.approver
         return turn.begin()
 
@@ -153,6 +168,7 @@ class Chat:
         prompt: str | Message,
         *,
         attach: Any = (),
+        as_: Any = None,
         options: Mapping[str, Any] | None = None,
         settings: TurnSettings | None = None,
     ) -> Turn:
@@ -165,7 +181,7 @@ class Chat:
         said = user(prompt, *parts) if isinstance(prompt, str) else prompt.with_parts([*prompt.parts, *parts])
         if not said.text.strip() and not any(part.kind == "media" for part in said.parts):
             raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write what you want to say.")
-        turn = Turn(said, self.model.name, cell_id=how.cell_id)
+        turn = Turn(said, self.model.name, cell_id=how.cell_id, answer=None if as_ is None else Structured(as_))
         endpoint = self.model.endpoint(lambda: not any(call.started for call in turn.calls))
         request = {**self.options, **(options or {})}
         turn.work = lambda: self._run(turn, endpoint, request, how)
@@ -176,6 +192,7 @@ class Chat:
 
         Raises:
             BadUsage: the chat's endpoint is one that makes no requests.
+            NbtoolError: a plugin lets no request leave.
         """
         turn = self.compose(prompt, **how)
         endpoint = self.model.endpoint()
@@ -186,7 +203,9 @@ class Chat:
         node = self.tree.place(settings.cell_id, append=settings.append)
         options = {**self.options, **(how.get("options") or {})}
         engine, _ = self._engine(turn, rehearsal, self._history(node, settings), _nowhere, options, settings)
-        run_here(engine.run())
+        outcome = run_here(engine.run())
+        if not rehearsal.request.path and outcome.error:
+            raise outcome.error  # a plugin let no request leave
         return rehearsal.request
 
     async def _run(self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], how: TurnSettings) -> None:
@@ -194,6 +213,9 @@ class Chat:
         history = self._history(node, how)
         self.tree.put(node, turn)
         emit = self._door(turn)
+        for plugin in self.plugins:
+            if hook := getattr(plugin, "on_event", None):
+                turn.listen(partial(_heard, hook, turn.turn_id))
         engine, context = self._engine(turn, endpoint, history, emit, options, how)
         await emit(TurnStarted(turn.turn_id, turn.model, turn.prompt, time.time(), turn.cell_id))
         outcome = await engine.run()
@@ -220,20 +242,23 @@ class Chat:
             desk=self.desk,
             approver=turn.approver,
             lent=turn.lent,
+            texts=self.call_texts,
         )
-        calling = ToolCalling(bench, tuple(self.plugins), turn.calls)
+        calling = ToolCalling(bench, tuple(self.plugins), turn.calls, self.choose_tools)
         system = system_text(self.system, tools.rules())
-        plugins = [calling, KeptMedia(self.variables), *self.plugins]
+        answer = [turn.answer] if turn.answer else []
+        plugins = [calling, KeptMedia(self.variables), *answer, *self.plugins]
         return Engine(context, endpoint, plugins, system=system, options=options, stream=how.stream), context
 
     def _offered(self, endpoint: Endpoint) -> Toolset:
         """Give the tools of a turn: the chat's own, and those that read variables where there may be any."""
         may_read = bool(self.tools.tools() or self.exposed()) and endpoint.dialect not in DOES
+        self.variables.set_rules((rule.name, rule.text, rule.description) for rule in self.tools.on_demand())
         return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
 
     def _history(self, node: Node[Turn], how: TurnSettings) -> list[Message]:
         messages: list[Message] = []
-        for turn in self.tree.before(node):
+        for turn in self.tree.before(node, window=self.window):
             messages += as_history(turn, how.history or self.history)
         return repaired(messages)
 
@@ -249,6 +274,11 @@ class Chat:
             turn.tell(event)
 
         return emit
+
+
+def _heard(hook: Callable[[EventContext], object], turn_id: str, event: Event) -> None:
+    """Pass an event on to a plugin."""
+    hook(EventContext(turn_id, event))
 
 
 async def _nowhere(_: Event) -> None:

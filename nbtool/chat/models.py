@@ -131,6 +131,11 @@ class Adaptive:
         """Give the request that `stream` would make."""
         return self._endpoint(prompt).preview(prompt)
 
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What the model's provider can do."""
+        return self.native.abilities
+
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
         """Send a prompt; when the tools are refused, say so and send it again with the tools in the prompt."""
         try:
@@ -176,6 +181,7 @@ class Rehearsal:
 
     def __init__(self, endpoint: Previewing) -> None:
         self.host, self.model, self.dialect = endpoint.host, endpoint.model, endpoint.dialect
+        self.abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
         self._endpoint = endpoint
         self.request = Request("", {}, stream=False)
 

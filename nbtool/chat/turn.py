@@ -31,6 +31,7 @@ from nbtool.messages import Media, Message, Text, Thinking, Usage, new_id
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
+    from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
     from nbtool.tools.call import CallRecord
     from nbtool.wire.reply import Reply
@@ -85,13 +86,20 @@ class Turn:
     log: list[Event] = field(default_factory=list, repr=False)
     work: Callable[[], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
     approver: Approver | None = field(default=None, repr=False)
+    answer: Structured | None = field(default=None, repr=False)
+    _text: str = field(default="", repr=False)
     _arriving: list[Event] = field(default_factory=list, repr=False)
     _listeners: list[Listener] = field(default_factory=list, repr=False)
 
     @property
     def text(self) -> str:
         """The final reply; while the turn runs, or when it broke off, what came last."""
-        return next((reply.text for reply in reversed(self.rounds) if reply.text.strip()), "")
+        return self._text or next((reply.text for reply in reversed(self.rounds) if reply.text.strip()), "")
+
+    @property
+    def value(self) -> Any:
+        """The answer as the type that `as_` asked for; None without one, and where no answer fitted it."""
+        return self.answer.value if self.answer else None
 
     @property
     def thinking(self) -> str:
@@ -135,6 +143,7 @@ class Turn:
     def cancel(self) -> None:
         """Stop the turn; what came so far is kept. A turn that has ended is not touched."""
         if not self.done.done():
+            self.lent.close()  # the loop hears of it only after this thread has taken the next job
             self.signal.cancel()
 
     def listen(self, listener: Listener) -> None:
@@ -192,7 +201,7 @@ class Turn:
     def settle(self, outcome: Outcome, context: Sequence[Message], chain: Sequence[Message]) -> None:
         """Take over what came of the turn."""
         ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
-        self.status, self.error = outcome.status, outcome.error
+        self.status, self.error, self._text = outcome.status, outcome.error, outcome.text
         self.messages = Messages(tuple(context), tuple(chain))
         self.rounds = tuple(outcome.rounds)
         self.usage = ended.usage

@@ -5,12 +5,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
-from nbtool.chain.hooks import CallContext, CallsContext, Hooks, ReplyContext, RequestContext
+from nbtool.chain.hooks import CallContext, CallsContext, Hooks, ReplyContext, RequestContext, TurnContext
+from nbtool.events import ErrorRaised, Phase
 from nbtool.messages import Message, ToolCall, results
 from nbtool.tools.call import Bench, CallRecord, not_run, run_call
+from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
+
+BENCH = "bench"
+"""The key in `TurnContext.state` under which every plugin finds the turn's bench: its desk, approver and thread."""
+
+FAILED_IN: dict[str, Phase] = {"error": "tool", "timed_out": "tool", "invalid": "arguments", "not_found": "arguments"}
+"""In which phase a call failed, by its outcome; a decision of a person is no failure."""
 
 OVER_LIMIT = "This call did not run: the turn's limit of {limit} tool calls was reached."
 
@@ -20,16 +30,24 @@ class ToolCalling:
     """Lets the model call the tools that lie on a bench.
 
     `watchers` are the plugins that want to hear of single calls (`on_before_calls`, `on_call_start`,
-    `on_call_end`). `records` holds every call of the turn, in the order in which the model asked for them.
+    `on_call_end`). `records` holds every call of the turn, in the order in which the model asked for them. `choose`
+    gives the names of the tools that this turn may use; a tool that was not chosen cannot be called by naming it.
     """
 
     bench: Bench
     watchers: tuple[object, ...] = ()
     records: list[CallRecord] = field(default_factory=list)
+    choose: Callable[[TurnContext], Iterable[str]] | None = None
     _hooks: Hooks = field(init=False)
 
     def __post_init__(self) -> None:
         self._hooks = Hooks(self.watchers)
+
+    def on_turn_start(self, turn: TurnContext) -> None:
+        """Leave the bench where plugins that have to ask somebody find it."""
+        turn.state[BENCH] = self.bench
+        if self.choose:
+            self.bench.tools = Toolset("chosen", [self.bench.tools.filtered(tuple(self.choose(turn)))])
 
     def on_before_request(self, request: RequestContext) -> None:
         """Offer the tools; their order is that of the toolset, so that a prompt cache holds."""
@@ -44,8 +62,10 @@ class ToolCalling:
         left = reply.turn.meter.calls_left()
         reply.turn.meter.calls += len(calls)
         place = len(self.records)
+        self.bench.make = partial(self._within, reply)
         running = [
-            asyncio.ensure_future(self._run(call, reply, is_over=number >= left)) for number, call in enumerate(calls)
+            asyncio.ensure_future(self._run(call, reply, self.bench, is_over=number >= left))
+            for number, call in enumerate(calls)
         ]
         try:
             await asyncio.gather(*running)
@@ -55,21 +75,29 @@ class ToolCalling:
             raise
         finally:
             self.records[place:] = sorted(self.records[place:], key=_order_of(calls))
-        message = self._answers(calls)
-        reply.turn.meter.note_batch(_fingerprint(calls, message))
-        await reply.append_and_request(message)
+        reply.turn.meter.note_batch(_fingerprint(self.records[place:]))
+        await reply.append_and_request(self._answers(calls))
 
-    async def _run(self, call: ToolCall, reply: ReplyContext, *, is_over: bool) -> None:
+    async def _within(self, reply: ReplyContext, call: ToolCall, bench: Bench, _: int) -> CallRecord:
+        """Run a call that a tool makes: under the same limit, watched and recorded as any other."""
+        left = reply.turn.meter.calls_left()
+        reply.turn.meter.calls += 1
+        return await self._run(call, reply, bench, is_over=not left)
+
+    async def _run(self, call: ToolCall, reply: ReplyContext, bench: Bench, *, is_over: bool) -> CallRecord:
         context = CallContext(reply.turn, reply.round, call)
         await self._hooks.in_order("on_call_start", context)
         if is_over:
             reason = OVER_LIMIT.format(limit=reply.turn.limits.max_calls)
-            record = await not_run(context.call, self.bench, round=reply.round, reason=reason)
+            record = await not_run(context.call, bench, round=reply.round, reason=reason)
             self.records.append(record)
         else:
-            record = await run_call(context.call, self.bench, round=reply.round, keep=self.records.append)
+            record = await run_call(context.call, bench, round=reply.round, keep=self.records.append)
+        if record.status in FAILED_IN:
+            await reply.turn.emit(ErrorRaised(FAILED_IN[record.status], f"{record.name}: {record.reason}"))
         context.record = record
         await self._hooks.in_order("on_call_end", context)
+        return record
 
     def _answers(self, calls: tuple[ToolCall, ...]) -> Message:
         records = {record.call_id: record for record in self.records}
@@ -81,7 +109,7 @@ def _order_of(calls: tuple[ToolCall, ...]):  # type: ignore[no-untyped-def]  # a
     return lambda record: places.get(record.call_id, len(places))
 
 
-def _fingerprint(calls: tuple[ToolCall, ...], answers: Message) -> str:
-    """Name a batch by what was asked and what came of it, not by its ids."""
-    told = [(call.name, call.arguments) for call in calls], [result.text for result in answers.results]
+def _fingerprint(records: Sequence[CallRecord]) -> str:
+    """Name a batch by what was asked and what came of it, not by its ids nor by what its results are kept as."""
+    told = [(made.name, made.arguments, made.shown.replace(made.reference or "\0", "")) for made in records]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()

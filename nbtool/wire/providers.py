@@ -26,6 +26,7 @@ ABILITIES = {
     "images": "takes images (some of its models do)",
     "audio": "takes sound",
     "files": "takes files, PDF among them",
+    "json_schema": "takes a JSON schema as the rule of an answer, where no tools are offered",
     "no_stream_options": "refuses `stream_options`, or sends the usage unasked",
     "max_completion_tokens": "wants `max_completion_tokens` in place of `max_tokens`",
     "echo_reasoning": "wants the model's thoughts back with every message",
@@ -41,7 +42,7 @@ ABILITIES = {
     "kind:transcription": "its models write down what is said",
     "kind:speech": "its models read text aloud",
 }
-"""Every word an ability can be, and what it says of a provider. Wires read them; chats read the first four."""
+"""Every word an ability can be, and what it says of a provider. Wires read them; chats read the first five."""
 
 KIND = "kind:"
 """How an ability begins that says what all models of a provider do; without one their names say it."""
@@ -81,7 +82,7 @@ def _can(*more: str) -> frozenset[str]:
 _OURS = (
     Provider(
         "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        abilities=_can("images", "audio", "files", "max_completion_tokens", "encrypted_reasoning"),
+        abilities=_can("images", "audio", "files", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
         default_model="gpt-5-mini",
         key_page="https://platform.openai.com/api-keys",
     ),
@@ -97,8 +98,8 @@ _OURS = (
     ),
     Provider(
         "mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",),
-        abilities=_can("images", "no_stream_options", "short_call_ids"), default_model="mistral-medium-latest",
-        key_page="https://console.mistral.ai/api-keys",
+        abilities=_can("images", "json_schema", "no_stream_options", "short_call_ids"),
+        default_model="mistral-medium-latest", key_page="https://console.mistral.ai/api-keys",
     ),
     Provider(
         "deepseek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",),
@@ -119,7 +120,7 @@ _OURS = (
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo", key_page="https://api.together.ai/settings/api-keys",
     ),
     Provider(
-        "xai", "https://api.x.ai/v1", ("XAI_API_KEY",), abilities=_can("images", "encrypted_reasoning"),
+        "xai", "https://api.x.ai/v1", ("XAI_API_KEY",), abilities=_can("images", "json_schema", "encrypted_reasoning"),
         default_model="grok-4",        key_page="https://console.x.ai",
     ),
     Provider(
@@ -128,7 +129,7 @@ _OURS = (
     ),
     Provider(
         "azure", "", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
-        abilities=_can("images", "max_completion_tokens", "encrypted_reasoning"), key_header="api-key",
+        abilities=_can("images", "json_schema", "max_completion_tokens", "encrypted_reasoning"), key_header="api-key",
         key_page="https://portal.azure.com",
     ),
     Provider(
@@ -160,16 +161,19 @@ _OURS = (
     ),
     Provider(
         "ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), ("OLLAMA_HOST",),
-        abilities=_can("images"), port=11434,
+        abilities=_can("images", "json_schema"), port=11434,
     ),
-    Provider("lmstudio", "http://127.0.0.1:1234/v1", (), ("LMSTUDIO_HOST",), abilities=_can("images"), port=1234),
+    Provider(
+        "lmstudio", "http://127.0.0.1:1234/v1", (), ("LMSTUDIO_HOST",),
+        abilities=_can("images", "json_schema"), port=1234,
+    ),
     Provider(
         "llamacpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), ("LLAMACPP_HOST",),
         abilities=_can("images", "echo_reasoning_with_calls", "empty_content"), port=8080,
     ),
     Provider(
         "vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), ("VLLM_HOST",),
-        abilities=_can("images"), port=8000,
+        abilities=_can("images", "json_schema"), port=8000,
     ),
     Provider("practice", "", abilities=_can("echo_reasoning_with_calls"), default_model="default"),
 )  # fmt: skip

@@ -344,3 +344,46 @@ def test_the_chain_never_shares_a_message_with_the_history():
 
     assert ran.turn.history == tuple(before)
     assert len(ran.turn.chain) == 1
+
+
+def test_a_plugin_may_put_deltas_before_a_delta_and_the_next_plugin_sees_them_all():
+    class Holding:
+        held = ""
+
+        def on_stream_data(self, context: StreamContext) -> None:
+            if isinstance(context.delta, TextDelta):
+                self.held += context.delta.text
+                context.delta = None
+            elif isinstance(context.delta, ReplyEnd):
+                context.put_before(TextDelta(self.held))
+
+    seen: list[str] = []
+
+    class Watching:
+        def on_stream_data(self, context: StreamContext) -> None:
+            seen.append(context.delta.kind if context.delta else "")
+
+    ran = run(["Hello world!"], Holding(), Watching())
+
+    assert ran.outcome.text == "Hello world!"
+    assert seen == ["text_delta", "reply_end"]
+
+
+def test_a_plugin_may_make_the_turns_text_of_more_than_the_last_reply():
+    class Joining:
+        def on_after_request(self, reply: ReplyContext) -> None:
+            reply.turn.text += reply.reply.text
+            if reply.round == 1:
+                reply.request_again()
+
+    ran = run(["One, ", "two."], Joining())
+
+    assert ran.outcome.text == ran.of("turn_ended")[0].text == "One, two."
+
+
+def test_a_turn_knows_who_is_asked():
+    ran = run(["Hi"])
+
+    assert (ran.turn.host, ran.turn.model, ran.turn.dialect, ran.turn.abilities) == (
+        "scripted", "scripted", "scripted", frozenset(),
+    )  # fmt: skip

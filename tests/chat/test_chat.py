@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
+from nbtool.chain.hooks import EventContext
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
 from nbtool.errors import AuthFailed, BadUsage, IncompleteReply, UnknownModel
@@ -266,6 +267,21 @@ def test_history_is_told_as_the_switch_says(mode: str, roles: list[str]) -> None
     assert [message.role for message in wire.prompts[2].messages] == roles
 
 
+def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
+    with ScriptedWire(["one", "two", "three", "four"]) as wire:
+        chat = Chat(wire=wire)
+        chat.window = 1
+        for number in range(3):
+            chat.send(f"Question {number}")
+        chat.tree.line[0].pinned = True
+        chat.send("And?")
+
+    assert [message.text for message in wire.prompts[2].messages] == ["Question 1", "two", "Question 2"]
+    assert [message.text for message in wire.prompts[3].messages] == [
+        "Question 0", "one", "Question 2", "three", "And?",
+    ]  # fmt: skip
+
+
 def test_a_cell_that_is_run_again_makes_a_new_version_and_is_not_told_itself() -> None:
     wire = ScriptedWire(["one", "two", "three"])
     chat = Chat(wire=wire)
@@ -349,3 +365,40 @@ def test_the_practice_model_speaks_over_a_real_socket() -> None:
     assert turn.calls[0].result == 10
     assert "10" in turn.text
     assert turn.usage.input_tokens > 0
+
+
+def test_a_plugin_that_hears_events_hears_all_of_them_with_their_turn() -> None:
+    heard: list[tuple[str, str]] = []
+
+    class Hearing:
+        def on_event(self, context: EventContext) -> None:
+            heard.append((context.turn_id, context.event.kind))
+
+    with ScriptedWire(["Hi."]) as wire:
+        turn = Chat(wire=wire, plugins=[Hearing()]).send("Hello")
+
+    assert {turn_id for turn_id, _ in heard} == {turn.turn_id}
+    assert [kind for _, kind in heard] == [
+        "turn_started", "request_started", "text_delta", "reply_end", "message_appended", "reply_finished",
+        "turn_ended",
+    ]  # fmt: skip
+
+
+def test_a_plugin_that_fails_at_an_event_is_dropped_and_the_turn_goes_on() -> None:
+    class Failing:
+        def on_event(self, _: EventContext) -> None:
+            raise ValueError("oh")
+
+    with ScriptedWire(["Hi."]) as wire, pytest.warns(UserWarning, match="was dropped: ValueError: oh"):
+        turn = Chat(wire=wire, plugins=[Failing()]).send("Hello")
+
+    assert turn.text == "Hi."
+
+
+def test_a_rehearsal_that_a_plugin_forbids_says_so() -> None:
+    class Forbidding:
+        def on_before_request(self, _: object) -> None:
+            raise BadUsage("not today")
+
+    with pytest.raises(BadUsage, match="not today"):
+        Chat("practice:fast", plugins=[Forbidding()]).rehearse("Hello")

@@ -83,7 +83,7 @@ def test_what_cannot_be_attached_is_one_line_and_changes_nothing(
     assert line in told
     assert "Traceback" not in told
     assert "answer" not in shell.user_ns
-    assert shell.magics_manager.registry["ChatMagics"].chat_named("main").exposed() == []
+    assert shell.magics_manager.registry["ChatMagics"].workbench.chat("main").exposed() == []
 
 
 def test_a_cell_edits_an_image_and_shows_the_new_one(

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from typing import Any
 
-from nbtool import Chat, tool
+from nbtool import Chat, Denied, tool
 from nbtool.chain.hooks import CallContext, CallsContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
@@ -129,6 +129,62 @@ def test_cancelling_answers_every_call_and_waits_for_what_ran() -> None:
     assert ended == ["drained", "drained"]
     assert [c.status for c in turn.calls] == ["cancelled", "cancelled"]
     assert len(turn.messages.chain[-1].results) == 2
+
+
+def test_a_turn_may_use_the_tools_that_were_chosen_for_it_and_no_others() -> None:
+    @tool(run="auto")
+    def other() -> str:
+        "Another one."
+        return "ran"
+
+    with ScriptedWire([[call("double", n=1), call("other")], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[double, other])
+        chat.choose_tools = lambda turn: ["double"] if "only" in turn.prompt.text else ["other"]
+        turn = chat.send("only this one")
+
+    assert [spec.name for spec in wire.prompts[0].tools] == ["double"]
+    assert [c.status for c in turn.calls] == ["ok", "not_found"]
+
+
+def test_the_words_for_an_outcome_can_be_ones_own() -> None:
+    @tool
+    def asking() -> str:
+        "Ask."
+        return "never"
+
+    with ScriptedWire([call("asking"), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[asking], approver=lambda _: Denied("not now"))
+        chat.call_texts = {"denied": "{name} is off today: {reason}."}
+        turn = chat.send("Go")
+
+    assert told(turn) == ["asking is off today: not now."]
+    assert turn.calls[0].reason == "not now"
+
+
+def test_a_failure_of_a_call_names_its_phase() -> None:
+    @tool(run="auto")
+    def broken(n: int) -> None:
+        "Break."
+        raise ValueError(n)
+
+    with ScriptedWire([[call("broken", n=1), call("broken", n="x"), call("nothing")], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[broken]).send("Go")
+
+    phases = [event.phase for event in turn.log if event.kind == "error_raised"]
+    assert sorted(phases) == ["arguments", "arguments", "tool"]
+    assert turn.status == "completed"
+
+
+def test_long_results_that_are_the_same_are_seen_as_the_same() -> None:
+    @tool(run="auto")
+    def long() -> str:
+        "Give much."
+        return "x" * 20_000
+
+    with ScriptedWire([call("long")] * 3 + ["Enough."]) as wire:
+        turn = Chat(wire=wire, tools=[long]).send("Go")
+
+    assert (turn.text, len(turn.calls)) == ("Enough.", 3)
 
 
 def test_the_tools_keep_their_order_from_request_to_request() -> None:

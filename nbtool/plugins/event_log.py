@@ -1,0 +1,114 @@
+"""Every event of every turn as a line of JSON in a file, for whoever wants to read along or look back.
+
+The journal is for nbtool; this is for people and their tools (`tail -f`, `jq`, pandas). Fragments that follow each
+other are joined, texts are cut at a bound, what looks like a key is hidden, and old lines make room for new ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from nbtool.chain.hooks import EventContext
+from nbtool.errors import BadUsage
+from nbtool.events import CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
+from nbtool.plugins.private import KINDS
+
+MAX_BYTES = 10_000_000
+"""Bytes of a file before the next one is begun, unless you say otherwise."""
+
+KEPT = 3
+"""Older files that are kept beside it, as `NAME.1` (the newest) to `NAME.3`."""
+
+MAX_TEXT = 20_000
+"""Characters of one text in a line."""
+
+HIDDEN = "•••"
+
+_SECRET = KINDS["api_key"].pattern
+_Fragment = TextDelta | ThinkingDelta | RefusalDelta | CallDelta
+
+
+class EventLog:
+    """Writes events to a file that only its owner can read.
+
+        Chat(plugins=[EventLog("events.jsonl")])
+
+    A line is `{"at": seconds since the epoch, "turn_id": …, "kind": …, …}`. What was said is in it, in clear text.
+
+    Raises:
+        BadUsage: the file cannot be written.
+    """
+
+    def __init__(self, path: str | Path, *, max_bytes: int = MAX_BYTES) -> None:
+        self.path = Path(path)
+        self.max_bytes = max_bytes
+        self._joining: dict[str, tuple[_Fragment, list[str]]] = {}
+        try:
+            self._write("")
+            self.path.chmod(0o600)  # a file that was there may be open to others
+        except OSError as error:
+            raise BadUsage(f"The event log {self.path} cannot be written ({error.strerror}).") from None
+
+    def on_event(self, context: EventContext) -> None:
+        """Write an event, or gather it while it is a fragment of the one before."""
+        event, turn_id = context.event, context.turn_id
+        known = self._joining.get(turn_id)
+        if isinstance(event, _Fragment):
+            if known and _is_same(known[0], event):
+                known[1].append(_text(event))
+                return
+            self._joining[turn_id] = event, [_text(event)]
+        else:
+            self._joining.pop(turn_id, None)
+        if known:
+            self._write(_line(known[0], turn_id, "".join(known[1])))
+        if not isinstance(event, _Fragment):
+            self._write(_line(event, turn_id))
+
+    def _write(self, line: str) -> None:
+        data = line.encode()
+        if self.path.exists() and self.path.stat().st_size + len(data) > self.max_bytes:
+            self._rotate()
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(descriptor, "ab") as file:
+            file.write(data)
+
+    def _rotate(self) -> None:
+        names = [self.path, *(self.path.with_name(f"{self.path.name}.{number}") for number in range(1, KEPT + 1))]
+        for older, newer in zip(names[:0:-1], names[-2::-1], strict=True):
+            if newer.exists():
+                newer.replace(older)
+
+
+def _is_same(first: _Fragment, event: _Fragment) -> bool:
+    if isinstance(first, CallDelta) and isinstance(event, CallDelta):
+        return first.key == event.key and not event.final
+    return type(first) is type(event)
+
+
+def _text(event: _Fragment) -> str:
+    return event.arguments if isinstance(event, CallDelta) else event.text
+
+
+def _line(event: Event, turn_id: str, joined: str | None = None) -> str:
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only where a log is kept
+
+    plain = to_jsonable_python(event, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
+    if joined is not None:
+        plain["arguments" if isinstance(event, CallDelta) else "text"] = joined
+    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **_safe(plain)}
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def _safe(value: Any) -> Any:
+    """Hide what looks like a key, and cut what is long."""
+    if isinstance(value, str):
+        safe = _SECRET.sub(HIDDEN, value)
+        return safe if len(safe) <= MAX_TEXT else f"{safe[:MAX_TEXT]}… ({len(safe) - MAX_TEXT:,} more characters)"
+    if isinstance(value, dict):
+        return {key: _safe(inner) for key, inner in value.items()}
+    return [_safe(inner) for inner in value] if isinstance(value, list) else value

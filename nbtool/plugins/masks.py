@@ -1,0 +1,136 @@
+"""The masks that stand for private values: `__MASK_<TYPE>_<n>__`.
+
+Everything found in a text is masked in one pass, and a mask is restored in one pass, so no pattern ever sees a mask
+and no mask hides another. Where matches overlap, all they cover becomes one mask, named after the first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
+from nbtool.plugins.private import MAX_TYPE, Kind
+
+MAX_MASKS = 1_000
+"""Values that have a mask at one time; beyond them the one that was met longest ago is forgotten."""
+
+LONGEST = MAX_TYPE + 24
+"""Characters of the longest mask."""
+
+MASK = re.compile(rf"__MASK_([A-Z0-9_]{{1,{MAX_TYPE}}}?)_(\d{{1,9}})__")
+BEGUN = re.compile(rf"_(?:_(?:M(?:A(?:S(?:K(?:_[A-Z0-9_]{{0,{MAX_TYPE + 12}}})?)?)?)?)?)?\Z")
+"""The end of a text that may become a mask with what follows."""
+
+
+class Masks:
+    """Values and their masks, each value always under the same one; `forgotten` counts those that had to go."""
+
+    def __init__(self, kinds: Iterable[Kind]) -> None:
+        self._kinds = tuple(kinds)
+        self._masks: OrderedDict[str, str] = OrderedDict()
+        self._values: dict[str, str] = {}
+        self._numbers: Counter[str] = Counter()
+        self.forgotten = 0
+
+    def mask(self, text: str) -> str:
+        """Put masks in the place of everything private."""
+        pieces, at = [], 0
+        for start, end, name in self._found(text):
+            pieces += [text[at:start], self._mask_of(text[start:end], name)]
+            at = end
+        return "".join([*pieces, text[at:]]) if pieces else text
+
+    def restore(self, text: str, write: Callable[[str], str] = str) -> str:
+        """Put the values back, each as `write` writes it; a mask that is not known stays."""
+        if "__MASK_" not in text:
+            return text
+        return MASK.sub(lambda found: write(self._values[found[0]]) if found[0] in self._values else found[0], text)
+
+    def mask_all(self, value: Any, *, numbers: bool = False) -> Any:
+        """Mask every text in JSON data, keys too, and where asked for `numbers` that read as something private."""
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, Mapping):
+            return {self.mask(str(key)): self.mask_all(inner, numbers=numbers) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.mask_all(inner, numbers=numbers) for inner in value]
+        if numbers and isinstance(value, int | float) and not isinstance(value, bool):
+            masked = self.mask(str(value))
+            return value if masked == str(value) else masked
+        return value
+
+    def _found(self, text: str) -> list[tuple[int, int, str]]:
+        """Find what to mask, in order; overlapping matches become one."""
+        matches = sorted(
+            (start, -end, kind.name)
+            for since, until in self._between_masks(text)
+            for kind in self._kinds
+            for start, end in _spans(kind, text, since, until)
+        )
+        joined: list[tuple[int, int, str]] = []
+        for start, minus_end, name in matches:
+            if joined and start < joined[-1][1]:
+                joined[-1] = (joined[-1][0], max(joined[-1][1], -minus_end), joined[-1][2])
+            else:
+                joined.append((start, -minus_end, name))
+        return joined
+
+    def _between_masks(self, text: str) -> Iterator[tuple[int, int]]:
+        at = 0
+        for found in MASK.finditer(text) if "__MASK_" in text else ():
+            if found[0] in self._values:
+                yield at, found.start()
+                at = found.end()
+        yield at, len(text)
+
+    def _mask_of(self, value: str, name: str) -> str:
+        if value not in self._masks:
+            self._numbers[name] += 1
+            self._masks[value] = f"__MASK_{name}_{self._numbers[name]}__"
+            self._values[self._masks[value]] = value
+            if len(self._masks) > MAX_MASKS:
+                _, gone = self._masks.popitem(last=False)
+                del self._values[gone]
+                self.forgotten += 1
+        self._masks.move_to_end(value)
+        return self._masks[value]
+
+
+def _spans(kind: Kind, text: str, since: int, until: int) -> Iterator[tuple[int, int]]:
+    return (found.span() for found in kind.pattern.finditer(text, since, until) if found[0] and kind.check(found[0]))
+
+
+def mask_part(part: Part, masks: Masks) -> Part:
+    """Mask everything in a part that is text, attached texts too; images, sounds and binary files stay."""
+    match part:
+        case Text() | Thinking() | Refusal():
+            return replace(part, text=masks.mask(part.text))
+        case ToolCall():
+            args = masks.mask_all(part.args, numbers=True)
+            return replace(part, arguments=_mask_arguments(part.arguments, masks), args=args)
+        case ToolResult():
+            return replace(part, text=masks.mask(part.text), media=tuple(_mask_media(one, masks) for one in part.media))
+        case Media():
+            return _mask_media(part, masks)
+
+
+def _mask_media(media: Media, masks: Masks) -> Media:
+    data = media.data
+    if data is not None and (media.mime.startswith("text/") or media.mime.endswith(("json", "xml"))):
+        data = masks.mask(data.decode("utf-8", "replace")).encode()
+    return replace(media, data=data, url=media.url and masks.mask(media.url), name=masks.mask(media.name))
+
+
+def _mask_arguments(arguments: str, masks: Masks) -> str:
+    """Mask what the JSON says, not how it is escaped."""
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return masks.mask(arguments)
+    masked = masks.mask_all(value, numbers=True)
+    return arguments if masked == value else json.dumps(masked, ensure_ascii=False)

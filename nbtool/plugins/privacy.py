@@ -1,0 +1,144 @@
+"""Private values never leave: each request carries masks in their place, and what comes back is made clear again.
+
+Everything that goes out is masked, in every round: what was said, results, system text, descriptions of tools, request
+options, names and contents of attached texts. Images, sounds and binary files go as they are. Tools, the view and the
+journal are given clear text. Where a reply breaks off in the middle of a mask, that half of a mask is not shown.
+"""
+
+from __future__ import annotations
+
+import json
+import weakref
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from nbtool.chain.hooks import RequestContext, StreamContext, TurnContext
+from nbtool.events import CallDelta, CallHeld, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
+from nbtool.messages import Message
+from nbtool.plugins.masks import BEGUN, LONGEST, MASK, MAX_MASKS, Masks, mask_part
+from nbtool.plugins.private import KINDS, kinds
+
+RULE = (
+    "Private values in this conversation are replaced by masks of the form __MASK_<TYPE>_<n>__. The same mask always"
+    " stands for the same value. Use masks as they are, letter by letter, also in the arguments of tools, which get the"
+    " value itself. Never guess what stands behind a mask, and never make one up."
+)
+FORGOTTEN = f"More than {MAX_MASKS:,} private values were masked; the masks of the oldest ones stay in replies."
+
+Prose = TextDelta | ThinkingDelta | RefusalDelta
+
+
+@dataclass(slots=True)
+class _Held:
+    """Ends of a reply that may become masks: the prose's, and each call's own."""
+
+    prose: Prose | None = None
+    calls: dict[str, str] = field(default_factory=dict)
+
+
+class Privacy:
+    r"""Masks private values in every request, and restores them in replies and in the arguments of tools.
+
+        Chat(plugins=[Privacy(names=["Ada Lovelace"], patterns={"ticket": r"TK-\d+"})])
+
+    `types` chooses among `private.KINDS`. Names are found as whole words, in any case. A value keeps its
+    mask for as long as this object lives; of more than `MAX_MASKS` values the oldest are forgotten: their masks are
+    not restored any more, and nothing leaks. Put it last among the plugins, so that it masks what others add.
+
+    Raises:
+        BadUsage: there is no such type, or a pattern is no regular expression.
+    """
+
+    def __init__(
+        self,
+        types: Iterable[str] = tuple(KINDS),
+        *,
+        names: Iterable[str] = (),
+        patterns: Mapping[str, str] | None = None,
+    ) -> None:
+        self.masks = Masks(kinds(types, names, patterns or {}))
+        self._masked: dict[int, tuple[weakref.ref[Message], Message]] = {}
+        self._key = f"privacy {id(self)}"
+
+    async def on_before_request(self, request: RequestContext) -> None:
+        """Mask everything that leaves, and tell the model what masks are."""
+        forgotten = self.masks.forgotten
+        request.set_messages([self._message(message) for message in request.messages])
+        request.tools = [
+            replace(
+                tool,
+                description=self.masks.mask(tool.description),
+                parameters=self.masks.mask_all(tool.parameters),
+            )
+            for tool in request.tools
+        ]
+        request.options = self.masks.mask_all(request.options)
+        request.system = f"{self.masks.mask(request.system)}\n\n{RULE}".lstrip()
+        request.turn.state[self._key] = _Held()
+        if self.masks.forgotten > forgotten:
+            self._masked.clear()
+            if not forgotten:
+                await request.turn.emit(Notice(FORGOTTEN, level="warning"))
+
+    def on_stream_data(self, context: StreamContext) -> None:
+        """Restore what came, and hold back an end that may become a mask."""
+        held, delta = self._held(context.turn), context.delta
+        if held.prose and not isinstance(delta, type(held.prose) | UsageDelta | CallHeld):
+            context.put_before(held.prose)
+            held.prose = None
+        match delta:
+            case TextDelta() | ThinkingDelta() | RefusalDelta():
+                before = held.prose.text if held.prose else ""
+                text, rest = _split(before + delta.text)
+                held.prose = type(delta)(rest) if rest else None
+                context.delta = type(delta)(self.masks.restore(text)) if text else None
+            case CallDelta():
+                context.delta = self._call(delta, held)
+            case ReplyEnd():
+                for key, rest in held.calls.items():
+                    context.put_before(CallDelta(key, arguments=rest))
+                held.calls.clear()
+
+    def _call(self, delta: CallDelta, held: _Held) -> CallDelta:
+        before = held.calls.pop(delta.key, "")
+        if delta.final and delta.arguments:  # it replaces what came before
+            return replace(delta, arguments=self.masks.restore(delta.arguments, _in_json))
+        text, rest = _split(before + delta.arguments)
+        if rest:
+            held.calls[delta.key] = rest
+        return replace(delta, arguments=self.masks.restore(text, _in_json))
+
+    def _held(self, turn: TurnContext) -> _Held:
+        held: _Held = turn.state.setdefault(self._key, _Held())
+        return held
+
+    # --- masking --------------------------------------------------------------------------------------------
+
+    def _message(self, message: Message) -> Message:
+        """Mask a message; one that was masked before is the same object again, so that wires need not write it anew."""
+        known = self._masked.get(id(message))
+        if known and known[0]() is message:
+            return known[1]
+        native = message.native
+        if native and self.masks.mask_all(native.payload) != native.payload:
+            native = None  # the provider's own form is kept only where it is free of what is masked
+        parts = tuple(mask_part(part, self.masks) for part in message.parts)
+        masked = replace(message, parts=parts, native=native)
+        self._masked[id(message)] = (weakref.ref(message, partial(self._drop, id(message))), masked)
+        return masked
+
+    def _drop(self, place: int, gone: weakref.ref[Message]) -> None:
+        if place in self._masked and self._masked[place][0] is gone:
+            del self._masked[place]
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Part what is certain from an end that may become a mask."""
+    whole = max((found.end() for found in MASK.finditer(text)), default=0)
+    begun = BEGUN.search(text, max(whole, len(text) - LONGEST))
+    return (text[: begun.start()], text[begun.start() :]) if begun else (text, "")
+
+
+def _in_json(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)[1:-1]

@@ -1,0 +1,104 @@
+"""What counts as private: the types that come with nbtool, names, and patterns of one's own.
+
+The patterns would rather mask too much than too little, and each takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from nbtool.errors import BadUsage
+
+MAX_TYPE = 24
+"""Characters of a type's name."""
+
+_TYPE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of private text: a pattern, and what a match must pass besides."""
+
+    name: str
+    pattern: re.Pattern[str]
+    check: Callable[[str], bool] = bool
+
+
+def _is_phone(text: str) -> bool:
+    return 7 <= sum(map(str.isdigit, text)) <= 15 and not _DATE.fullmatch(text)
+
+
+def _is_card(text: str) -> bool:
+    """Check the Luhn digit (ISO/IEC 7812-1)."""
+    digits = [int(digit) for digit in reversed(text) if digit.isdigit()]
+    return sum(digits[::2] + [sum(divmod(2 * digit, 10)) for digit in digits[1::2]]) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Take everything written in groups; check what is written in one piece (ISO 7064, modulo 97)."""
+    return " " in text or int("".join(str(int(letter, 36)) for letter in text[4:] + text[:4])) % 97 == 1
+
+
+def _is_ip(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
+
+
+def _kind(name: str, pattern: str, check: Callable[[str], bool] = bool) -> Kind:
+    return Kind(name, re.compile(pattern), check)
+
+
+KINDS = {
+    "email": _kind("EMAIL", r"(?<![\w.+%-])[\w.+%-]++@(?:[\w-]++\.)+[^\W\d_]{2,24}"),
+    "phone": _kind(
+        "PHONE", r"(?<![\w.+-])(?:(?:\+|0|\(0)\d[\d ()./-]{4,18}\d|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)", _is_phone
+    ),
+    "card": _kind("CARD", r"(?<![\w.])(?:\d{13,19}|\d{4}(?:[ -]\d{4}){3}|3\d{3}[ -]\d{6}[ -]\d{5})(?!\w)", _is_card),
+    "iban": _kind(
+        "IBAN",
+        r"\b(?:[A-Za-z]{2}\d{2}[A-Za-z0-9]{11,30}|[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)\b",
+        _is_iban,
+    ),
+    "ip": _kind("IP", r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])", _is_ip),
+    "api_key": _kind(
+        "API_KEY",
+        r"\b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|gh[opsu]|github_pat|glpat|xox[abprs])[-_][\w-]{10,}+"
+        r"|\bAIza[\w-]{20,}+|\bAKIA[A-Z0-9]{12,}+|\beyJ[\w-]{10,}+\.[\w-]++(?:\.[\w-]++)?"
+        r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\w\s+/=]*+(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
+    ),
+}
+"""The types that come with nbtool, by the names under which `Privacy` takes them."""
+
+
+def kinds(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, str]) -> list[Kind]:
+    """Give the kinds that are asked for: ours by name, names of people and things, and patterns of one's own.
+
+    Raises:
+        BadUsage: there is no such type, its name cannot stand in a mask, or a pattern is wrong.
+    """
+    chosen = []
+    for name in built_in:
+        if name not in KINDS:
+            raise BadUsage(f"There is no private type {name!r}.", fix=f"Known are {', '.join(KINDS)}.")
+        chosen.append(KINDS[name])
+    words = "|".join(re.escape(name.strip()) for name in sorted(names, key=len, reverse=True) if name.strip())
+    own = [("NAME", rf"(?i:(?<![^\W_])(?:{words})(?![^\W_]))")] if words else []
+    return [*chosen, *(_own(name, pattern) for name, pattern in [*own, *patterns.items()])]
+
+
+def _own(name: str, pattern: str) -> Kind:
+    if len(name) > MAX_TYPE or not _TYPE.fullmatch(name.upper()):
+        raise BadUsage(f"{name!r} cannot stand in a mask.", fix=f"Use up to {MAX_TYPE} letters, digits and single `_`.")
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise BadUsage(f"The pattern of {name!r} is no regular expression: {error}.") from None
+    if compiled.match(""):
+        raise BadUsage(f"The pattern of {name!r} matches nothing at all, so it would match everywhere: {pattern!r}.")
+    return Kind(name.upper(), compiled)

@@ -1,0 +1,81 @@
+"""Our values in the words of OpenTelemetry's semantic conventions for generative AI.
+
+See https://opentelemetry.io/docs/specs/semconv/registry/attributes/gen-ai/; the messages are those of
+https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from nbtool.events import StopReason
+from nbtool.messages import Media, Message, Part, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
+
+MAX_TEXT = 20_000
+"""Characters of one text in the content of a span."""
+
+PROVIDERS = {
+    "azure": "azure.ai.openai", "google": "gcp.gemini", "mistral": "mistral_ai", "moonshot": "moonshot_ai",
+    "xai": "x_ai",
+}  # fmt: skip
+"""Our providers that have another name there."""
+
+_FINISH = {"end": "stop", "tools": "tool_call", "filtered": "content_filter"}
+
+
+def who(model_id: str) -> dict[str, Any]:
+    """Say which provider and model."""
+    provider, _, model = model_id.partition(":") if ":" in model_id else ("", "", model_id)
+    return {"gen_ai.provider.name": PROVIDERS.get(provider, provider or "unknown"), "gen_ai.request.model": model}
+
+
+def where(host: str) -> dict[str, Any]:
+    """Say which server."""
+    name, _, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
+    return {"server.address": name, **({"server.port": int(port)} if port else {})}
+
+
+def finish(reason: StopReason) -> str:
+    """Say why a reply stopped."""
+    return _FINISH.get(reason, reason)
+
+
+def used(usage: Usage) -> dict[str, Any]:
+    """Say how many tokens."""
+    return {
+        "gen_ai.usage.input_tokens": usage.input_tokens,
+        "gen_ai.usage.output_tokens": usage.output_tokens,
+        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+        "gen_ai.usage.reasoning.output_tokens": usage.thinking_tokens,
+    }
+
+
+def instructions(system: str) -> str:
+    """Write the system text as JSON."""
+    return _json([{"type": "text", "content": system[:MAX_TEXT]}])
+
+
+def written(messages: Iterable[Message], **more: str) -> str:
+    """Write messages as JSON, with the same `more` in each."""
+    return _json([{"role": one.role, "parts": list(map(_part, one.parts)), **more} for one in messages])
+
+
+def _part(part: Part) -> dict[str, Any]:
+    match part:
+        case Text() | Refusal():
+            return {"type": "text", "content": part.text[:MAX_TEXT]}
+        case Thinking():
+            return {"type": "reasoning", "content": part.text[:MAX_TEXT]}
+        case ToolCall():
+            arguments = part.args if part.args is not None else part.arguments[:MAX_TEXT]
+            return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": arguments}
+        case ToolResult():
+            return {"type": "tool_call_response", "id": part.id, "response": part.text[:MAX_TEXT]}
+        case Media():
+            return {"type": "blob", "mime_type": part.mime, "content": str(part)}  # what it is, never its bytes
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,149 @@
+"""A turn as OpenTelemetry spans, named by the semantic conventions for generative AI.
+
+One span for the turn (`invoke_agent`), below it one for each request (`chat`) and one for each call that ran
+(`execute_tool`). They say who was asked, how long it took and how many tokens it was. What was said is left out unless
+you ask for it. See https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nbtool import events
+from nbtool.chain.hooks import EventContext, RequestContext
+from nbtool.errors import BadUsage
+from nbtool.plugins import semconv
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span, Tracer, TracerProvider
+
+
+@dataclass(slots=True)
+class _Open:
+    """The open spans of one turn."""
+
+    turn: Span
+    about: dict[str, Any]
+    request: Span | None = None
+    began: float = 0.0
+    is_quiet: bool = True
+    error: str = ""
+    calls: dict[str, Span] = field(default_factory=dict)
+    ready: dict[str, events.CallReady] = field(default_factory=dict)
+
+
+class Telemetry:
+    """Writes spans through the tracer provider that is set up, or through the one given.
+
+    `content` adds what was said, in clear text: the messages of a request as this plugin finds them, the reply, and the
+    arguments and results of calls.
+
+    Raises:
+        BadUsage: the package `opentelemetry-api` is not installed.
+    """
+
+    def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
+        try:
+            from opentelemetry import trace  # noqa: PLC0415 - an extra; nobody else needs it
+        except ImportError:
+            raise BadUsage("Telemetry needs OpenTelemetry.", fix="pip install 'nbtool-chat[telemetry]'") from None
+        self._trace = trace
+        self._tracer: Tracer = trace.get_tracer("nbtool", tracer_provider=tracer_provider)
+        self._content = content
+        self._open: dict[str, _Open] = {}
+        self._asked: dict[str, dict[str, Any]] = {}
+
+    def on_before_request(self, request: RequestContext) -> None:
+        """Keep what is asked until its span begins."""
+        if self._content:
+            self._asked[request.turn.turn_id] = {
+                "gen_ai.input.messages": semconv.written(request.messages),
+                "gen_ai.system_instructions": semconv.instructions(request.system),
+            }
+
+    def on_event(self, context: EventContext) -> None:
+        """Begin and end spans as the turn goes on."""
+        event, turn_id = context.event, context.turn_id
+        if isinstance(event, events.TurnStarted):
+            self._open[turn_id] = self._begin_turn(event)
+        elif spans := self._open.get(turn_id):
+            if type(event) in events.DELTAS:
+                if spans.is_quiet and spans.request:
+                    spans.is_quiet = False
+                    spans.request.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - spans.began)
+                return
+            self._go_on(spans, event, turn_id)
+
+    def _begin_turn(self, event: events.TurnStarted) -> _Open:
+        about = semconv.who(event.model)
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "nbtool", **about}
+        return _Open(self._tracer.start_span("invoke_agent nbtool", attributes=attributes), about)
+
+    def _go_on(self, spans: _Open, event: events.Event, turn_id: str) -> None:
+        match event:
+            case events.RequestStarted():
+                spans.began, spans.is_quiet = time.monotonic(), True
+                spans.request = self._request(spans, event, self._asked.pop(turn_id, {}))
+            case events.ReplyFinished() if spans.request:
+                self._end_request(spans, spans.request, event)
+            case events.CallReady():
+                spans.ready[event.call_id] = event
+            case events.CallStarted():
+                spans.calls[event.call_id] = self._call(spans, event.call_id)
+            case events.CallFinished() if event.call_id in spans.calls:
+                self._end_call(spans.calls.pop(event.call_id), event)
+            case events.ErrorRaised():
+                spans.error = event.error or "error"
+            case events.TurnEnded():
+                self._end_turn(self._open.pop(turn_id), event)
+
+    def _below(self, spans: _Open, name: str, kind: Any, attributes: dict[str, Any]) -> Span:
+        parent = self._trace.set_span_in_context(spans.turn)
+        return self._tracer.start_span(name, parent, kind=kind, attributes=attributes)
+
+    def _request(self, spans: _Open, event: events.RequestStarted, asked: dict[str, Any]) -> Span:
+        attributes = {"gen_ai.operation.name": "chat", **spans.about, **semconv.where(event.host), **asked}
+        return self._below(
+            spans, f"chat {spans.about['gen_ai.request.model']}", self._trace.SpanKind.CLIENT, attributes
+        )
+
+    def _end_request(self, spans: _Open, span: Span, event: events.ReplyFinished) -> None:
+        """End the span of a whole reply; one that broke off is left open, until the turn's error is known."""
+        reason = semconv.finish(event.stop_reason)
+        span.set_attributes(semconv.used(event.usage))
+        if self._content:
+            span.set_attribute("gen_ai.output.messages", semconv.written([event.message], finish_reason=reason))
+        if event.complete:
+            span.set_attribute("gen_ai.response.finish_reasons", [reason])
+            span.end()
+            spans.request = None
+
+    def _call(self, spans: _Open, call_id: str) -> Span:
+        ready = spans.ready.pop(call_id, None)
+        name = ready.name if ready else "unknown"
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.type": "function"}
+        attributes |= {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id}
+        if self._content and ready:
+            attributes["gen_ai.tool.call.arguments"] = ready.arguments[: semconv.MAX_TEXT]
+        return self._below(spans, f"execute_tool {name}", self._trace.SpanKind.INTERNAL, attributes)
+
+    def _end_call(self, span: Span, event: events.CallFinished) -> None:
+        if self._content:
+            span.set_attribute("gen_ai.tool.call.result", event.shown[: semconv.MAX_TEXT])
+        self._end(span, "" if event.status == "ok" else event.status)
+
+    def _end_turn(self, spans: _Open, event: events.TurnEnded) -> None:
+        """End everything that is still open: what was cut off carries the turn's error."""
+        error = "" if event.status == "completed" else spans.error or event.status
+        for span in [*spans.calls.values(), *([spans.request] if spans.request else [])]:
+            self._end(span, error or "incomplete")
+        spans.turn.set_attributes(semconv.used(event.usage))
+        self._end(spans.turn, error)
+
+    def _end(self, span: Span, error: str) -> None:
+        if error:
+            span.set_attribute("error.type", error)
+            span.set_status(self._trace.StatusCode.ERROR)
+        span.end()

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, Chat, Denied
+from nbtool.errors import BadUsage, LimitReached
+from nbtool.events import ReplyEnd, UsageDelta
+from nbtool.messages import Usage
+from nbtool.plugins.budget import Budget, Price
+from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut
+from tests.chain.running import run
+
+END = ReplyEnd("end", "stop")
+
+
+def reply(text: str, tokens: int, cost: float | None = None) -> list[Any]:
+    return [text, UsageDelta(Usage(tokens, 0, cost=cost)), END]
+
+
+def test_a_chat_that_has_spent_its_tokens_sends_nothing_more() -> None:
+    with ScriptedWire([reply("One.", 100)]) as wire:
+        chat = Chat(wire=wire, plugins=[Budget(tokens=100)])
+        first, second = chat.send("Go."), chat.send("Go.")
+
+    assert first.status == "completed"
+    assert second.status == "error"
+    assert isinstance(second.error, LimitReached)
+    assert "The budget of 100 tokens is used up: 100 were spent in all." in str(second.error)
+
+
+def test_somebody_may_allow_as_much_again() -> None:
+    approver = ScriptedApprover([("budget", Approved()), ("budget", Denied("enough"))])
+    with ScriptedWire([reply("One.", 130), reply("Two.", 60), reply("Three.", 60)]) as wire, approver:
+        chat = Chat(wire=wire, approver=approver, plugins=[Budget(tokens=100)])
+        turns = [chat.send("Go.") for _ in range(4)]
+
+    assert [turn.status for turn in turns] == ["completed", "completed", "completed", "error"]
+    assert approver.questions[0].shown.startswith("The budget of 100 tokens is used up: 130 were spent")
+    assert approver.questions[0].sensitive
+    assert approver.questions[1].shown.startswith("The budget of 100 tokens is used up: 250 were spent")
+
+
+def test_an_approver_of_its_own_is_asked_before_the_one_of_the_chat() -> None:
+    with ScriptedWire([reply("One.", 1), reply("Two.", 1)]) as wire:
+        chat = Chat(wire=wire, plugins=[Budget(tokens=1, ask=lambda _: Approved())])
+
+        assert [chat.send("Go.").text for _ in range(2)] == ["One.", "Two."]
+
+
+def test_the_question_and_its_decision_are_events_and_the_row_is_closed() -> None:
+    with ScriptedWire([reply("One.", 1), reply("Two.", 1)]) as wire:
+        chat = Chat(wire=wire, plugins=[Budget(tokens=1, ask=lambda _: Approved())])
+        chat.send("Go.")
+        turn = chat.send("Go.")
+
+    told = [(e.kind, getattr(e, "verdict", "") or getattr(e, "status", "")) for e in turn.log if "call" in e.kind]
+    assert told == [("call_asked", ""), ("call_decided", "approved"), ("call_finished", "ok")]
+    assert turn.calls == []
+
+
+def test_a_budget_holds_between_the_rounds_of_a_turn() -> None:
+    with ScriptedWire([[call("nothing"), UsageDelta(Usage(50, 60)), ReplyEnd("tools", "tool_calls")]]) as wire:
+        turn = Chat(wire=wire, plugins=[Budget(tokens=100)]).send("Go.")
+
+    assert isinstance(turn.error, LimitReached)
+    assert turn.calls[0].status == "not_found"
+
+
+def test_a_cost_that_the_provider_names_counts() -> None:
+    with ScriptedWire([reply("One.", 5, cost=0.02)]) as wire:
+        chat = Chat(wire=wire, plugins=[budget := Budget(usd=0.01, prices={"scripted": Price(0, 0)})])
+        chat.send("Go.")
+
+        assert isinstance(chat.send("Go.").error, LimitReached)
+    assert budget.cost == pytest.approx(0.02)
+
+
+def test_where_it_names_none_the_price_of_the_model_does() -> None:
+    usage = Usage(1_000_000, 500_000, cached_tokens=400_000)
+    budget = Budget(usd=100, prices={"scripted": Price(1.0, 4.0, cached=0.5)})
+
+    run([["Hi.", UsageDelta(usage), END]], budget)
+
+    assert budget.cost == pytest.approx(0.6 + 0.2 + 2.0)
+    assert budget.spent == usage
+
+
+@pytest.mark.parametrize(("budget", "said"), [(Budget(usd=1), reply("One.", 5)), (Budget(tokens=9), ["One."])])
+def test_a_reply_whose_cost_is_unknown_is_asked_about(budget: Budget, said: list[Any]) -> None:
+    with ScriptedWire([said]) as wire:
+        chat = Chat(wire=wire, plugins=[budget])
+        chat.send("Go.")
+        turn = chat.send("Go.")
+
+    assert "What the last reply cost is unknown" in str(turn.error)
+
+
+def test_a_reply_that_breaks_off_counts_as_far_as_it_was_reported() -> None:
+    budget = Budget(tokens=100)
+
+    run([["One", UsageDelta(Usage(7, 1)), cut()]], budget)
+
+    assert budget.spent.total_tokens == 8
+
+
+@pytest.mark.parametrize("how", [{}, {"tokens": 0}, {"usd": -1}])
+def test_a_budget_of_nothing_is_refused(how: dict[str, Any]) -> None:
+    with pytest.raises(BadUsage, match=r"budget needs tokens or usd|must be greater than 0"):
+        Budget(**how)
