@@ -39,8 +39,8 @@ weekly: build/.old chromium ## the tests that take hours
 	$(BIN)/pytest -m weekly
 lock: ## renew the Python lock files; only here is uv used (js/package-lock.json: npm install in js/)
 	$(PYTHON) -m venv --without-pip build/uv && $(PYTHON) -m pip --python build/uv install --quiet uv
-	$(UV) --custom-compile-command 'make lock' pyproject.toml --group dev -o requirements.lock
-	$(UV) --custom-compile-command 'make lock' pyproject.toml --group ipykernel6 -o requirements-ipykernel6.lock
+	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group dev -o requirements.lock
+	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group ipykernel6 -o requirements-ipykernel6.lock
 	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
 clean: ## remove everything that was made
 	rm -rf .venv $(OLD) $(SERVERS) build dist js/node_modules nbtool/view/static .*_cache .coverage .hypothesis

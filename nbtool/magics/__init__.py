@@ -10,6 +10,7 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 
 from nbtool.errors import NbtoolError
+from nbtool.toolsets.runner import Ran, offer
 from nbtool.wire.discovery import discover
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def load(shell: Any) -> None:
     shell.register_magics(ChatMagics)
     if _help_needs_no_body not in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.append(_help_needs_no_body)
+    offer(lambda code: _run(shell, code))
     model, why = discover()
     print(f"nbtool: {model} ({why})")  # noqa: T201 - the one line of loading
 
@@ -78,6 +80,14 @@ def unload(shell: Any) -> None:
     if _help_needs_no_body in shell.input_transformers_cleanup:
         shell.input_transformers_cleanup.remove(_help_needs_no_body)
     shell.magics_manager.registry.pop(ChatMagics.__name__, None)
+    offer(None)
+
+
+def _run(shell: Any, code: str) -> Ran:
+    """Run a model's code in the notebook."""
+    from nbtool.magics.python_runner import run  # noqa: PLC0415 - loading the extension has to be quick
+
+    return run(shell, code)
 
 
 def _are_ours(shell: Any) -> bool:

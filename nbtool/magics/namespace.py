@@ -13,6 +13,11 @@ from nbtool.chat.attach import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.messages import Part
+from nbtool.tools.toolset import source_of
+from nbtool.toolsets import standard
+
+STANDARD = "nbtool:"
+"""Begins the names of the standard toolsets, which need no cell that imports them."""
 
 
 class Namespace:
@@ -30,6 +35,8 @@ class Namespace:
         """
         if name in self._names:
             return self._names[name]
+        if name.startswith(STANDARD):
+            return standard(name.removeprefix(STANDARD))
         public = [known for known in self._names if not known.startswith("_")]
         near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
         hint = f"Did you mean {' or '.join(near)}?" if near else "Run the cell that defines it first."
@@ -38,7 +45,7 @@ class Namespace:
     def add_tools(self, chat: Chat, names: Iterable[str]) -> None:
         """Make functions and toolsets of the notebook tools of a chat."""
         for name in names:
-            self._of(chat)[name] = chat.tools.add(self.find(name, "function or toolset"))
+            self._of(chat)[name] = _added(chat, self.find(name, "function or toolset"))
 
     def remove_tools(self, chat: Chat, names: Iterable[str]) -> None:
         """Take tools away from a chat."""
@@ -50,8 +57,8 @@ class Namespace:
         """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
         for name in list(self._of(chat)):
             if name in self._names:
-                self._of(chat)[name] = chat.tools.add(self._names[name])
-            else:
+                self._of(chat)[name] = _added(chat, self._names[name])
+            elif not name.startswith(STANDARD):
                 self.remove_tools(chat, [name])
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
@@ -111,3 +118,12 @@ class Namespace:
 
     def _of(self, chat: Chat) -> dict[str, tuple[str, ...]]:
         return self._tools.setdefault(chat.chat_id, {})
+
+
+def _added(chat: Chat, thing: Any) -> tuple[str, ...]:
+    """Add a function or a toolset to a chat, and give the names under which it can be removed again."""
+    source = source_of(thing)
+    if source is None:
+        return chat.tools.add(thing)
+    chat.tools.add(source)
+    return (source.name,)

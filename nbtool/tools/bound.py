@@ -47,7 +47,7 @@ class Bound:
             digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt),
             tool=tool.name,
             shown=shown,
-            description=tool.description,
+            description=f"{tool.notice}\n\n{tool.description}".strip(),
             schema=schema,
             arguments=self.arguments,
             resolved=self.described,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -33,14 +34,15 @@ from nbtool.tools.approval import (
 from nbtool.tools.bound import Bound, bind
 from nbtool.tools.describe import describe
 from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text, rule
-from nbtool.tools.record import CallRecord
+from nbtool.tools.places import Outcome, off_loop
+from nbtool.tools.record import CallRecord, images_in
 from nbtool.tools.render import BUDGET, Rendered, cut, error_text, render
-from nbtool.tools.running import Ended, Outcome, off_loop, place_of, run_tool
+from nbtool.tools.running import Ended, place_of, run_tool
 from nbtool.tools.tool import Progress, Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables import Variables
 
-__all__ = ["Bench", "CallRecord", "not_run", "run_call"]
+__all__ = ["Bench", "CallRecord", "RunningCall", "not_run", "run_call", "running_call"]
 
 MAX_ASKED = 3
 """Times that one call is asked about because what it stands for changed meanwhile."""
@@ -54,10 +56,27 @@ RENDER_SECONDS = 5.0
 REFERENCE_FROM = 200
 """Characters from which on a plain result is offered as a reference."""
 
+TIMED_OUT = {
+    "nothing": " and was stopped",
+    "running": ", still running",
+    "perhaps": " and was cancelled; had it begun at its executor, it may still be running",
+}
+UNKNOWN = {
+    "running": "its tool cannot be stopped and is still running",
+    "perhaps": "had its tool begun at its executor, it may still be running",
+}
+
+
+Make = Callable[[ToolCall, "Bench", int], Awaitable["CallRecord"]]
+
 
 @dataclass(slots=True)
 class Bench:
-    """What a call works with. `approver` None means that nobody can be asked; `timeout` is for tools without one."""
+    """What a call works with. `approver` None means that nobody can be asked; `timeout` is for tools without one.
+
+    `make` is how a tool that works with the chat makes calls of its own: the turn counts, watches and records them.
+    `texts` are what the model is told of an outcome in place of our own words; `{name}` and `{reason}` are filled in.
+    """
 
     tools: Toolset
     variables: Variables
@@ -67,13 +86,39 @@ class Bench:
     lent: LentThread = field(default_factory=LentThread)
     budget: int = BUDGET
     timeout: float | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     left_running: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
+    make: Make = field(default=lambda call, bench, round: run_call(call, bench, round=round))
 
     async def rule(self, question: Question, record: CallRecord) -> Ruling:
         """Get a ruling and journal it."""
         ruling = await rule(question, desk=self.desk, approver=self.approver, lent=self.lent, emit=self.emit)
         record.decisions.append(await announce(question, ruling, self.emit))
         return ruling
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """The call in which some code runs, for tools that work with the chat around them."""
+
+    bench: Bench
+    call_id: str
+    round: int
+
+
+_running: ContextVar[RunningCall] = ContextVar("nbtool_call")
+
+
+def running_call() -> RunningCall:
+    """Give the call in which the caller runs: in a tool, on whatever thread, and in a policy.
+
+    Raises:
+        ToolFailed: it runs in none.
+    """
+    try:
+        return _running.get()
+    except LookupError:
+        raise ToolFailed("This works only as a tool of a chat.") from None
 
 
 class _Closed(Exception):
@@ -94,6 +139,7 @@ async def run_call(
     """
     record = CallRecord.of(call, round)
     keep(record)
+    _running.set(RunningCall(bench, call.call_id, round))
     try:
         await _see_through(call, bench, record)
     except _Closed as closed:
@@ -106,6 +152,7 @@ async def run_call(
         record.end("cancelled", record.shown or "The call was cancelled.")
     except Exception as error:  # noqa: BLE001 - a defect of ours must not leave a call without an answer
         record.end("error", error_text(error), error_text(error))
+    record.tell(bench.texts)
     await asyncio.shield(asyncio.ensure_future(bench.emit(record.finished())))
     if record.status == "cancelled" or is_cancelling():
         raise asyncio.CancelledError
@@ -116,6 +163,7 @@ async def not_run(call: ToolCall, bench: Bench, *, round: int, reason: str) -> C
     """Answer a call that is not to run at all, and journal it."""
     record = CallRecord.of(call, round)
     record.end("not_run", reason, reason)
+    record.tell(bench.texts)
     await bench.emit(record.finished())
     return record
 
@@ -183,12 +231,11 @@ async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
     report = partial(_report, record.call_id, bench.emit)
     timeout = tool.timeout if tool.timeout is not None else bench.timeout
     ended = await run_tool(tool, positional, keywords, lent=bench.lent, report=report, timeout=timeout)
-    if ended.task:
+    if ended.task and ended.left == "running":
         bench.left_running[key] = ended.task
         ended.task.add_done_callback(lambda _: bench.left_running.pop(key, None))
     if ended.status == "timed_out":
-        state = ", still running" if ended.task else " and was stopped"
-        raise _Closed("timed_out", f"The call timed out after {timeout:g} s{state}.")
+        raise _Closed("timed_out", f"The call timed out after {timeout:g} s{TIMED_OUT[ended.left]}.")
     return ended
 
 
@@ -199,8 +246,7 @@ async def _report(call_id: str, emit: Emit, progress: Progress) -> None:
 async def _deliver(bound: Bound, ended: Ended, bench: Bench, record: CallRecord) -> None:
     """Write the outcome out, pass the second gate, and remember the result."""
     if ended.status == "unknown":
-        text = "The call was cancelled, but its tool cannot be stopped and is still running: its outcome is unknown."
-        raise _Closed("unknown", text)
+        raise _Closed("unknown", f"The call was cancelled, but {UNKNOWN[ended.left]}: its outcome is unknown.")
     if ended.status == "cancelled":
         raise _Closed("cancelled", "The call was cancelled.")
     record.shown = "The tool ran, and the turn was cancelled before its result was delivered."
@@ -210,6 +256,8 @@ async def _deliver(bound: Bound, ended: Ended, bench: Bench, record: CallRecord)
     edited = await _released(bound, drawn.text, bench, record, is_error=is_error)
     if edited is not None:  # what the person took out must not be kept where a reference could reach it
         value, drawn = edited, render(edited, bench.budget)
+    elif not is_error:
+        record.images = images_in(value)
     reason = drawn.text if is_error else ""
     if not is_error and bound.tool.remembered:
         drawn = _remembered(bound.tool, value, drawn, bench, record)

@@ -14,6 +14,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nbtool.messages import Media
 from nbtool.tools.describe import describe
 from nbtool.tools.plain import plain_text, without_addresses
 
@@ -60,6 +61,8 @@ class Jsonable:
             return self.of(value.value)
         if isinstance(value, int | float | str):
             return self._atom(value)
+        if isinstance(value, Media):
+            return str(value)
         if isinstance(value, _WORDS):
             return plain_text(value.isoformat() if hasattr(value, "isoformat") else str(value))
         return self._nested(value)

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.events import CallDecided, CallFinished, CallStatus
-from nbtool.messages import ToolCall, ToolResult
+from nbtool.messages import Media, ToolCall, ToolResult
+from nbtool.mime import IMAGES, sniff
+from nbtool.tools.parts import Parts
 
 MAX_PREVIEW = 300
 """Characters of a result that a log line shows."""
+
+MAX_IMAGES = 8
+"""Images of one result that a model sees; it reads of the others."""
+
+MAX_IMAGE_BYTES = 4 * 1024 * 1024
+"""Bytes of an image that a model sees."""
 
 
 @dataclass(slots=True)
@@ -18,8 +27,8 @@ class CallRecord:
     """One call and what came of it.
 
     `arguments` as the model sent them; `resolved` what ran, values described; `result` the object, `shown` the text
-    that the model got; `reference` the variable that holds the result; `id` the provider's. Times are seconds since
-    the epoch.
+    that the model got, `images` what it sees of the result; `reference` the variable that holds the result; `id` the
+    provider's. Times are seconds since the epoch.
     """
 
     call_id: str
@@ -33,6 +42,7 @@ class CallRecord:
     shown: str = ""
     reason: str = ""
     reference: str = ""
+    images: tuple[Media, ...] = field(default=(), repr=False)
     started: float | None = None
     ended: float | None = None
     decisions: list[CallDecided] = field(default_factory=list)
@@ -51,6 +61,11 @@ class CallRecord:
         """Write down the one outcome."""
         self.status, self.shown, self.reason, self.ended = status, shown, reason, time.time()
 
+    def tell(self, texts: Mapping[str, str]) -> None:
+        """Take other words for the model, where there are some for this outcome."""
+        if self.status in texts:
+            self.shown = texts[self.status].replace("{name}", self.name).replace("{reason}", self.reason)
+
     def finished(self) -> CallFinished:
         """Give the event of the outcome."""
         return CallFinished(
@@ -68,4 +83,13 @@ class CallRecord:
     def to_result(self) -> ToolResult:
         """Give the answer that goes back to the model; what a person withheld is an answer, and no error."""
         is_error = self.status not in ("ok", "withheld")
-        return ToolResult(self.name, self.shown or "The call has no result.", self.id, self.call_id, is_error)
+        text = self.shown or "The call has no result."
+        return ToolResult(self.name, text, self.id, self.call_id, is_error, self.images)
+
+
+def images_in(value: Any) -> tuple[Media, ...]:
+    """Give the images that a result is, or has in its list or figures: those whose bytes are of a kind models see."""
+    shown = value.get("figures", ()) if isinstance(value, Parts) else value
+    items = shown if type(shown) in (list, tuple) else [shown]
+    media = (item for item in items if isinstance(item, Media) and item.data and len(item.data) <= MAX_IMAGE_BYTES)
+    return tuple(item for item in media if item.mime in IMAGES and sniff(item.data or b"") == item.mime)[:MAX_IMAGES]

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from nbtool.errors import UnknownReference
 from nbtool.messages import clean_text
 from nbtool.tools.describe import describe, fingerprint
+from nbtool.tools.parts import Parts
 
 _OPENING = re.compile(r"(\\)?\$VAR_REF\{\{")
 _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]{1,18})\]"""
@@ -210,7 +211,7 @@ def _item(value: Any, key: str | int, reference: Reference) -> Any:
     wrong = UnknownReference(f"{reference.text} leads nowhere: {describe(value)} has no item {key!r}.")
     kind = type(value)
     try:
-        if kind in (dict, list, tuple):
+        if kind in (dict, list, tuple, Parts):
             return value[key]
         if kind.__module__.partition(".")[0] in ("pandas", "numpy", "polars"):
             return _table_item(value, key)

@@ -80,7 +80,7 @@ def error_text(error: BaseException) -> str:
 
 def _draw(value: Any, budget: int) -> Rendered:
     if (own := _own_form(value)) is not None:
-        return Rendered(own)
+        return Rendered(own, is_object=True)
     if isinstance(value, str):
         return Rendered(str.__str__(value))
     if value is None or type(value) in (bool, int, float, complex):

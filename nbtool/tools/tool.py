@@ -10,6 +10,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from types import CodeType
 from typing import Any, TypeVar, cast, overload
@@ -34,6 +35,11 @@ class Options:
     thread: bool = False
     name: str = ""
     store_as: str = ""
+    executor: Executor | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Stay behind when a function is sent to another process: there it is no tool, and executors cannot travel."""
+        return type(None), ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +57,11 @@ class Progress:
 class Tool:
     """A function that the model may call.
 
-    `timeout` counts seconds. With `thread` a synchronous function runs in a worker thread of its own, else on the
-    thread that waits for the turn. `store_as` names the variable its result is kept in. `identity` tells two tools of
-    the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references as plain text;
-    the result of one that is not `remembered` becomes no variable.
+    `timeout` counts seconds. With `thread` a synchronous function runs in a worker thread of its own, with `executor`
+    there, else on the thread that waits for the turn. `store_as` names the variable its result is kept in. `identity`
+    tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references
+    as plain text; the result of one that is not `remembered` becomes no variable. `notice` is what the person, and only
+    the person, should know before a call.
     """
 
     function: Callable[..., Any]
@@ -64,12 +71,14 @@ class Tool:
     policy: Policy = field(default_factory=Policy)
     timeout: float | None = None
     thread: bool = False
+    executor: Executor | None = None
     store_as: str = ""
     resolve: bool = True
     remembered: bool = True
     digest: str = ""
     identity: str = ""
     origin: str = ""
+    notice: str = ""
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -97,6 +106,7 @@ def tool(
     name: str = ...,
     sensitive: bool = ...,
     store_as: str = ...,
+    executor: Executor | None = ...,
 ) -> F: ...
 @overload
 def tool(
@@ -108,6 +118,7 @@ def tool(
     name: str = ...,
     sensitive: bool = ...,
     store_as: str = ...,
+    executor: Executor | None = ...,
 ) -> Callable[[F], F]: ...
 
 
@@ -122,6 +133,7 @@ def tool(  # noqa: PLR0913 - the options of a tool, each by its name
     name: str = "",
     sensitive: bool = False,
     store_as: str = "",
+    executor: Executor | None = None,
 ) -> F | Callable[[F], F]:
     """Mark a function, or every public method of a class, as a tool; it stays what it is.
 
@@ -134,11 +146,14 @@ def tool(  # noqa: PLR0913 - the options of a tool, each by its name
         name: another name than the function's.
         sensitive: ask each time, and never remember the answer.
         store_as: the variable that keeps the latest result, in place of `{tool}_{n}_result`.
+        executor: where a synchronous function runs instead: a pool of `concurrent.futures`, a Dask client's
+            `get_executor(pure=False)`, an ipyparallel view's `executor`. The function, its arguments and what it
+            returns are pickled on the way to other processes; what it prints stays there.
 
     Raises:
         BadUsage: an option makes no sense.
     """
-    options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as)
+    options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as, executor)
     _check_options(options)
     return functools.partial(_marked, options=options) if function is None else _marked(function, options)
 
@@ -154,7 +169,7 @@ def tools_of(thing: Any) -> list[Tool]:
     if inspect.isclass(thing):
         return [_tool(method, mark) for method, mark in _methods(_instance(thing))]
     if callable(thing):
-        return [_tool(thing, getattr(thing, MARK, Options()))]
+        return [_tool(thing, getattr(thing, MARK, None) or Options())]
     is_own = type(thing).__module__ != "builtins"
     found = [_tool(method, mark) for method, mark in _methods(thing)] if is_own else []
     if not found:
@@ -169,6 +184,7 @@ def _marked(function: F, options: Options) -> F:
         raise BadUsage(f"@tool takes a function or a class, not a {type(function).__name__}.")
     if not inspect.isclass(function):
         _check_name(options.name or name_of(function))
+        _check_place(function, options)
     marked: Any = function
     if MARK in getattr(function, "__dict__", {}) or not hasattr(function, "__dict__") or inspect.ismethod(function):
         # marked otherwise already, or a builtin or bound method that carries no marks: a partial of it does
@@ -190,6 +206,7 @@ def _tool(function: Callable[..., Any], options: Options) -> Tool:
         policy=options.policy,
         timeout=options.timeout,
         thread=options.thread,
+        executor=options.executor,
         store_as=options.store_as,
         digest=digest_of(name=name, description=description, schema=parameters.schema, source=_source(function)),
         identity="@".join([origin, *_bound_to(function)]),
@@ -204,11 +221,11 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def _methods(thing: Any) -> Iterator[tuple[Callable[..., Any], Options]]:
-    of_class: Options = getattr(type(thing), MARK, Options())
+    of_class: Options = getattr(type(thing), MARK, None) or Options()
     for name in dir(type(thing)):
         if not name.startswith("_") and inspect.isroutine(inspect.getattr_static(type(thing), name)):
             method = getattr(thing, name)
-            yield method, getattr(method, MARK, of_class)
+            yield method, getattr(method, MARK, None) or of_class
 
 
 def _instance(cls: type) -> Any:
@@ -269,7 +286,22 @@ def _check_name(name: str) -> None:
 def _check_options(options: Options) -> None:
     if options.timeout is not None and not options.timeout > 0:
         raise BadUsage(f"timeout={options.timeout!r}: seconds above 0 are expected.")
+    if options.executor is not None and (options.thread or not isinstance(options.executor, Executor)):
+        raise BadUsage(
+            f"executor={type(options.executor).__name__}: a concurrent.futures.Executor is expected, without thread.",
+            fix="Give a pool, client.get_executor(pure=False) of Dask, or view.executor of ipyparallel.",
+        )
     if options.name:
         _check_name(options.name)
     if options.store_as and not NAME.fullmatch(options.store_as):
         raise BadUsage(f"store_as={options.store_as!r}: letters, digits, '_' or '-' are expected.")
+
+
+def _check_place(function: Callable[..., Any], options: Options) -> None:
+    plain = _plain(function)
+    is_stepwise = inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain)
+    if options.executor is not None and (is_stepwise or inspect.iscoroutinefunction(plain)):
+        raise BadUsage(
+            f"{name_of(function)!r} cannot run at an executor: it is asynchronous or yields.",
+            fix="Give a plain function, or leave the executor out.",
+        )

@@ -4,17 +4,44 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.plain import visible
 from nbtool.tools.tool import NAME, Tool, tools_of
 
 MAX_NAMED = 20
 """Names that an error about an unknown tool lists."""
 
+FACTORY = "__nbtool_toolset__"
+"""What marks a function that makes a toolset, so that its name alone stands for what it makes."""
+
 Rules = str | Callable[[tuple[str, ...]], str]
+Make = TypeVar("Make", bound=Callable[..., Any])
+
+_INDEX = """\
+More rules are kept as variables; read one with ReadVar when its time has come:
+| variable | what it says | when to read it |
+|---|---|---|
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule that is too long for every prompt: the prompt names it, and the model reads it as the variable `name`."""
+
+    name: str
+    text: str
+    description: str = ""
+    when: str = "as needed"
+
+    @property
+    def row(self) -> str:
+        """The rule as a row of the index."""
+        cells = (f"`{self.name}`", self.description, self.when)
+        return f"| {' | '.join(visible(cell).replace('|', '/') for cell in cells)} |"
 
 
 @runtime_checkable
@@ -34,12 +61,16 @@ class Toolset:
     """A named set of tools.
 
     Takes functions, methods, classes, objects, tools and other toolsets. `rules` is a text for the system prompt, or
-    a function of the names that are switched on; it is left out while none is.
+    a function of the names that are switched on; it is left out while none is. The rules in `on_demand` are named in
+    the prompt and read when they are needed.
     """
 
-    def __init__(self, name: str = "tools", tools: Iterable[Any] = (), *, rules: Rules = "") -> None:
+    def __init__(
+        self, name: str = "tools", tools: Iterable[Any] = (), *, rules: Rules = "", on_demand: Iterable[Rule] = ()
+    ) -> None:
         self.name = name
         self._rules = rules
+        self._on_demand = tuple(on_demand)
         self._own: dict[str, Tool] = {}
         self._sources: list[ToolSource] = []
         self._off: set[str] = set()
@@ -52,8 +83,9 @@ class Toolset:
         Raises:
             BadUsage: the name belongs to another tool, or `thing` is none.
         """
-        if isinstance(thing, ToolSource):
-            return self._add_source(thing)
+        source = source_of(thing)
+        if source is not None:
+            return self._add_source(source)
         found = tools_of(thing)
         for tool in found:
             self._check_free(tool)
@@ -100,7 +132,13 @@ class Toolset:
         """Give the rules of this set and of the sets in it, as far as they have a tool that is switched on."""
         names = tuple(name for name in self._own if name not in self._off)
         own = (self._rules(names) if callable(self._rules) else self._rules) if self.tools() else ""
-        return "\n\n".join(text for text in (own, *(source.rules() for source in self._sources)) if text)
+        index = _INDEX + "\n".join(rule.row for rule in self._on_demand) if self._on_demand and self.tools() else ""
+        return "\n\n".join(text for text in (own, index, *(source.rules() for source in self._sources)) if text)
+
+    def on_demand(self) -> tuple[Rule, ...]:
+        """Give the rules that are read when they are needed, of this set and of the sets in it, as `rules` does."""
+        own = self._on_demand if self.tools() else ()
+        return (*own, *(rule for source in self._sources for rule in rules_on_demand(source)))
 
     def filtered(self, keep: Callable[[Tool], bool] | Iterable[str]) -> FilteredTools:
         """Give a view of this set with some of its tools: those named, or those that `keep` is true for."""
@@ -178,6 +216,10 @@ class FilteredTools:
         """Give the source's rules, while any tool is left."""
         return self._source.rules() if self.tools() else ""
 
+    def on_demand(self) -> tuple[Rule, ...]:
+        """Give the source's rules on demand, while any tool is left."""
+        return rules_on_demand(self._source) if self.tools() else ()
+
 
 class PrefixedTools:
     """The tools of a source under longer names."""
@@ -197,6 +239,10 @@ class PrefixedTools:
     def rules(self) -> str:
         """Give the source's rules."""
         return self._source.rules()
+
+    def on_demand(self) -> tuple[Rule, ...]:
+        """Give the source's rules on demand."""
+        return rules_on_demand(self._source)
 
     def _renamed(self, tool: Tool) -> Tool:
         name = f"{self._prefix}{tool.name}"
@@ -224,11 +270,33 @@ class ApprovedTools:
         """Give the source's rules."""
         return self._source.rules()
 
+    def on_demand(self) -> tuple[Rule, ...]:
+        """Give the source's rules on demand."""
+        return rules_on_demand(self._source)
+
     def _gated(self, tool: Tool) -> Tool:
         if tool not in self._seen:
             policy = replace(self._policy, sensitive=self._policy.sensitive or tool.policy.sensitive)
             self._seen[tool] = replace(tool, policy=policy)
         return self._seen[tool]
+
+
+def rules_on_demand(source: ToolSource) -> tuple[Rule, ...]:
+    """Give the rules on demand of a source; one that knows of none has none."""
+    give = getattr(source, "on_demand", None)
+    return tuple(give()) if callable(give) else ()
+
+
+def factory(make: Make) -> Make:
+    """Mark a function that makes a toolset and needs no arguments: where a toolset is expected, its name will do."""
+    setattr(make, FACTORY, True)
+    return make
+
+
+def source_of(thing: Any) -> ToolSource | None:
+    """Give the toolset that a thing is, or that it makes; None where it is neither."""
+    made = thing() if FACTORY in getattr(thing, "__dict__", {}) else thing
+    return made if isinstance(made, ToolSource) else None
 
 
 def unknown_tool(name: str, known: Iterable[str]) -> UnknownTool:

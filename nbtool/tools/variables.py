@@ -1,8 +1,8 @@
 """The variable store: what references can point to.
 
-Three kinds live here: notebook objects that a person exposed (looked up each time, so that a reassigned variable is the
-new one), results of calls, and notes that the model wrote. Results and notes are bounded in count and bytes; the least
-recently used goes first, and what is gone says so.
+Four kinds live here: notebook objects that a person exposed (looked up each time, so that a reassigned variable is the
+new one), results of calls, notes that the model wrote, and rules of toolsets, which stay. Results and notes are bounded
+in count and bytes; the least recently used goes first, and what is gone says so.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Literal
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.messages import Media
 from nbtool.tools.describe import describe
+from nbtool.tools.parts import Parts
 from nbtool.tools.render import render
 
 MAX_ENTRIES = 1_000
@@ -39,7 +40,7 @@ MAX_GONE = 10_000
 """Names of entries that are gone and still said to be."""
 
 _MISSING = object()
-VariableKind = Literal["exposed", "result", "note"]
+VariableKind = Literal["exposed", "result", "note", "rule"]
 NAME = re.compile(r"[\w\-/.]{1,128}")
 
 
@@ -152,6 +153,24 @@ class Variables:
             self._keep(note)
             return note
 
+    def set_rules(self, rules: Iterable[tuple[str, str, str]]) -> None:
+        """Keep these rules, each as (name, text, description), and no others; the model can read and not change them.
+
+        Raises:
+            BadUsage: a name is none, or belongs to an exposed variable.
+        """
+        wanted = {name: (text, description) for name, text, description in rules}
+        with self._lock:
+            for name, entry in list(self._kept.items()):
+                if entry.kind == "rule" and wanted.get(name) != (entry.text, entry.description):
+                    del self._kept[name]
+                elif entry.kind == "rule":
+                    del wanted[name]
+            for name, (text, description) in wanted.items():
+                _check_name(name)
+                self._keep(Variable(name, "rule", True, text, text, description))
+                self.pin(name)
+
     def remove(self, name: str) -> bool:
         """Drop a result or a note; says whether there was one that may be dropped."""
         with self._lock:
@@ -263,6 +282,8 @@ def size_of(value: Any) -> int:
     """Estimate the bytes an object takes, without walking more than a sample of a container."""
     if isinstance(value, Media):
         return len(value.data or b"")
+    if isinstance(value, Parts):
+        return sum(size_of(part) for part in value.values())
     package = type(value).__module__.partition(".")[0]
     try:
         if package == "numpy" and hasattr(value, "nbytes"):

@@ -64,7 +64,7 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
 
     try:
         return httpx.AsyncClient(
-            verify=_certificates() if trust_env else True,
+            verify=certificates() if trust_env else True,
             trust_env=trust_env,
             follow_redirects=False,
             timeout=None,
@@ -77,7 +77,7 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
         ) from None
 
 
-def _certificates() -> ssl.SSLContext | bool:
+def certificates() -> ssl.SSLContext | bool:
     """Honour REQUESTS_CA_BUNDLE too; httpx itself reads SSL_CERT_FILE and SSL_CERT_DIR only."""
     bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE")
     if not bundle or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):

@@ -14,6 +14,8 @@ COMES_WITH = {
     "typing_extensions": "pydantic",
     "traitlets": "ipython",
     "comm": "ipywidgets",
+    "httpx2": "mcp",
+    "jsonschema": "mcp",
 }
 """Packages that a declared one brings in a version of its own choice, and speaks through."""
 
@@ -39,7 +41,8 @@ def imported() -> set[str]:
 
 
 def distribution(module: str) -> str:
-    return {"markdown_it": "markdown_it_py"}.get(module, COMES_WITH.get(module, module)).lower()
+    names = {"markdown_it": "markdown_it_py", "opentelemetry": "opentelemetry_api"}
+    return names.get(module, COMES_WITH.get(module, module)).lower()
 
 
 def test_every_package_that_is_imported_is_declared() -> None:

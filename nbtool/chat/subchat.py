@@ -1,0 +1,105 @@
+"""A chat as a tool of another: a question goes to a fresh conversation with its own tools and limits.
+
+What the sub-chat's tools ask, the person is asked on the same desk, and the view of the one turn shows its calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from nbtool.chain.limits import Limits
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+from nbtool.errors import ToolFailed
+from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
+from nbtool.tools.approval import Policy
+from nbtool.tools.call import RunningCall, running_call
+from nbtool.tools.describe import grouped
+from nbtool.tools.tool import Tool, tool, tools_of
+
+MAX_DEPTH = 3
+"""Sub-chats inside each other."""
+
+_depth: ContextVar[int] = ContextVar("nbtool_subchats", default=0)
+
+
+def subchat(
+    model: Chat | str | None = None,
+    *,
+    tools: Iterable[Any] = (),
+    system: str = "",
+    limits: Limits | None = None,
+    name: str = "ask",
+    description: str = "",
+) -> Tool:
+    """Make the tool `ask(question)`, which puts a question to a chat of its own and gives the answer.
+
+    Each question begins a new conversation. `model` is a model's id, or a chat whose model is taken, as it is then.
+    `limits` hold for each question (5 requests unless said otherwise); what a sub-chat uses is said with its answer,
+    and does not count against the limits of the turn that asks.
+
+        chat = Chat("openai:gpt-5-mini", tools=[subchat("openai:gpt-5", tools=[price], name="ask_expert")])
+    """
+    given, bounds = list(tools), limits or Limits(max_rounds=5)
+
+    @tool(run="auto", name=name)
+    async def ask(question: str) -> str:
+        """Ask another assistant, which sees nothing of this conversation, and read its answer.
+
+        Args:
+            question: everything it needs to know, in full.
+        """
+        depth = _depth.get()
+        if depth >= MAX_DEPTH:
+            raise ToolFailed(f"Sub-chats go {MAX_DEPTH} deep at most.")
+        _depth.set(depth + 1)
+        fresh = Chat(model if isinstance(model, str) else None, tools=given, system=system)
+        fresh.model = model.model if isinstance(model, Chat) else fresh.model
+        fresh.limits = bounds
+        return _answer(await _asked(fresh, question, running_call()))
+
+    made = tools_of(ask)[0]
+    return replace(made, description=description, policy=Policy("auto")) if description else made
+
+
+async def _asked(chat: Chat, question: str, call: RunningCall) -> Turn:
+    """See a turn of the sub-chat through, and let its calls be seen in the turn that asks."""
+    chat.desk = call.bench.desk
+    turn = chat.compose(question)
+    turn.approver = call.bench.approver  # type: ignore[assignment]  # a plain callable will do for a bench
+    turn.lent = call.bench.lent
+    turn.begin()
+    try:
+        async for event in turn:
+            if seen := _seen(event, call):
+                await call.bench.emit(seen)
+    finally:
+        turn.signal.cancel()  # and nothing else of it: the thread is lent to the turn that asks
+    return turn
+
+
+def _seen(event: Event, call: RunningCall) -> Event | None:
+    """Give the event of a call as the turn that asks tells it; other events stay inside."""
+    match event:
+        case CallReady() | CallFinished():
+            return replace(event, round=call.round)
+        case CallAsked() | CallDecided() | CallStarted() | CallProgress():
+            return event
+        case _:
+            return None
+
+
+def _answer(turn: Turn) -> str:
+    usage, stats = turn.usage, turn.stats
+    cost = f", {usage.cost:.4f} US dollars" if usage.cost is not None else ""
+    used = (
+        f"[{grouped(stats.rounds)} requests, {grouped(stats.calls)} calls, "
+        f"{grouped(usage.input_tokens)} tokens in, {grouped(usage.output_tokens)} out{cost}]"
+    )
+    if turn.status != "completed":
+        came = f" It had said: {turn.text}" if turn.text else ""
+        raise ToolFailed(f"The sub-chat did not come to its end ({turn.error or turn.status}).{came} {used}")
+    return f"{turn.text}\n{used}"

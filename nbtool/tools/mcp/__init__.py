@@ -1,0 +1,5 @@
+"""MCP servers as toolsets, over stdio and streamable HTTP."""
+
+from nbtool.tools.mcp.server import McpServer, McpServers, mcp_servers
+
+__all__ = ["McpServer", "McpServers", "mcp_servers"]

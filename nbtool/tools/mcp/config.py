@@ -1,0 +1,132 @@
+"""Which servers there are: the `mcpServers` object that many programs share, read and checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from nbtool.errors import BadUsage
+from nbtool.tools.approval import digest_of
+
+INHERITED = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
+"""What a server on stdio gets of the notebook's environment: no keys, no proxies with passwords, no settings."""
+
+MAX_CONFIG = 1_000_000
+"""Characters of a configuration file."""
+
+_NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
+_REFUSED = re.compile(
+    r"LD_.*|DYLD_.*|PYTHON(PATH|HOME|STARTUP|BREAKPOINT|EXECUTABLE)|NODE_(OPTIONS|PATH)|BASH_ENV|ENV|BASH_FUNC_.*"
+    r"|PERL5?(LIB|OPT|DB)|RUBY(LIB|OPT)|GCONV_PATH|_?JAVA_(TOOL_)?OPTIONS|JDK_JAVA_OPTIONS",
+    re.IGNORECASE,
+)
+"""Variables that make a program run other code than its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """How one server is reached: by a command on stdio, or at an address. Values that may be secret are never shown."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+    folder: str | None = None
+    url: str = field(default="", repr=False)
+    headers: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+
+    @property
+    def identity(self) -> str:
+        """What tells this server from another one of the same name."""
+        return f"mcp.{self.name}@{digest_of(command=self.command, args=self.args, url=self.url)[:16]}"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The whole environment of a server on stdio."""
+        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        return inherited | {name: value.get_secret_value() for name, value in self.env.items()}
+
+
+def read_config(config: Mapping[str, Any] | str | Path) -> list[ServerSpec]:
+    """Read the servers out of a configuration, or of a JSON file that holds one; those marked `disabled` are left out.
+
+    Keys that other programs have for themselves (`autoApprove` and its like) change nothing here.
+
+    Raises:
+        BadUsage: it cannot be read, or says nothing that makes sense.
+    """
+    said = _file(Path(config)) if isinstance(config, str | Path) else config
+    servers = said.get("mcpServers") if isinstance(said, Mapping) else None
+    if not isinstance(servers, Mapping) or not servers:
+        fix = 'Expected is {"mcpServers": {name: {"command": …} or {"url": …}}}.'
+        raise BadUsage("No MCP servers are named.", fix=fix)
+    return [_spec(name, entry) for name, entry in servers.items() if not _is_disabled(entry)]
+
+
+def _file(path: Path) -> Any:
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadUsage(f"{path.name!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    if len(text) > MAX_CONFIG:
+        raise BadUsage(f"{path.name!r} has {len(text)} characters; at most {MAX_CONFIG} are read.")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadUsage(f"{path.name!r} is no JSON: {error}.") from None
+
+
+def _is_disabled(entry: Any) -> bool:
+    return isinstance(entry, Mapping) and entry.get("disabled") is True
+
+
+def _spec(name: Any, entry: Any) -> ServerSpec:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise BadUsage(f"{name!r} is no name for an MCP server: 1 to 64 characters in one line are expected.")
+    if not isinstance(entry, Mapping) or ("command" in entry) == ("url" in entry):
+        raise BadUsage(f"The MCP server {name!r} needs either a command or a url.")
+    if "url" in entry:
+        return ServerSpec(name, url=_url(name, entry), headers=_words(name, entry, "headers"))
+    command, args, folder = entry["command"], entry.get("args", []), entry.get("cwd")
+    if not _is_text(command) or not isinstance(args, list) or not all(map(_is_text, [*args, folder or "."])):
+        raise BadUsage(f"The MCP server {name!r}: command and cwd are texts, args is a list of texts.")
+    env = _words(name, entry, "env")
+    for variable in env:
+        if _REFUSED.fullmatch(variable) or "=" in variable or not variable:
+            raise BadUsage(
+                f"The MCP server {name!r} may not set {variable!r}.", fix="It would run other code than the server's."
+            )
+    return ServerSpec(name, command, tuple(args), env, folder)
+
+
+def _url(name: str, entry: Mapping[str, Any]) -> str:
+    url = entry["url"]
+    if entry.get("type") == "sse":
+        raise BadUsage(f"The MCP server {name!r} speaks SSE, which MCP gave up.", fix="Use streamable HTTP.")
+    try:
+        parts = urlsplit(url)
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except (ValueError, TypeError, AttributeError):
+        is_web = False
+    if not is_web:
+        raise BadUsage(f"The MCP server {name!r}: url is an http or https address.")
+    return str(url)
+
+
+def _words(name: str, entry: Mapping[str, Any], key: str) -> dict[str, SecretStr]:
+    said = entry.get(key) or {}
+    if not isinstance(said, Mapping) or not all(_is_text(word) for pair in said.items() for word in pair):
+        raise BadUsage(f"The MCP server {name!r}: {key} holds texts by their names.")
+    return {word: SecretStr(value) for word, value in said.items()}
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and "\0" not in value

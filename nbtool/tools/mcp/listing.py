@@ -1,0 +1,133 @@
+"""What a server says of its tools: within bounds, under names of ours, and what has changed about it."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nbtool.errors import InvalidArguments, McpFailed
+from nbtool.tools.describe import describe
+from nbtool.tools.plain import plain_text, visible
+from nbtool.tools.references import Resolved
+from nbtool.tools.schema import Parameters
+
+MAX_TOOLS = 500
+"""Tools of one server."""
+
+MAX_DESCRIPTION = 8_000
+"""Characters of a description; a longer one is cut, for the model and the person alike."""
+
+MAX_SCHEMA = 100_000
+"""Characters of a schema as JSON."""
+
+MAX_NAME = 64
+"""Characters of a tool's name."""
+
+_UNFIT = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A tool as its server lists it; two are equal when the server says the same of both."""
+
+    name: str
+    description: str
+    schema_json: str
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The schema of its arguments, as the server gives it."""
+        schema: dict[str, Any] = json.loads(self.schema_json)
+        return schema
+
+    @property
+    def lines(self) -> list[str]:
+        """All of it as lines, for a comparison."""
+        return [*self.description.splitlines(), *json.dumps(self.schema, indent=1, sort_keys=True).splitlines()]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteParameters(Parameters):
+    """Parameters that a server describes and checks itself; a schema of others is passed on, and not run here."""
+
+    def check(self, resolved: Resolved) -> dict[str, Any]:
+        """Give the arguments if they are JSON and the required ones are there.
+
+        Raises:
+            InvalidArguments: one is missing or not expected, or an object was referred to that JSON cannot say.
+        """
+        given, known = resolved.arguments, self.schema.get("properties")
+        required = self.schema.get("required")
+        problems = [f"{name!r} is missing" for name in required or () if name not in given]
+        if self.schema.get("additionalProperties") is False and isinstance(known, Mapping):
+            problems += [f"{name[:MAX_NAME]!r} is not expected" for name in given if name not in known]
+        for path, value in resolved.objects.items():
+            if not _is_json(value):
+                problems.append(
+                    f"{path[0]!r}: a {describe(value)} cannot be sent to a server; "
+                    "send its text as $VAR_REF{{name:0}}, or a part of it"
+                )
+        if problems:
+            raise InvalidArguments(f"{'; '.join(problems[:5])}.")
+        return given
+
+    def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Give all arguments as one."""
+        return [dict(values)], {}
+
+
+def listed(server: str, tools: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> dict[str, Listed]:
+    """Take a server's tools (name, description, schema) by their names.
+
+    Raises:
+        McpFailed: there are too many, two of one name, or one is too large.
+    """
+    found: dict[str, Listed] = {}
+    for name, description, schema in tools:
+        text = json.dumps(schema, sort_keys=True)
+        if len(text) > MAX_SCHEMA:
+            raise McpFailed(f"{called(server)} has a tool with a schema of {len(text)} characters, above {MAX_SCHEMA}.")
+        if name in found:
+            raise McpFailed(f"{called(server)} lists the tool {visible(name)[:MAX_NAME]!r} twice.")
+        if len(found) == MAX_TOOLS:
+            raise McpFailed(f"{called(server)} has more than {MAX_TOOLS} tools.", fix="Take some away at the server.")
+        found[name] = Listed(name, _within(plain_text(description or "")), text)
+    return found
+
+
+def fitted(server: str, tool: str) -> str:
+    """Make the name that a model knows a tool by: `server_tool`, of letters, digits, `_` and `-`, 64 at most."""
+    name = _UNFIT.sub("_", f"{server}_{tool}")
+    if len(name) <= MAX_NAME:
+        return name
+    mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:8]
+    return f"{name[: MAX_NAME - 9]}_{mark}"
+
+
+def difference(before: Listed, now: Listed) -> str:
+    """Say in lines what a server says otherwise now than it did: `-` before, `+` now."""
+    return "\n".join(line for line in difflib.ndiff(before.lines, now.lines) if line.startswith(("-", "+")))
+
+
+def called(server: str) -> str:
+    """Name a server in a sentence."""
+    return f"The MCP server {server!r}"
+
+
+def _within(text: str) -> str:
+    if len(text) <= MAX_DESCRIPTION:
+        return text
+    return f"{text[:MAX_DESCRIPTION]} [… cut: {len(text)} characters]"
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

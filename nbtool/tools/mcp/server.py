@@ -1,0 +1,204 @@
+"""MCP servers as toolsets of a chat."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+import weakref
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+from nbtool.errors import BadUsage, McpFailed, ToolFailed
+from nbtool.loop import core
+from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.mcp.config import ServerSpec, read_config
+from nbtool.tools.mcp.listing import Listed, RemoteParameters, called, difference, fitted
+from nbtool.tools.mcp.session import Session
+from nbtool.tools.tool import Tool
+from nbtool.tools.toolset import Toolset
+
+CONNECT_SECONDS = 30.0
+"""Seconds in which a server must have greeted and listed its tools; all of them begin at once."""
+
+CALL_SECONDS = 120.0
+"""Seconds that a call of a server's tool may take."""
+
+
+def mcp_servers(
+    config: Mapping[str, Any] | str | Path,
+    *,
+    connect_seconds: float = CONNECT_SECONDS,
+    call_seconds: float = CALL_SECONDS,
+) -> McpServers:
+    """Start or reach the MCP servers of a configuration and give their tools.
+
+        files = mcp_servers({"mcpServers": {"files": {"command": "npx", "args": ["some-server", "/data"]}}})
+        chat = Chat(tools=[files])
+
+    `config` is such an object or a JSON file that holds one; an entry with `url` (and `headers`) is reached over
+    streamable HTTP. Every call asks first, whatever a server says of its tools; `servers.approved(policy)` says
+    otherwise. A server that fails is left out with a warning; where all fail, that is an error.
+
+    Raises:
+        BadUsage: the configuration makes no sense, or the package `mcp` is not installed.
+        McpFailed: no server could be used.
+    """
+    if core().is_current():
+        raise BadUsage("MCP servers cannot be started on nbtool's own loop.", fix="Start them before the chat.")
+    specs = read_config(config)
+    servers = [McpServer(spec, call_seconds) for spec in specs]
+    deadline = time.monotonic() + connect_seconds
+    failures = [failed for server in servers if (failed := server.open(deadline, connect_seconds))]
+    if failures and len(failures) == len(servers):
+        raise failures[0] if len(failures) == 1 else McpFailed(" ".join(map(str, failures)))
+    for failed in failures:
+        warnings.warn(str(failed), RuntimeWarning, stacklevel=2)
+    return McpServers([server for server in servers if not server.error])
+
+
+class McpServer:
+    """The tools of one MCP server; a source of tools by itself.
+
+    What the server said of its tools when it was first asked is what the model is told, until a person knows of a
+    change: before every call the server lists its tools again, and a tool that it now describes otherwise is not
+    called. The next call shows the person the difference, whatever the policy; approving it takes the new description
+    over. Tools that came later are offered after `accept()`. A server's own instructions for the model are not passed
+    on.
+    """
+
+    def __init__(self, spec: ServerSpec, call_seconds: float = CALL_SECONDS) -> None:
+        self.name = spec.name
+        self.error: ToolFailed | None = None
+        self._spec = spec
+        self._call_seconds = call_seconds
+        self._pinned: dict[str, Listed] = {}
+        self._now: dict[str, Listed] = {}
+        self._made: dict[tuple[Listed, Listed], Tool] = {}
+        self._session = Session(spec)
+        weakref.finalize(self, self._session.begin_close)  # at the kernel's exit too
+
+    def open(self, deadline: float, seconds: float) -> ToolFailed | None:
+        """Wait for the first listing until a time of the monotonic clock; gives the error where there is one."""
+        try:
+            self._pinned = self._now = self._session.opened(max(0.0, deadline - time.monotonic()), seconds)
+            self.tools()
+        except (ToolFailed, BadUsage) as error:
+            self.close()
+            self.error = error if isinstance(error, ToolFailed) else McpFailed(str(error))
+        return self.error
+
+    def tools(self) -> dict[str, Tool]:
+        """Give the tools under the names that the model knows them by.
+
+        Raises:
+            BadUsage: two have one name.
+        """
+        pairs = [(pinned, self._now[name]) for name, pinned in self._pinned.items() if name in self._now]
+        found: dict[str, Tool] = {}
+        for pinned, now in pairs:
+            tool = self._made.get((pinned, now)) or self._made.setdefault((pinned, now), self._tool(pinned, now))
+            if found.setdefault(tool.name, tool) is not tool:
+                raise BadUsage(f"{called(self.name)} has two tools that are both called {tool.name!r}.")
+        return found
+
+    def rules(self) -> str:
+        """Give nothing: a server does not speak to the model but through its tools."""
+        return ""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What went wrong and was survived, or how the server ended."""
+        return tuple(self._session.notices)
+
+    def changes(self) -> str:
+        """Ask the server what it offers now and give the difference to what was accepted; empty for none.
+
+        Raises:
+            McpFailed: the server does not answer.
+        """
+        self._now = core().spawn(self._session.listed()).result()
+        nothing = Listed("", "", "{}")
+        names = {**self._pinned, **self._now}
+        pairs = {name: (self._pinned.get(name, nothing), self._now.get(name, nothing)) for name in names}
+        return "\n".join(f"{name}:\n{difference(*pair)}" for name, pair in pairs.items() if pair[0] != pair[1])
+
+    def accept(self) -> None:
+        """Take over what the server offers as of the last look at it: changed tools, and new ones."""
+        self._pinned = dict(self._now)
+
+    def close(self) -> None:
+        """End the session, and the server where it was started here; its tools stay and say so."""
+        self._session.close()
+
+    def __repr__(self) -> str:
+        return f"McpServer({self.name!r}, {len(self._pinned)} tools)"
+
+    def _tool(self, pinned: Listed, now: Listed) -> Tool:
+        name = fitted(self.name, pinned.name)
+        policy, notice = Policy(), ""
+        if pinned != now:
+            policy = Policy(sensitive=True)
+            notice = f"{called(self.name)} has changed this tool since it was accepted:\n{difference(pinned, now)}"
+        return Tool(
+            function=partial(self._call, now),
+            name=name,
+            description=pinned.description,
+            parameters=RemoteParameters({}, None, pinned.schema),
+            policy=policy,
+            timeout=self._call_seconds,
+            digest=digest_of(name=name, description=now.description, schema=now.schema),
+            identity=f"{self._spec.identity}.{pinned.name}",
+            origin=f"mcp.{self.name}.{pinned.name}",
+            notice=notice,
+        )
+
+    async def _call(self, seen: Listed, arguments: dict[str, Any]) -> Any:
+        """Call a tool, if it still is what was seen at the gate."""
+        return await asyncio.wrap_future(core().spawn(self._checked(seen, arguments)))
+
+    async def _checked(self, seen: Listed, arguments: dict[str, Any]) -> Any:
+        self._now = await self._session.listed()
+        found = self._now.get(seen.name)
+        if found is None:
+            raise McpFailed(f"{called(self.name)} no longer has the tool {seen.name!r}.")
+        if found != seen:
+            raise McpFailed(
+                f"{called(self.name)} has changed the tool {seen.name!r}, so it was not called.",
+                fix="Call it again: the user is then asked about the change.",
+            )
+        if seen.name in self._pinned:  # a tool that has changed asks always, so its change was approved
+            self._pinned = {**self._pinned, seen.name: seen}
+        return await self._session.call(seen.name, arguments)
+
+
+class McpServers(Toolset):
+    """The tools of several MCP servers; `servers["name"]` is one of them, and a context ends with them closed."""
+
+    def __init__(self, servers: Iterable[McpServer]) -> None:
+        self._servers = {server.name: server for server in servers}
+        try:
+            super().__init__("mcp", self._servers.values())
+        except BadUsage:
+            self.close()
+            raise
+
+    def __getitem__(self, name: str) -> McpServer:
+        if name not in self._servers:
+            raise BadUsage(f"There is no MCP server {name!r}.", fix=f"Servers: {', '.join(self._servers) or 'none'}.")
+        return self._servers[name]
+
+    def close(self) -> None:
+        """End all sessions, and the servers that were started here."""
+        for server in self._servers.values():
+            server._session.begin_close()
+        for server in self._servers.values():
+            server.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

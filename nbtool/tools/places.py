@@ -1,0 +1,162 @@
+"""The places where synchronous tools run: the lent thread, and threads of their own; and how each is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from nbtool.errors import Cancelled
+from nbtool.loop import LentThread
+
+GRACE = 1.0
+"""Seconds that a stopped tool is given to end."""
+
+ARRIVAL = 0.4
+"""Seconds in which an interrupt of ours arrives; less than `GRACE`, so that waiting for it is no failure to end."""
+
+Stopping = Literal["idle", "interrupted", "beyond reach", "not sure"]
+"""What a place says when it is told to stop: nothing runs there; what ran was interrupted; it cannot be stopped; it was
+cancelled, and nobody knows whether it had begun."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of some work. `by_person`: it was interrupted from the keyboard, not by us."""
+
+    value: Any = field(default=None, repr=False)  # a repr of ours never runs the repr of a person's object
+    error: BaseException | None = None
+    by_person: bool = False
+
+
+class Place(Protocol):
+    """A thread where synchronous work is done."""
+
+    name: str
+
+    async def do(self, work: Callable[[], Any]) -> Outcome:
+        """Do some work there."""
+
+    def stop(self) -> Stopping:
+        """Let nothing more begin, interrupt what runs, and say what was found."""
+
+
+class OnLent:
+    """The lent thread. An interrupt that we send is met in the work itself and goes no further."""
+
+    name = "main"
+
+    def __init__(self, lent: LentThread, begun: Callable[[], None]) -> None:
+        self._lent = lent
+        self._begun = begun
+        self._lock = threading.Lock()
+        self._is_running = False
+        self._is_closed = False
+        self._is_interrupting = False
+
+    async def do(self, work: Callable[[], Any]) -> Outcome:
+        """Do some work on the lent thread."""
+        try:
+            return await self._lent.run(lambda: self._guarded(work))
+        except Cancelled as interrupt:
+            return Outcome(error=interrupt, by_person=True)
+
+    def stop(self) -> Stopping:
+        """Interrupt the work that runs."""
+        with self._lock:
+            self._is_closed = True
+            if not self._is_running:
+                return "idle"
+            self._is_interrupting = True
+            if self._lent.interrupt():
+                return "interrupted"
+            self._is_interrupting = False
+            return "beyond reach"
+
+    def _guarded(self, work: Callable[[], Any]) -> Outcome:
+        try:
+            if not self._enter():
+                return Outcome(error=KeyboardInterrupt())
+            outcome = _contained(work)
+            self._leave()
+        except KeyboardInterrupt as interrupt:
+            self._is_running = False
+            if not self._is_interrupting:
+                raise
+            return Outcome(error=interrupt)
+        return outcome
+
+    def _enter(self) -> bool:
+        with self._lock:
+            self._is_running = not self._is_closed
+        if self._is_running:
+            self._begun()
+        return self._is_running
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._is_running = False
+        if self._is_interrupting:
+            time.sleep(ARRIVAL)  # our interrupt is on its way; it must arrive here and not in the person's own code
+
+
+class InWorker:
+    """A daemon thread for each piece of work, so that one that hangs holds up neither others nor the exit."""
+
+    name = "worker"
+
+    def __init__(self, begun: Callable[[], None]) -> None:
+        self._begun = begun
+        self._running = 0
+
+    async def do(self, work: Callable[[], Any]) -> Outcome:
+        """Do some work in a thread of its own."""
+        self._running += 1
+        self._begun()
+        return await in_worker(work, done=self._leave)
+
+    def stop(self) -> Stopping:
+        """Say whether anything runs: a thread cannot be stopped."""
+        return "beyond reach" if self._running else "idle"
+
+    def _leave(self) -> None:
+        self._running -= 1
+
+
+def in_worker(work: Callable[[], Any], *, done: Callable[[], None] = lambda: None) -> asyncio.Future[Outcome]:
+    """Do some work in a daemon thread, in a copy of the caller's context; `done` is called on the loop afterwards."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Outcome] = loop.create_future()
+
+    def settle(outcome: Outcome) -> None:
+        done()
+        if not future.done():
+            future.set_result(outcome)
+
+    def run() -> None:
+        outcome = _contained(work, but=())
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(settle, outcome)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="nbtool-tool", daemon=True).start()
+    return future
+
+
+async def off_loop(work: Callable[[], Any], seconds: float) -> Outcome | None:
+    """Do some work in a thread, and give None when it takes longer than that."""
+    future = in_worker(work)
+    await asyncio.wait({future}, timeout=seconds)
+    return future.result() if future.done() else None
+
+
+def _contained(work: Callable[[], Any], *, but: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Outcome:
+    try:
+        return Outcome(work())
+    except but:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its outcome
+        return Outcome(error=error)

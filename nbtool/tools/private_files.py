@@ -1,0 +1,87 @@
+"""Files that no tool touches: those that hold secrets, and those that control this notebook and what guards it.
+
+A tool that could write its own policy, a startup file or a hook of git would need no other permission any more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import unicodedata
+from collections.abc import Iterator
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePath
+
+from nbtool.errors import SettingsError
+from nbtool.settings import home
+
+SECRET_FILES = (
+    ".env", ".env.*", "*.env", ".envrc", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12",
+    "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg", ".netrc", "_netrc", ".pgpass", ".my.cnf",
+    ".npmrc", ".pypirc", ".htpasswd", ".git-credentials", ".dockercfg", ".boto", ".s3cfg", ".vault-token",
+    "credentials", "credentials.*", "secrets", "secrets.*", "kernel-*.json", "jpserver-*.json", "nbserver-*.json",
+    "jupyter_cookie_secret", "notebook_cookie_secret", ".*_history", ".histfile", "terraform.tfstate*",
+)  # fmt: skip
+"""Names of files that hold secrets, as patterns in lower case."""
+
+SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker", ".gcloud", ".password-store"})
+"""Names of folders in which everything is a secret."""
+
+CONTROL_FILES = (
+    "ipython_*config.*", "jupyter_*config.*", "sitecustomize.py", "usercustomize.py", "pip.conf", "pip.ini",
+    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv",
+    ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", ".pythonrc*", ".pdbrc", ".gitconfig",
+    ".gitmodules", ".pre-commit-config.*", "authorized_keys", "crontab",
+)  # fmt: skip
+"""Names of files that decide what runs, as patterns in lower case."""
+
+CONTROL_FOLDERS = frozenset(
+    {".ipython", ".jupyter", ".git", ".hg", ".svn", ".vscode", ".idea", ".nbtool", "site-packages", "dist-packages"}
+)
+"""Names of folders whose files decide what runs."""
+
+_CONTROL_PAIRS = frozenset(
+    {("share", "jupyter"), ("etc", "jupyter"), ("etc", "ipython"), ("library", "jupyter"), ("roaming", "jupyter")}
+)
+_CONTROL_VARIABLES = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")
+_SYSTEM_FOLDERS = frozenset({"proc", "sys", "dev"})
+
+
+def why_private(path: PurePath) -> str:
+    """Say why no tool may touch what is at an absolute path; empty where one may."""
+    parts = tuple(_folded(part) for part in path.parts)
+    if not parts:
+        return ""
+    if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
+        return "it belongs to the system"
+    if SECRET_FOLDERS & set(parts) or any(fnmatchcase(parts[-1], pattern) for pattern in SECRET_FILES):
+        return "it looks like a file of secrets"
+    is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
+    if is_control or _is_in_a_home(parts):
+        return "it controls this notebook or its tools"
+    if any(fnmatchcase(parts[-1], pattern) for pattern in CONTROL_FILES):
+        return "it controls what runs on this machine"
+    return ""
+
+
+def _is_in_a_home(parts: tuple[str, ...]) -> bool:
+    for folder in _homes():
+        guarded = tuple(_folded(part) for part in folder.parts)
+        if parts[: len(guarded)] == guarded:
+            return True
+    return False
+
+
+def _homes() -> Iterator[Path]:
+    with suppress(SettingsError):  # it cannot be made, so there is nothing in it
+        yield home().resolve()
+    for name in _CONTROL_VARIABLES:
+        if folder := os.environ.get(name):
+            yield Path(folder).expanduser().resolve()
+
+
+def _folded(part: str) -> str:
+    """Bring a name into the form that the most forgiving file system would take it for."""
+    folded = unicodedata.normalize("NFKC", part).casefold()
+    return folded.rstrip(" .") or folded

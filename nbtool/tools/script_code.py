@@ -1,0 +1,104 @@
+"""The code of a script: what it may say, and how it is made ready to run."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from types import CodeType
+from typing import Any
+
+FILE = "<script>"
+MAIN = "_main"
+OWN = "_own"
+
+MAX_SCRIPT = 20_000
+"""Characters of a script."""
+
+_SAFE = """
+abs all any bool bytes chr dict divmod enumerate filter float format frozenset hash hex int isinstance issubclass iter
+len list map max min next oct ord pow range repr reversed round set slice sorted str sum tuple zip
+ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError NotImplementedError
+OverflowError RecursionError RuntimeError StopIteration TimeoutError TypeError UnicodeError ValueError ZeroDivisionError
+"""
+BUILTINS: dict[str, Any] = {name: getattr(builtins, name) for name in _SAFE.split()}
+"""What a script has besides the tools: nothing that reads, writes, imports or evaluates."""
+
+_REFUSED: dict[type[ast.AST], str] = {
+    ast.Import: "imports",
+    ast.ImportFrom: "imports",
+    ast.ClassDef: "classes",
+    ast.AsyncFunctionDef: "async",
+    ast.AsyncFor: "async",
+    ast.AsyncWith: "async",
+    ast.Await: "async",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+}
+
+
+def checked(script: str) -> str:
+    """Give a script that may run.
+
+    Raises:
+        ValueError: it is too long, is not Python, or uses what scripts do not have.
+    """
+    if len(script) > MAX_SCRIPT:
+        raise ValueError(f"a script of at most {MAX_SCRIPT} characters, not {len(script)}")
+    for node in ast.walk(_parsed(script)):
+        if what := _refused(node):
+            raise ValueError(f"a script without {what} (line {getattr(node, 'lineno', 1)})")
+    return script
+
+
+def compiled(script: str) -> CodeType:
+    """Make a script the function `MAIN`, so that it may return; the value of a last expression is returned too.
+
+    Texts in it that hold references are marked as the model's own words, the only ones that are resolved.
+    """
+    main = ast.parse(f"def {MAIN}(): pass").body[0]
+    assert isinstance(main, ast.FunctionDef)
+    body = _parsed(script).body
+    if body and isinstance(last := body[-1], ast.Expr):
+        body[-1] = ast.copy_location(ast.Return(last.value), last)
+    main.body = [_References().visit(node) for node in body] or main.body
+    module = ast.fix_missing_locations(ast.Module([main], []))
+    return compile(module, FILE, "exec", dont_inherit=True)
+
+
+class _References(ast.NodeTransformer):
+    """Wraps texts that hold references; those in f-strings and patterns are left as they are."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        if not isinstance(node.value, str) or "$VAR_REF{{" not in node.value:
+            return node
+        return ast.copy_location(ast.Call(ast.Name(OWN, ast.Load()), [node], []), node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        return node
+
+    def visit_MatchValue(self, node: ast.MatchValue) -> ast.AST:
+        return node
+
+    def visit_MatchMapping(self, node: ast.MatchMapping) -> ast.AST:
+        return node
+
+
+def _parsed(script: str) -> ast.Module:
+    try:
+        return ast.parse(script, FILE)
+    except SyntaxError as error:
+        raise ValueError(f"Python: {error.msg} (line {error.lineno})") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(f"Python: {error}") from None
+
+
+def _refused(node: ast.AST) -> str:
+    if what := _REFUSED.get(type(node)):
+        return what
+    if isinstance(node, ast.ExceptHandler) and node.type is None:
+        return "a bare except; name what it catches"
+    named = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest")]
+    for name in [*named, *(node.names if isinstance(node, ast.Global | ast.Nonlocal) else ())]:
+        if isinstance(name, str) and name.startswith("_") and name != "_":
+            return f"names that begin with _, as {name[:40]!r}"
+    return ""

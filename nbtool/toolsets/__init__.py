@@ -1,0 +1,53 @@
+"""The standard toolsets: what most notebooks give to a model, each under rules of its own.
+
+    from nbtool.toolsets import files, inspection, notebook_python, web
+
+    chat = Chat(tools=[inspection, files("data")])
+
+Each name is a function that makes a toolset; where it needs no arguments, the name alone will do, also as `-t NAME`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from nbtool.errors import BadUsage
+
+if TYPE_CHECKING:
+    from nbtool.tools import Toolset
+    from nbtool.toolsets.folder import files
+    from nbtool.toolsets.inspect import inspection
+    from nbtool.toolsets.pages import web
+    from nbtool.toolsets.python import notebook_python
+
+__all__ = ["files", "inspection", "notebook_python", "standard", "web"]
+
+_HOMES = {
+    "files": "nbtool.toolsets.folder",
+    "inspection": "nbtool.toolsets.inspect",
+    "notebook_python": "nbtool.toolsets.python",
+    "web": "nbtool.toolsets.pages",
+}
+
+
+@cache
+def standard(name: str) -> Toolset:
+    """Give the standard toolset of this name as it is without arguments: `files`, `inspection`, `web`, `python`.
+
+    Raises:
+        BadUsage: there is none of this name, or it cannot be made here.
+    """
+    home = {"python": "notebook_python"}.get(name, name)
+    if home not in _HOMES:
+        raise BadUsage(f"There is no toolset nbtool:{name[:64]}.", fix="There are files, inspection, python and web.")
+    made: Toolset = getattr(import_module(_HOMES[home]), home)()
+    return made
+
+
+def __getattr__(name: str) -> Any:
+    """Import a toolset when it is asked for (PEP 562): what a notebook does not use costs it nothing."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

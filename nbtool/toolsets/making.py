@@ -1,0 +1,32 @@
+"""Plain functions → tools of a standard toolset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.schema import parameters_of
+from nbtool.tools.tool import Tool
+
+
+def made(function: Callable[..., Any], of: str, policy: Policy, **options: Any) -> Tool:
+    """Make a tool that takes texts as they are written: a reference in its arguments is not resolved.
+
+    `of` says what the tool works on. A toolset that is made anew over the same has the same tools, so that an approval
+    that was remembered still holds.
+    """
+    name = function.__name__
+    description, parameters = parameters_of(function)
+    return Tool(
+        function=function,
+        name=name,
+        description=description,
+        parameters=parameters,
+        policy=policy,
+        resolve=False,
+        digest=digest_of(name=name, description=description, schema=parameters.schema),
+        identity=f"{of}.{name}",
+        origin=f"{of}.{name}",
+        **options,
+    )
