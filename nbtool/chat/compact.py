@@ -60,17 +60,21 @@ class Record(Protocol):
     def shown(self) -> str: ...  # noqa: D102
     @property
     def reference(self) -> str: ...  # noqa: D102
+    @property
+    def arguments_reference(self) -> str: ...  # noqa: D102
 
 
 def system_hint(calls: Sequence[Record]) -> str:
     """Say which tools ran and where their results are; empty when none ran."""
     if not calls:
         return ""
-    lines = (
-        f"- `{call.name}`" + (f" (result=$VAR_REF{{{{{call.reference}}}}})" if call.reference else f": {call.status}")
-        for call in calls
-    )
-    return _HINT.format(tools="\n".join(lines), title=LOG_TITLE)
+    return _HINT.format(tools="\n".join(map(_line, calls)), title=LOG_TITLE)
+
+
+def _line(call: Record) -> str:
+    kept = (("args", call.arguments_reference), ("result", call.reference))
+    told = ", ".join(f"{what}=$VAR_REF{{{{{name}}}}}" for what, name in kept if name)
+    return f"- `{call.name}` ({told})" if told else f"- `{call.name}`: {call.status}"
 
 
 def natural_flow(chain: Iterable[Message], calls: Sequence[Record]) -> str:

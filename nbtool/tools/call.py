@@ -10,6 +10,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -261,6 +262,7 @@ async def _deliver(bound: Bound, ended: Ended, bench: Bench, record: CallRecord)
     reason = drawn.text if is_error else ""
     if not is_error and bound.tool.remembered:
         drawn = _remembered(bound.tool, value, drawn, bench, record)
+        _remember_arguments(bound, bench, record)
     record.end(ended.status, drawn.text, reason)
 
 
@@ -290,6 +292,17 @@ def _remembered(tool: Tool, value: Any, drawn: Rendered, bench: Bench, record: C
         return drawn
     what = "Whole result" if drawn.is_whole else f"Shown in part; the whole ({describe(value)})"
     return Rendered(f"{drawn.text}\n[{what}: $VAR_REF{{{{{name}}}}}]", drawn.is_whole, drawn.is_object)
+
+
+def _remember_arguments(bound: Bound, bench: Bench, record: CallRecord) -> None:
+    """Keep long arguments as a variable too: later turns are told them cut short."""
+    written = json.dumps(bound.arguments, ensure_ascii=False, indent=2)
+    name = record.reference.removesuffix("_result") + "_args"
+    if len(written) >= REFERENCE_FROM:
+        with suppress(BadUsage):  # an exposed variable has this name; the arguments stand in the record all the same
+            record.arguments_reference = bench.variables.remember(
+                name, bound.arguments, written, description=f"Arguments of {bound.tool.name}."
+            )
 
 
 async def _drawn(value: Any, budget: int) -> Rendered:

@@ -27,8 +27,8 @@ class CallRecord:
     """One call and what came of it.
 
     `arguments` as the model sent them; `resolved` what ran, values described; `result` the object, `shown` the text
-    that the model got, `images` what it sees of the result; `reference` the variable that holds the result; `id` the
-    provider's. Times are seconds since the epoch.
+    that the model got, `images` what it sees of the result; `reference` the variable that holds the result,
+    `arguments_reference` the one that holds long arguments; `id` the provider's. Times are seconds since the epoch.
     """
 
     call_id: str
@@ -42,6 +42,7 @@ class CallRecord:
     shown: str = ""
     reason: str = ""
     reference: str = ""
+    arguments_reference: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
     started: float | None = None
     ended: float | None = None
