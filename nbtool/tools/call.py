@@ -296,7 +296,7 @@ def _remembered(tool: Tool, value: Any, drawn: Rendered, bench: Bench, record: C
 
 def _remember_arguments(bound: Bound, bench: Bench, record: CallRecord) -> None:
     """Keep long arguments as a variable too: later turns are told them cut short."""
-    written = json.dumps(bound.arguments, ensure_ascii=False, indent=2)
+    written = bound.shown
     name = record.reference.removesuffix("_result") + "_args"
     if len(written) >= REFERENCE_FROM:
         with suppress(BadUsage):  # an exposed variable has this name; the arguments stand in the record all the same
