@@ -53,7 +53,10 @@ class Journal:
         loop = asyncio.get_running_loop()
         written = loop.run_in_executor(self._writer, self._write, rows)
         try:
-            await asyncio.wait_for(asyncio.shield(written), WAIT_SECONDS)
+            # Not `asyncio.wait_for`: until Python 3.12 it swallows a cancellation that comes as the write ends
+            # (https://github.com/python/cpython/issues/86296), and the turn would go on.
+            async with asyncio.timeout(WAIT_SECONDS):
+                await asyncio.shield(written)
         except (TimeoutError, sqlite3.Error, OSError, JournalError) as error:
             self._give_up(error)
 
@@ -80,11 +83,11 @@ class Journal:
             if self.path:
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             connection = sqlite3.connect(self.path or ":memory:", timeout=WAIT_SECONDS / 2)
-            connection.execute("PRAGMA journal_mode = WAL")
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version > _VERSION:
                 connection.close()
                 raise JournalError(f"The journal {self.path} was written by a newer nbtool (format {version}).")
+            connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_SCHEMA)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
             self._connection = connection
