@@ -2,8 +2,8 @@
 
 A path is resolved first, links and all, and must lie below the root. It is then opened step by step from the root's own
 descriptor, and no step follows a link: one that was put there in between is an error. Where the platform has no such
-descriptors (Windows), what was opened is compared with what was checked: that leaves no gap for reading, and a small
-one for writing, which a person approves.
+descriptors (Windows), what was opened is compared with what was checked: that narrows the gap in which a link could be
+put there, and does not close it.
 """
 
 from __future__ import annotations
