@@ -6,7 +6,8 @@ import shlex
 from typing import Any
 
 from nbtool.chat.chat import Chat
-from nbtool.magics import cell, line
+from nbtool.magics import cell, commands
+from nbtool.magics.commands.here import Here
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import cell_parser, parse
 
@@ -16,14 +17,14 @@ class Workbench:
 
     def __init__(self, shell: Any) -> None:
         self.chats: dict[str, Chat] = {}
-        self._shell = shell
-        self._names = Namespace(shell.user_ns)
+        self.shell = shell
+        self.names = Namespace(shell.user_ns)
         self._parser = cell_parser()
 
     def chat(self, name: str) -> Chat:
         """Give the conversation of this name; made when first asked for."""
         if name not in self.chats:
-            self.chats[name] = Chat(notebook=self._shell.user_ns)
+            self.chats[name] = Chat(notebook=self.shell.user_ns)
         return self.chats[name]
 
     def cell(self, line_text: str, body: str) -> None:
@@ -35,7 +36,7 @@ class Workbench:
         if flags.new:
             self.chats.pop(flags.chat, None)
         speak = cell.rehearse if flags.dry_run else cell.speak
-        speak(self._shell, self.chat(flags.chat), self._names, flags, body)
+        speak(self.shell, self.chat(flags.chat), self.names, flags, body)
 
     def line(self, line_text: str) -> None:
         """Carry out `%chat`."""
@@ -46,5 +47,5 @@ class Workbench:
         name = "main"
         if words[:1] in (["-c"], ["--chat"]):
             _, name, *words = words
-        if said := line.run(self.chat(name), words):
+        if said := commands.run(Here(self, name), words):
             print(said)  # noqa: T201 - what the person asked to see

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from nbtool.magics.recorded import decoded
+from nbtool.magics.commands import COMMANDS
+from nbtool.magics.commands.here import Here
 
 STREAM = {
     "chat": 'data: {"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n',
@@ -19,10 +20,8 @@ STREAM = {
 }
 
 
-def said(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) -> str:
-    capsys.readouterr()
-    shell.run_cell(f"%chat {command}")
-    return capsys.readouterr().out
+def decoded(words: list[str]) -> str:
+    return COMMANDS["decode"](cast(Here, None), words)  # reads a file, and nothing of the kernel
 
 
 @pytest.mark.parametrize("wire", STREAM)
@@ -62,55 +61,3 @@ def test_decode_refuses_what_it_cannot_read(shell: Any, words: list[str], capsys
 
     told = capsys.readouterr()
     assert len((told.out + told.err).strip().splitlines()) == 1
-
-
-def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell("%%chat -q -m practice:fast -t double -v frame\nHello")
-
-    told = said(shell, "status", capsys)
-
-    assert "practice:fast (as you said)" in told
-    assert "double" in told
-    assert "frame" in told
-    assert "1 on the active line" in told
-
-
-def test_tools_and_variables_are_listed_as_the_model_is_told_of_them(
-    shell: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
-
-    assert "ask_always" in said(shell, "tools", capsys)
-    assert "Frame" in said(shell, "vars", capsys)
-
-
-def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
-    shell: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shell.run_cell("@tool(run='ask_once')\ndef once(n: int) -> int:\n    'Once.'\n    return n")
-    shell.run_cell("%%chat -q --approve auto -m practice:fast\nUse &`once` with 3.")
-    listed = said(shell, "approvals", capsys)
-    approval_id = listed.split()[0]
-
-    assert "once" in listed
-    assert "is forgotten" in said(shell, f"approvals revoke {approval_id}", capsys)
-    assert "no approval is remembered" in said(shell, "approvals", capsys)
-
-
-def test_new_begins_afresh_and_keeps_what_was_said(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell("%%chat -q -m practice:fast\nHello")
-    said(shell, "new", capsys)
-
-    assert "Nothing was said yet" in said(shell, "history", capsys)
-
-
-def test_show_shows_a_turn_again(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell("%%chat -q -m practice:fast\nHello")
-
-    assert "practice model" in said(shell, "show", capsys)
-
-
-def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    told = said(shell, "help", capsys)
-
-    assert all(word in told for word in ("status", "history", "approvals", "decode"))

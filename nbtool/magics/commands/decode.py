@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nbtool.blocks.plain import one_line, visible
 from nbtool.errors import BadUsage, NbtoolError
+from nbtool.magics.commands.here import Command, Here
 from nbtool.wire import WIRES, decode
 from nbtool.wire.reply import Reply
 
@@ -14,8 +15,10 @@ LONGEST = 64 * 1024 * 1024
 """Bytes of a recording."""
 
 
-def decoded(words: list[str]) -> str:
-    """Read `FILE [WIRE]` and say what the reply is; without a wire, the dialect that makes most of it is taken.
+def decoded(_: Here, words: list[str]) -> str:
+    """Read a recorded response body and say what the reply is: `decode FILE [WIRE]`.
+
+    Without a wire, the dialect that makes most of it is taken.
 
     Raises:
         BadUsage: the file cannot be read, or no dialect reads it.
@@ -27,6 +30,9 @@ def decoded(words: list[str]) -> str:
     replies = {wire: _reply(wire, body) for wire in wires}
     wire, reply = max(replies.items(), key=lambda found: _worth(found[1]))
     return _told(wire, reply) if isinstance(reply, Reply) else f"wire: {wire}\nerror: {one_line(str(reply), 400)}"
+
+
+COMMANDS: dict[str, Command] = {"decode": decoded}
 
 
 def _read(path: Path) -> bytes:

@@ -1,0 +1,36 @@
+"""`%chat …`: administration, one small table of commands, each group of them a file."""
+
+from __future__ import annotations
+
+import difflib
+
+from nbtool.errors import BadUsage
+from nbtool.magics.commands import about, approvals, decode, history
+from nbtool.magics.commands.here import Command, Here, table
+
+
+def run(here: Here, words: list[str]) -> str:
+    """Carry out `%chat WORDS` and give what it has to say.
+
+    Raises:
+        BadUsage: there is no such command.
+    """
+    name, *rest = words or ["help"]
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        raise BadUsage(f"%chat knows no {name!r}.", fix=f"Did you mean {near[0]}?" if near else "See `%chat help`.")
+    return COMMANDS[name](here, rest)
+
+
+def help_(_: Here, __: list[str]) -> str:
+    """List the commands."""
+    return table(*((name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()))
+
+
+COMMANDS: dict[str, Command] = {
+    **about.COMMANDS,
+    **history.COMMANDS,
+    **approvals.COMMANDS,
+    **decode.COMMANDS,
+    "help": help_,
+}

@@ -1,0 +1,61 @@
+"""Where a command runs, and what the commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+from nbtool.magics.namespace import Namespace
+
+
+class Kernel(Protocol):
+    """The conversations of one kernel by name, its shell, and the names of its notebook."""
+
+    chats: dict[str, Chat]
+    shell: Any
+    names: Namespace
+
+    def chat(self, name: str) -> Chat:
+        """Give the conversation of this name; made when first asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """The conversation that a command is about, its name, and the kernel around it."""
+
+    kernel: Kernel
+    name: str = "main"
+
+    @property
+    def chat(self) -> Chat:
+        """The conversation."""
+        return self.kernel.chat(self.name)
+
+
+Command = Callable[[Here, list[str]], str]
+"""Carries out the words after its name and gives what it has to say; the first line of its docstring is its help."""
+
+
+def table(*rows: tuple[str, Any]) -> str:
+    """Write rows of a name and a value, the values one below the other."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+
+def named_turn(chat: Chat, words: list[str]) -> Turn:
+    """Give the turn whose id begins with the first word, the last of the active line when there is none.
+
+    Raises:
+        BadUsage: there is no such turn, or nothing was said yet.
+    """
+    turns = [node.turn for node in chat.tree.line if node.turn]
+    if words:
+        node = chat.tree.find(words[0])
+        return next(turn for turn in node.versions if turn.turn_id.startswith(words[0]))
+    if not turns:
+        raise BadUsage("Nothing was said yet.", fix="Say something in a `%%chat` cell first.")
+    return turns[-1]
