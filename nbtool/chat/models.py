@@ -26,6 +26,9 @@ ToolMode = Literal["auto", "native", "prompted"]
 
 register_local("practice", practice.start)
 
+AS_SAID = "as you said"
+"""Who chose a model that a cell or a call names."""
+
 _refusing: set[tuple[str, str]] = set()
 """Hosts and models that refused tools while this process lives: they get them through the prompt from the start."""
 
@@ -35,7 +38,8 @@ class Model:
     """The model of a chat.
 
     `model_id` is `provider:model`; None takes what is found. `wire` is a dialect, or an endpoint of one's own.
-    `fence` is the word that tells this chat's calls from anybody else's text where tools go through the prompt.
+    `chosen_by` says who named it. `fence` is the word that tells this chat's calls from anybody else's text where
+    tools go through the prompt.
     """
 
     model_id: str | None = None
@@ -43,6 +47,7 @@ class Model:
     api_key: SecretStr | None = None
     wire: str | Endpoint | None = None
     tool_mode: ToolMode = "auto"
+    chosen_by: str = AS_SAID
 
     @cached_property
     def fence(self) -> str:
@@ -53,7 +58,7 @@ class Model:
     def _found(self) -> tuple[str, str]:
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire.model, "an endpoint of your own"
-        return (self.model_id, "as you said") if self.model_id else discover()
+        return (self.model_id, self.chosen_by) if self.model_id else discover()
 
     @property
     def name(self) -> str:
@@ -74,6 +79,12 @@ class Model:
             return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode)
         changed = replace(self, wire=wire or self.wire, tool_mode=tool_mode or self.tool_mode)
         return self if changed == self else changed
+
+    def preferring(self, model_id: str | None, *, chosen_by: str) -> Model:
+        """Give the same with a model that a setting names (None: what is found), unless a cell has named one."""
+        if model_id == self.model_id or (self.model_id and self.chosen_by == AS_SAID):
+            return self
+        return replace(self, model_id=model_id, chosen_by=chosen_by if model_id else AS_SAID)
 
     def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
         """Give what answers prompts.

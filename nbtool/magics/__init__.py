@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from IPython.core.error import UsageError
-from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
+from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import NbtoolError
+from nbtool.magics.completing import completer
+from nbtool.magics.config import NbTool
 from nbtool.toolsets.runner import Ran, offer
 from nbtool.wire.discovery import discover
 
@@ -18,12 +20,20 @@ if TYPE_CHECKING:
     from nbtool.magics.workbench import Workbench
 
 
+SPARE = "nbchat"
+"""What the magics are called where another extension has the name that was wanted."""
+
+
 @magics_class
 class ChatMagics(Magics):
-    """The two magics that lead to the conversations of one kernel."""
+    """The magics that lead to the conversations of one kernel: one for a line, one for a cell, of one name."""
+
+    def __init__(self, shell: Any, config: NbTool, name: str) -> None:
+        super().__init__(shell)
+        self.settings, self.name = config, name
+        self.completes = completer(self)
 
     @no_var_expand
-    @line_cell_magic
     def chat(self, line_text: str, body: str | None = None) -> None:
         """Talk with a language model that uses this notebook's functions and objects as tools."""
         bench = self.workbench
@@ -34,20 +44,19 @@ class ChatMagics(Magics):
         """The conversations; everything they need is imported when the first one is, not when the extension is."""
         from nbtool.magics.workbench import Workbench  # noqa: PLC0415 - see the docstring
 
-        return Workbench(self.shell)
+        return Workbench(self.shell, self.settings)
 
     @property
     def chats(self) -> dict[str, Chat]:
         """The conversations of this kernel, by name."""
         return self.workbench.chats
 
-
-def _help_needs_no_body(lines: list[str]) -> list[str]:
-    """Let `%%chat --help` stand alone in its cell: IPython refuses a cell magic whose body is empty."""
-    said = "".join(lines).split()
-    if said[:1] == ["%%chat"] and len(said) == 2 and said[1] in ("-h", "--help"):
-        return ["%chat --help\n"]
-    return lines
+    def help_needs_no_body(self, lines: list[str]) -> list[str]:
+        """Let `%%chat --help` stand alone in its cell: IPython refuses a cell magic whose body is empty."""
+        said = "".join(lines).split()
+        if said[:1] == [f"%%{self.name}"] and len(said) == 2 and said[1] in ("-h", "--help"):
+            return [f"%{self.name} --help\n"]
+        return lines
 
 
 def _in_one_line(deed: Callable[[], None]) -> None:
@@ -61,26 +70,48 @@ def _in_one_line(deed: Callable[[], None]) -> None:
 
 
 def load(shell: Any) -> None:
-    """Register the magics, and say in one line which model was found and why."""
-    taken = {kind for kind, magics in shell.magics_manager.magics.items() if "chat" in magics}
-    if taken and not _are_ours(shell):
-        raise UsageError("Another extension already has a magic called chat; nbtool does not take it over.")
-    shell.register_magics(ChatMagics)
-    if _help_needs_no_body not in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.append(_help_needs_no_body)
+    """Register the magics, and say in one line which model was found and why.
+
+    A magic of that name which is not ours is left alone, and ours gets another name.
+    """
+    unload(shell)
+    settings = NbTool(parent=shell)
+    name = _free_name(shell, settings.magic)
+    magics = ChatMagics(shell, settings, name)
+    shell.magics_manager.registry[ChatMagics.__name__] = magics
+    shell.register_magic_function(magics.chat, magic_kind="line_cell", magic_name=name)
+    shell.configurables.append(settings)
+    shell.input_transformers_cleanup.append(magics.help_needs_no_body)
+    shell.Completer.custom_matchers.append(magics.completes)
     offer(lambda code: _run(shell, code))
-    model, why = discover()
-    print(f"nbtool: {model} ({why})")  # noqa: T201 - the one line of loading
+    chosen = settings.setting("model")
+    model, why = (chosen.value, chosen.source) if chosen.value else discover()
+    renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, so the magics are called %%{name}"
+    print(f"nbtool: {model} ({why}){renamed}")  # noqa: T201 - the one line of loading
 
 
 def unload(shell: Any) -> None:
-    """Take the magics away again."""
+    """Take away everything that `load` put there."""
+    magics = shell.magics_manager.registry.pop(ChatMagics.__name__, None)
+    if magics is None:
+        return
     for kind in ("line", "cell"):
-        shell.magics_manager.magics[kind].pop("chat", None)
-    if _help_needs_no_body in shell.input_transformers_cleanup:
-        shell.input_transformers_cleanup.remove(_help_needs_no_body)
-    shell.magics_manager.registry.pop(ChatMagics.__name__, None)
+        shell.magics_manager.magics[kind].pop(magics.name, None)
+    for one in (magics.settings, magics):  # IPython adds every set of magics itself, and never takes it out
+        shell.configurables.remove(one)
+    shell.input_transformers_cleanup.remove(magics.help_needs_no_body)
+    shell.Completer.custom_matchers.remove(magics.completes)
     offer(None)
+
+
+def _free_name(shell: Any, wanted: str) -> str:
+    """Give the name that is wanted, or the spare one where somebody else has it."""
+    if not wanted.isidentifier():
+        raise UsageError(f"NbTool.magic is a name such as chat, not {wanted!r}.")
+    taken = {name for magics in shell.magics_manager.magics.values() for name in magics}
+    if wanted in taken and SPARE in taken:
+        raise UsageError(f"Other extensions have magics called {wanted} and {SPARE}; set NbTool.magic to another name.")
+    return SPARE if wanted in taken else wanted
 
 
 def _run(shell: Any, code: str) -> Ran:
@@ -88,10 +119,6 @@ def _run(shell: Any, code: str) -> Ran:
     from nbtool.magics.python_runner import run  # noqa: PLC0415 - loading the extension has to be quick
 
     return run(shell, code)
-
-
-def _are_ours(shell: Any) -> bool:
-    return ChatMagics.__name__ in shell.magics_manager.registry
 
 
 __all__ = ["ChatMagics", "load", "unload"]

@@ -36,15 +36,20 @@ def mentions(body: str) -> Mentions:
     return Mentions(tuple(variables), tuple(tools))
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """An argparse parser that raises one line instead of leaving the process."""
 
     def error(self, message: str) -> NoReturn:
+        """Raise BadUsage, with the nearest flag that there is."""
         raise BadUsage(f"%%chat: {message}.", fix=self._nearest(message))
+
+    def flags(self) -> list[argparse.Action]:
+        """Give every flag."""
+        return list(self._actions)
 
     def _nearest(self, message: str) -> str:
         wrong = re.search(r"(--?[\w-]+)", message)
-        known = [name for action in self._actions for name in action.option_strings]
+        known = [name for action in self.flags() for name in action.option_strings]
         near = difflib.get_close_matches(wrong[1], known, n=1, cutoff=0.5) if wrong else []
         return f"Did you mean {near[0]}?" if near and wrong and near[0] != wrong[1] else "`%%chat --help` lists all."
 
@@ -59,9 +64,9 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def cell_parser() -> argparse.ArgumentParser:
+def cell_parser() -> Parser:
     """Make the parser of the `%%chat` line."""
-    parser = _Parser(
+    parser = Parser(
         prog="%%chat",
         add_help=False,
         allow_abbrev=False,

@@ -8,30 +8,39 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.magics import cell, commands
 from nbtool.magics.commands.here import Here
+from nbtool.magics.config import NbTool
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import cell_parser, parse
 
 
 class Workbench:
-    """The conversations of one kernel, by name."""
+    """The conversations of one kernel, by name, and what the person set for all of them.
 
-    def __init__(self, shell: Any) -> None:
+    `listed` are the models that a provider named when it was asked last.
+    """
+
+    def __init__(self, shell: Any, settings: NbTool) -> None:
         self.chats: dict[str, Chat] = {}
         self.shell = shell
+        self.settings = settings
         self.names = Namespace(shell.user_ns)
-        self._parser = cell_parser()
+        self.parser = cell_parser()
+        self.listed: list[str] = []
 
     def chat(self, name: str) -> Chat:
         """Give the conversation of this name; made when first asked for."""
         if name not in self.chats:
             self.chats[name] = Chat(notebook=self.shell.user_ns)
-        return self.chats[name]
+        chat = self.chats[name]
+        wanted = self.settings.setting("model")
+        chat.model = chat.model.preferring(wanted.value or None, chosen_by=wanted.source)
+        return chat
 
     def cell(self, line_text: str, body: str) -> None:
         """Carry out `%%chat`."""
-        flags = parse(self._parser, line_text)
+        flags = self.settings.fill(parse(self.parser, line_text))
         if flags.help:
-            print(self._parser.format_help())  # noqa: T201 - what the person asked to see
+            print(self.parser.format_help())  # noqa: T201 - what the person asked to see
             return
         if flags.new:
             self.chats.pop(flags.chat, None)
@@ -42,7 +51,7 @@ class Workbench:
         """Carry out `%chat`."""
         words = shlex.split(line_text)
         if words[:1] in (["-h"], ["--help"]):
-            print(self._parser.format_help())  # noqa: T201 - what the person asked to see
+            print(self.parser.format_help())  # noqa: T201 - what the person asked to see
             return
         name = "main"
         if words[:1] in (["-c"], ["--chat"]):

@@ -30,6 +30,8 @@ _HOMES = {
     "notebook_python": "nbtool.toolsets.python",
     "web": "nbtool.toolsets.pages",
 }
+STANDARD = ("files", "inspection", "python", "web")
+"""What `-t nbtool:NAME` can name."""
 
 
 @cache

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from pydantic_core import from_json
 
 from nbtool.errors import BadReply, BadUsage, ConnectionFailed, MissingKey, TimedOut, Unsupported
+from nbtool.wire import ledger
 from nbtool.wire.clients import client_for
 from nbtool.wire.discovery import discover
 from nbtool.wire.http import HttpEndpoint
@@ -117,6 +118,7 @@ async def list_models(
     url = f"{asked.base_url.rstrip('/')}/models"
     headers = {"anthropic-version": "2023-06-01"} if asked.key_header == "x-api-key" else {}
     client = client_for(url)
+    ledger.note(asked.host, 0)
     try:
         async with asyncio.timeout(LIST_SECONDS):
             response = await client.get(url, auth=asked.sign, headers=headers)

@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nbtool.errors import BadReply, BadUsage, ConnectionFailed, TimedOut
+from nbtool.wire import ledger
 from nbtool.wire.addresses import IPAddress, is_public
 from nbtool.wire.clients import certificates
 
@@ -135,6 +136,7 @@ class Fetcher:
                 headers={**_HEADERS, "host": host},
                 extensions={"sni_hostname": name_of(at)},
             )
+            ledger.note(name_of(at), 0)
             response = await client.send(request, stream=True, auth=None, follow_redirects=False)
             async with aclosing(response):
                 if response.is_redirect and "location" in response.headers:

@@ -32,6 +32,7 @@ from nbtool.errors import (
     WireError,
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
+from nbtool.wire import ledger
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.clients import client_for, is_loopback
 from nbtool.wire.form_data import form_data
@@ -233,6 +234,7 @@ class HttpEndpoint:
         made = client.build_request(
             "POST", url, content=content, headers=headers, params=dict(self.query) or None, timeout=limits
         )
+        ledger.note(self.host, len(content))
         try:
             async with clock.waiting():
                 response = await client.send(made, auth=self.sign, stream=True)

@@ -1,30 +1,43 @@
-"""What the chat is made of: `status`, `models`, `tools`, `vars`."""
+"""What the chat is made of: `status`, `models`, `tools`, `vars`, `config`."""
 
 from __future__ import annotations
 
 from nbtool.blocks.plain import one_line
+from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage, SettingsError, UnknownReference
 from nbtool.magics.commands.here import Command, Here, table
-from nbtool.settings import home
+from nbtool.settings import from_environment, home
+from nbtool.tools.variables import Variable, size_of
+from nbtool.wire.ledger import sent
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def status(here: Here, _: list[str]) -> str:
-    """Say what the chat is made of, and why."""
+    """Say what the chat is made of and why, what the model can see, and what has left this kernel."""
     chat = here.chat
     turns = [node.turn for node in chat.tree.line if node.turn]
-    return table(
+    kept = [entry for entry in chat.variables.entries() if entry.kind == "result"]
+    rows = [
         ("model", f"{chat.model.name} ({chat.model.why})"),
         ("tools", ", ".join(chat.tools.tools()) or "none"),
-        ("variables", ", ".join(entry.name for entry in chat.exposed()) or "none"),
+        ("variables", "" if chat.exposed() else "none"),
+        *((f"  {entry.name}", _seen(chat, entry)) for entry in chat.exposed()),
+        ("results", f"{len(kept)} kept by reference, {_size(sum(entry.size for entry in kept))}" if kept else "none"),
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
         ("history", chat.history),
-        ("journal", str(home() / "journal.sqlite")),
-    )
+        ("journal", _journal()),
+        ("left here", "" if sent() else "nothing"),
+        *((f"  {host}", f"{one.requests} requests, {_size(one.size)}") for host, one in sent().items()),
+    ]
+    return table(*rows)
 
 
 def models(here: Here, _: list[str]) -> str:
     """List what the chat's provider offers."""
-    return "\n".join(here.chat.model.offered())
+    here.kernel.listed[:] = here.chat.model.offered()
+    return "\n".join(here.kernel.listed)
 
 
 def tools(here: Here, _: list[str]) -> str:
@@ -36,8 +49,63 @@ def tools(here: Here, _: list[str]) -> str:
 
 def variables(here: Here, _: list[str]) -> str:
     """List the exposed variables as the model is told of them."""
-    rows = [(entry.name, here.chat.variables.describe(entry.name)) for entry in here.chat.exposed()]
+    rows = [(entry.name, _seen(here.chat, entry)) for entry in here.chat.exposed()]
     return table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
 
 
-COMMANDS: dict[str, Command] = {"status": status, "models": models, "tools": tools, "vars": variables}
+def config(here: Here, words: list[str]) -> str:
+    """List the settings and who set them; `config KEY VALUE` sets one, `config KEY default` takes it back."""
+    settings = here.kernel.settings
+    match words:
+        case []:
+            names = sorted(settings.class_traits(config=True))
+            return table(
+                *((name, f"{_word(settings.setting(name).value)}  ({settings.setting(name).source})") for name in names)
+            )
+        case [name]:
+            return str(settings.setting(name))
+        case [name, value]:
+            settings.change(name, value)
+            return f"{name}: {_word(settings.setting(name).value)}"
+        case _:
+            raise BadUsage(
+                "%chat config takes nothing, KEY, or KEY VALUE.", fix="Put quotes around a value with spaces."
+            )
+
+
+COMMANDS: dict[str, Command] = {
+    "status": status,
+    "models": models,
+    "tools": tools,
+    "vars": variables,
+    "config": config,
+}
+
+
+def _seen(chat: Chat, entry: Variable) -> str:
+    """Say what the model sees of a variable, how large it is here, and whether its values may leave."""
+    try:
+        size = f"; {_size(size_of(chat.variables.value(entry.name)))}"
+    except UnknownReference:
+        size = ""
+    return f"{chat.variables.describe(entry.name)}{size}; values {'may be read' if entry.is_readable else 'withheld'}"
+
+
+def _size(count: int) -> str:
+    size, unit = float(count), 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}" if unit else f"{count} bytes"
+
+
+def _word(value: object) -> str:
+    return "not set" if value in (None, "") else str(value)
+
+
+def _journal() -> str:
+    if from_environment("NBTOOL_JOURNAL") == "off":
+        return "in memory (NBTOOL_JOURNAL=off)"
+    try:
+        return str(home() / "journal.sqlite")
+    except SettingsError as error:
+        return f"in memory ({error.message})"

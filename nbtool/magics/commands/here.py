@@ -9,15 +9,21 @@ from typing import Any, Protocol
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
+from nbtool.magics.config import NbTool
 from nbtool.magics.namespace import Namespace
 
 
 class Kernel(Protocol):
-    """The conversations of one kernel by name, its shell, and the names of its notebook."""
+    """The conversations of one kernel by name, its shell, the names of its notebook, and what is set for all cells.
+
+    `listed` are the models that a provider named when it was asked last.
+    """
 
     chats: dict[str, Chat]
     shell: Any
     names: Namespace
+    settings: NbTool
+    listed: list[str]
 
     def chat(self, name: str) -> Chat:
         """Give the conversation of this name; made when first asked for."""

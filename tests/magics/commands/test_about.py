@@ -31,3 +31,18 @@ def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]
     told = said(shell, "help", capsys)
 
     assert all(word in told for word in ("status", "history", "approvals", "decode"))
+
+
+def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("numbers = list(range(1000))")
+    shell.run_cell("%%chat -q -m practice:fast -v frame --read numbers\nHello")
+
+    told = said(shell, "status", capsys)
+
+    assert "  frame" in told
+    assert "values withheld" in told
+    assert "values may be read" in told
+    assert "127.0.0.1:" in told
+    assert "requests" in told

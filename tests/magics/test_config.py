@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from nbtool.errors import BadUsage
+from nbtool.magics.config import NbTool
+from tests.magics.commands.saying import said
+
+
+@pytest.fixture
+def configured() -> Iterator[Any]:
+    """Give an IPython whose ipython_config.py sets things, without the extension."""
+    InteractiveShell.clear_instance()
+    settings = {"HistoryManager": {"enabled": False}, "NbTool": {"max_rounds": 3, "model": "practice:fast"}}
+    yield InteractiveShell.instance(config=Config(settings))
+    InteractiveShell.clear_instance()
+
+
+def test_config_lists_the_settings_and_says_what_each_is_for(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    shell.run_cell("%config NbTool")
+
+    told = capsys.readouterr().out
+    assert "NbTool.max_rounds" in told
+    assert "Requests to the model in a turn" in told
+
+
+def test_a_setting_holds_for_cells_that_say_nothing_of_it(shell: Any) -> None:
+    shell.run_cell("%config NbTool.model = 'practice:fast'")
+    shell.run_cell("%config NbTool.max_rounds = 1")
+    shell.run_cell("%%chat -q -t double -o capped\nDouble 3 with &`double`, then double the result.")
+    shell.run_cell("%%chat -q -t double --max-rounds 4 -o free\nDouble 3 with &`double`.")
+
+    assert shell.user_ns["capped"].stats.rounds == 2  # the round, and the last word
+    assert shell.user_ns["capped"].model == "practice:fast"
+    assert shell.user_ns["free"].stats.calls == 1
+
+
+def test_a_model_named_in_a_cell_stays_whatever_the_setting_becomes(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("%config NbTool.model = 'practice:fast'")
+    followed = said(shell, "status", capsys)
+    shell.run_cell("%%chat -q -m practice:default\nHello")
+    shell.run_cell("%config NbTool.model = 'practice:slow'")
+
+    assert "practice:fast (%config NbTool.model)" in followed
+    assert "practice:default (as you said)" in said(shell, "status", capsys)
+
+
+def test_a_setting_that_is_taken_back_leaves_the_model_that_is_found(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(shell, "config model practice:fast", capsys)
+    said(shell, "status", capsys)
+    said(shell, "config model default", capsys)
+
+    assert "practice:default (no key and no local server was found)" in said(shell, "status", capsys)
+
+
+def test_the_chat_command_sets_what_config_sets_and_names_the_source(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert said(shell, "config max_rounds 7", capsys) == "max_rounds: 7\n"
+    assert "7 (%config NbTool.max_rounds)" in said(shell, "config max_rounds", capsys)
+    assert "not set  (default)" in said(shell, "config", capsys)
+
+
+@pytest.mark.parametrize("words", ["max_rounds many", "max_rounds 0", "approve perhaps", "colour red", "a b c d"])
+def test_a_setting_that_does_not_fit_is_refused_in_one_line(
+    shell: Any, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert not shell.run_cell(f"%chat config {words}").success
+
+    told = capsys.readouterr()
+    assert len((told.out + told.err).strip().splitlines()) == 1
+
+
+def test_what_ipython_config_says_counts_from_the_start(configured: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    configured.run_line_magic("load_ext", "nbtool")
+
+    assert capsys.readouterr().out == "nbtool: practice:fast (ipython_config.py)\n"
+    assert "3 (ipython_config.py)" in said(configured, "config max_rounds", capsys)
+
+
+def test_an_unknown_setting_names_those_that_exist() -> None:
+    with pytest.raises(BadUsage, match="Known are approve, budget"):
+        NbTool().setting("tools")

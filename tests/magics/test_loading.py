@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+
+@pytest.fixture
+def bare() -> Iterator[Any]:
+    """Give a real IPython without the extension."""
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    for lazy in ("load_ext", "unload_ext", "reload_ext"):  # IPython registers the group of these at its first use
+        assert shell.find_line_magic(lazy)
+    yield shell
+    InteractiveShell.clear_instance()
+
+
+def traces(shell: Any) -> tuple[Any, ...]:
+    """Everything of a shell that an extension can hang itself into."""
+    magics = shell.magics_manager
+    return (
+        *(sorted(names) for names in magics.magics.values()),
+        sorted(magics.registry),
+        [type(one).__name__ for one in shell.configurables],
+        list(shell.input_transformers_cleanup),
+        list(shell.Completer.custom_matchers),
+        {name: list(callbacks) for name, callbacks in shell.events.callbacks.items()},
+        sorted(shell.user_ns),
+    )
+
+
+def test_unloading_leaves_nothing_behind(bare: Any) -> None:
+    before = traces(bare)
+    bare.run_line_magic("load_ext", "nbtool")
+    loaded = traces(bare)
+    bare.run_line_magic("unload_ext", "nbtool")
+
+    assert loaded != before
+    assert traces(bare) == before
+
+
+def test_loading_again_registers_everything_once(bare: Any) -> None:
+    bare.run_line_magic("load_ext", "nbtool")
+    once = [len(part) for part in traces(bare)]
+    bare.run_line_magic("reload_ext", "nbtool")
+
+    assert [len(part) for part in traces(bare)] == once
+    assert bare.run_cell("%%chat -q -m practice:fast -o hello\nHello").success
+    assert bare.user_ns["hello"].status == "completed"
+
+
+def test_a_magic_of_somebody_else_is_left_alone(bare: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    bare.register_magic_function(lambda *_: "theirs", "line_cell", "chat")
+    bare.run_line_magic("load_ext", "nbtool")
+    told = capsys.readouterr().out
+    bare.run_cell("%%nbchat -q -m practice:fast -o hello\nHello")
+
+    assert "%%chat is taken, so the magics are called %%nbchat" in told
+    assert len(told.splitlines()) == 1
+    assert bare.run_line_magic("chat", "") == "theirs"
+    assert bare.user_ns["hello"].status == "completed"
+
+
+def test_the_magics_take_the_name_that_ipython_config_gives_them(bare: Any) -> None:
+    bare.config.NbTool.magic = "ask"
+    bare.run_line_magic("load_ext", "nbtool")
+
+    assert bare.find_cell_magic("ask")
+    assert bare.find_cell_magic("chat") is None
+
+
+@pytest.mark.parametrize("name", ["two words", ""])
+def test_a_name_that_is_none_is_refused_in_one_line(bare: Any, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    bare.config.NbTool.magic = name
+    capsys.readouterr()
+    bare.run_cell("%load_ext nbtool")
+
+    told = capsys.readouterr()
+    assert "NbTool.magic is a name such as chat" in told.out + told.err
+    assert bare.find_cell_magic("chat") is None
