@@ -10,7 +10,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js shots nightly weekly lock clean chromium
+.PHONY: help lab test check unit browser notebooks js docs shots nightly weekly lock clean chromium
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -29,6 +29,8 @@ notebooks: build/.nbtool ## run the notebooks of the manual
 	$(BIN)/pytest tests/notebooks
 js: build/.nbtool js/node_modules/.package-lock.json ## build the page's script and test it
 	$(NPM) test
+docs: build/.nbtool ## write the reference of the public modules, in build/docs
+	$(BIN)/python docs/reference.py build/docs
 shots: build/.old chromium ## pictures of the view, in build/shots
 	$(BIN)/pytest tests/browser -m shots
 nightly: build/.old chromium ## also the tests that take minutes, with coverage

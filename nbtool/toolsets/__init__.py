@@ -51,5 +51,6 @@ def standard(name: str) -> Toolset:
 def __getattr__(name: str) -> Any:
     """Import a toolset when it is asked for (PEP 562): what a notebook does not use costs it nothing."""
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        globals()[name] = getattr(import_module(_HOMES[name]), name)
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

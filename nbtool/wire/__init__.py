@@ -48,5 +48,6 @@ def __getattr__(name: str) -> Any:
     if name == "parse_calls":
         from nbtool.wire.prompted import parse_calls  # noqa: PLC0415 - its parsers load where text is parsed
 
+        globals()[name] = parse_calls
         return parse_calls
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,22 @@
+"""The reference: a page for every public module, with nothing that cannot be documented."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_public_name_has_its_place_in_the_reference(tmp_path: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, "docs/reference.py", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    front = (tmp_path / "nbtool.html").read_text()
+
+    assert made.returncode == 0, made.stderr
+    assert {"Chat", "Turn", "tool", "Toolset", "Withheld"} <= set(re.findall(r'<section id="(\w+)">', front))
+    assert "files" in (tmp_path / "nbtool" / "toolsets.html").read_text()
+    assert not re.search(r'(?:src|href)="https?://', re.sub(r"<(a|footer).*?</\1>", "", front, flags=re.DOTALL))
