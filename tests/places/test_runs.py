@@ -1,0 +1,141 @@
+"""Notebooks that nobody watches, scripts, and what is left of a turn where only the basics are shown."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from bleach.sanitizer import Cleaner
+from nbformat import NotebookNode
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 60
+SETUP = """%load_ext nbtool
+from nbtool import tool
+received = []
+@tool(run="auto")
+def double(n: int) -> int:
+    "Twice a number."
+    received.append(n)
+    return 2 * n
+@tool
+def halve(n: int) -> float:
+    "Half of a number."
+    received.append(-n)
+    return n / 2"""
+CELLS = [
+    SETUP,
+    "%%chat -m practice:fast -t double -o first\nUse &`double` with 21..",
+    "%%chat -m practice:fast -t halve -o second\nUse &`halve` with 42.",
+    "print('GOT', received, first.calls[0].status, second.calls[0].status)",
+]
+BASIC = ["details", "summary", "p", "pre", "code", "ul", "ol", "li", "em", "strong", "br", "blockquote", "div", "span"]
+"""What pages that show other people's notebooks leave of their HTML, more or less."""
+
+MARIMO = """
+import marimo
+
+app = marimo.App()
+
+
+@app.cell
+def _():
+    from nbtool import Chat, tool
+
+    @tool(run="auto")
+    def double(n: int) -> int:
+        "Twice a number."
+        return 2 * n
+
+    turn = Chat("practice:fast", tools=[double]).send("Use `double` with 21.")
+    print("GOT", turn.status, turn.calls[0].result)
+    turn
+    return
+"""
+
+
+def ran(*command: str, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        cwd=cwd,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+def outputs(path: Path) -> list[NotebookNode]:
+    return [output for cell in nbformat.read(path, as_version=4).cells for output in cell.outputs]
+
+
+def html_of(path: Path) -> str:
+    return "".join(output.get("data", {}).get("text/html", "") for output in outputs(path))
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a notebook as papermill leaves it."""
+    folder = tmp_path_factory.mktemp("papermill")
+    kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec}), folder / "run.ipynb")
+    ran("-m", "papermill", "--log-level", "ERROR", "run.ipynb", "done.ipynb", cwd=folder, NBTOOL_HOME=str(folder))
+    return folder / "done.ipynb"
+
+
+def test_papermill_runs_it_and_leaves_readable_cells(left: Path) -> None:
+    printed = [output.get("text") for output in outputs(left)]
+
+    assert "GOT [21] ok denied\n" in printed
+    assert "double(n=21)" in html_of(left)
+
+
+def test_nbconvert_shows_the_turn_without_a_script_or_a_fetch_of_ours(left: Path) -> None:
+    ran("-m", "nbconvert", "--to", "html", "--output", "page", left.name, cwd=left.parent)
+    page = (left.parent / "page.html").read_text(encoding="utf-8")
+    shown = page[page.index("double(n=21)") - 4_000 :]
+
+    assert "Nobody can be asked here" in shown
+    assert "<script" not in shown
+    assert "<img" not in shown
+
+
+def test_a_viewer_that_leaves_only_basic_html_still_shows_the_calls_in_order(left: Path) -> None:
+    bare = Cleaner(tags=BASIC, attributes={}, strip=True).clean(html_of(left))
+
+    assert bare.index("double(n=21)") < bare.index("halve(n=42)") < bare.index("denied")
+
+
+def test_a_plain_script_uses_the_same_chat(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(
+        "from nbtool import Approved, Chat\n"
+        "def double(n: int) -> int:\n    'Twice a number.'\n    return 2 * n\n"
+        "chat = Chat('practice:fast', tools=[double], approver=lambda question: Approved())\n"
+        "turn = chat.send('Use `double` with 21.')\n"
+        "print('GOT', turn.status, turn.calls[0].result)\n",
+        encoding="utf-8",
+    )
+
+    assert ran("script.py", cwd=tmp_path) == "GOT completed 42\n"
+
+
+@pytest.mark.nightly
+def test_marimo_runs_it_as_functions_and_shows_the_turn(tmp_path: Path) -> None:
+    overlay = ROOT / "build" / "places" / "marimo"
+    if not overlay.is_dir():
+        pytest.fail("There is no marimo: `make places` installs it.", pytrace=False)
+    (tmp_path / "app.py").write_text(MARIMO, encoding="utf-8")
+    path = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
+    ran("-m", "marimo", "export", "html", "app.py", "-o", "page.html", cwd=tmp_path, PYTHONPATH=path)
+
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "GOT completed 42" in page
+    assert "double(n=21)" in page
