@@ -51,7 +51,7 @@ lock: ## renew the Python lock files; only here is uv used (js/package-lock.json
 	$(UV) --custom-compile-command 'make lock' pyproject.toml --all-extras --group ipykernel6 -o requirements-ipykernel6.lock
 	$(UV) --custom-compile-command 'make lock' --group servers -o requirements-servers.lock
 clean: ## remove everything that was made
-	rm -rf .venv $(OLD) $(SERVERS) build dist js/node_modules nbtool/view/static .*_cache .coverage .hypothesis
+	rm -rf .venv $(OLD) $(SERVERS) build dist js/node_modules nbtool/view/static share .*_cache .coverage .hypothesis
 
 .venv/.locked: requirements.lock
 	@$(PYTHON) -c 'import sys; sys.version_info < (3, 11) and sys.exit("nbtool needs Python 3.11 or newer: make PYTHON=...")'

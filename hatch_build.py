@@ -14,9 +14,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-JS = Path(__file__).parent / "js"
-BUILT = Path(__file__).parent / "nbtool" / "view" / "static" / "widget.js"
-SOURCES = ("src", "build.mjs", "package.json", "package-lock.json")
+ROOT = Path(__file__).parent
+JS = ROOT / "js"
+BUILT = (
+    ROOT / "nbtool" / "view" / "static" / "widget.js",
+    ROOT / "share" / "jupyter" / "labextensions" / "nbtool-chat" / "package.json",
+)
+SOURCES = ("src", "build.mjs", "labextension.mjs", "package.json", "package-lock.json", "../nbtool/__init__.py")
 
 
 class PageScript(BuildHookInterface[Any]):
@@ -50,10 +54,10 @@ def build() -> None:
 def _is_stale() -> bool:
     if os.environ.get("NBTOOL_SKIP_JS") == "1":
         return False
-    if not BUILT.exists():
+    if not all(file.exists() for file in BUILT):
         return True
     files = (file for name in SOURCES for file in [JS / name, *(JS / name).rglob("*")] if file.is_file())
-    return max(file.stat().st_mtime for file in files) > BUILT.stat().st_mtime
+    return max(file.stat().st_mtime for file in files) > min(file.stat().st_mtime for file in BUILT)
 
 
 if __name__ == "__main__":

@@ -1,26 +1,9 @@
-// Builds ../nbtool/view/static/widget.js and widget.css; `--watch` builds again on every change.
-import { readFile } from "node:fs/promises";
+// Builds ../nbtool/view/static: widget.js and widget.css, sent with each turn's widget, explorer.js and explorer.css with
+// the history explorer, and rich.js, fetched once a page.
+// `--watch` builds again on every change.
+import { createHash } from "node:crypto";
 import { build, context } from "esbuild";
-
-/** What marked's lexer knows and a reply may not use: raw HTML, definitions, marked's oldest dialect. */
-const UNUSED = /const (html|def|tag|blockPedantic|inlinePedantic)\b[^=]*=[\s\S]*?(?:\.getRegex\(\)|\n\});/g;
-
-/** marked's lexer alone, from the sources in its source map: two thirds of the whole, gzipped. */
-async function load({ path, suffix }) {
-  const map = JSON.parse(await readFile(`${path}.map`, "utf8"));
-  const source = map.sourcesContent[map.sources.indexOf(`../src/${suffix.slice(1) || "Lexer.ts"}`)];
-  const plain = source.replaceAll("this.options.pedantic", "false").replace(UNUSED, "const $1 = noopTest;");
-  const entry = 'export { _Lexer as Lexer }; export { _Tokenizer as Tokenizer } from "./Tokenizer.ts";';
-  return { contents: suffix ? plain : plain + entry, loader: "ts" };
-}
-
-function setup({ onResolve, onLoad }) {
-  const next = ({ path, importer }) => ({ path: importer, suffix: `?${path.slice(2)}` });
-  onResolve({ filter: /^\.\/\w+\.ts$/ }, (found) =>
-    /marked\.esm\.js$/.test(found.importer) ? next(found) : null,
-  );
-  onLoad({ filter: /marked\.esm\.js$/ }, load);
-}
+import { buildExtension } from "./labextension.mjs";
 
 const bundle = {
   bundle: true,
@@ -29,11 +12,28 @@ const bundle = {
   minify: true,
   jsx: "automatic",
   jsxImportSource: "preact",
+  outdir: "../nbtool/view/static",
 };
-const banner = {
-  js: "/* With marked, (c) MarkedJS and Christopher Jeffrey, and preact, (c) Jason Miller: MIT */",
+const rich = {
+  ...bundle,
+  entryPoints: { rich: "src/rich/index.tsx" },
+  loader: { ".css": "text" },
+  banner: {
+    js: "/* With highlight.js, (c) Ivan Sagalaev: BSD-3-Clause; marked, (c) MarkedJS and Christopher Jeffrey, preact, (c) Jason Miller, and temml, (c) Ron Kok: MIT */",
+  },
 };
-const places = { entryPoints: { widget: "src/index.tsx" }, outdir: "../nbtool/view/static" };
-const options = { ...bundle, ...places, banner, plugins: [{ name: "marked-lexer", setup }] };
-if (process.argv.includes("--watch")) await (await context({ ...options, sourcemap: "inline" })).watch();
-else await build(options);
+const widgets = {
+  ...bundle,
+  entryPoints: { widget: "src/index.tsx", explorer: "src/explorer/index.tsx" },
+  banner: { js: "/* With preact, (c) Jason Miller: MIT */" },
+};
+
+if (process.argv.includes("--watch")) {
+  for (const each of [rich, widgets]) await (await context({ ...each, sourcemap: "inline" })).watch();
+} else {
+  const { outputFiles } = await build({ ...rich, write: false });
+  const version = createHash("sha256").update(outputFiles[0].contents).digest("hex").slice(0, 16);
+  await build(rich);
+  await build({ ...widgets, define: { RICH_VERSION: JSON.stringify(version) } });
+  await buildExtension(bundle, outputFiles[0].contents, version);
+}

@@ -32,7 +32,10 @@
     ├── LimitReached             rounds, calls, seconds, tokens or money ran out
     ├── Cancelled                the turn was stopped by a person
     ├── HookFailed               a plugin raised
+    ├── NotRecorded              only recordings may answer, and none of them does
     └── JournalError
+        ├── UnreadableEvent      data that is no event of a turn
+        └── BadRecording         a recording that cannot be read or written
 
 Every message is one line that says what was expected, what came, and what to do about it.
 """
@@ -196,5 +199,17 @@ class HookFailed(NbtoolError):
     """A plugin raised; `__cause__` is what it raised."""
 
 
+class NotRecorded(NbtoolError):
+    """Only recordings may answer, and this turn is in none as it is now; the text says what changed."""
+
+
 class JournalError(NbtoolError):
     """The journal cannot be read or written."""
+
+
+class UnreadableEvent(JournalError):
+    """Data that is no event of a turn: of another shape, of an unknown kind, or beyond its bounds."""
+
+
+class BadRecording(JournalError):
+    """A recording that cannot be read or written, or a turn that cannot be kept in one."""

@@ -2,7 +2,7 @@
 
 A turn is one stream of events. Between `RequestStarted` and `ReplyFinished` stand the deltas of that reply,
 the very objects that the wire made: nothing is built twice per token. Every event is a plain value that the
-journal can write as JSON; whoever folds events (the view, the export) needs nothing else.
+journal can write as JSON (see `event_json`); whoever folds events (the view, the export) needs nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ CallStatus = Literal[
 ]  # fmt: skip
 TurnStatus = Literal["running", "waiting", "completed", "cancelled", "error", "timeout", "parked"]
 Gate = Literal["run", "result"]
+TreeOp = Literal["hide", "show", "pin", "unpin", "delete", "restore", "switch", "branch"]
 Phase = Literal["arguments", "tool", "request", "stream", "final_reply", "hook"]
 
 
@@ -130,23 +131,49 @@ DELTAS = frozenset(get_args(Delta))
 
 @dataclass(slots=True)
 class TurnStarted:
-    """A turn began. `prompt` is what the person said; `started` is seconds since the epoch."""
+    """A turn began. `prompt` is what the person said; `started` is seconds since the epoch.
+
+    `node_id` is the place in the conversation that the turn is a version of, `parent_id` the place before it, and
+    `child_id`, where it was put between two, the place that follows it from now on. `replayed` is the date (ISO 8601)
+    of the recording that it is told from; empty where a model is asked.
+    """
 
     turn_id: str
     model: str
     prompt: Message
     started: float
     cell_id: str = ""
+    node_id: str = ""
+    parent_id: str = ""
+    child_id: str = ""
+    replayed: str = ""
     kind: Literal["turn_started"] = "turn_started"
 
 
 @dataclass(slots=True)
+class TreeChanged:
+    """The person changed the conversation tree; written before it is done, under the chat and no turn.
+
+    `node_id` is the place that it is about (empty: the very beginning), `turn_id` the version where it is about one.
+    """
+
+    op: TreeOp
+    node_id: str
+    turn_id: str = ""
+    kind: Literal["tree_changed"] = "tree_changed"
+
+
+@dataclass(slots=True)
 class RequestStarted:
-    """A request is about to leave; rounds count from 1. `final` marks the one that asks for a last word."""
+    """A request is about to leave; rounds count from 1. `final` marks the one that asks for a last word.
+
+    Where it is `given`, nothing leaves: the reply of this round is one that was given before.
+    """
 
     round: int
     host: str = ""
     final: bool = False
+    given: bool = False
     kind: Literal["request_started"] = "request_started"
 
 
@@ -160,6 +187,7 @@ class ReplyFinished:
     usage: Usage
     complete: bool
     seconds: float = 0.0
+    finish_reason: str = ""
     kind: Literal["reply_finished"] = "reply_finished"
 
 
@@ -168,7 +196,7 @@ class CallReady:
     """A call was looked up, its references resolved and its arguments validated.
 
     `resolved` describes each argument as it will run: a reference becomes its name, type and shape, never
-    its values.
+    its values. `glances` are for the person alone: the first rows (`columns`, `rows`) of what was opened for reading.
     """
 
     call_id: str
@@ -177,6 +205,7 @@ class CallReady:
     arguments: str
     resolved: dict[str, str] = field(default_factory=dict)
     repaired: tuple[str, ...] = ()
+    glances: dict[str, dict[str, Any]] = field(default_factory=dict)
     kind: Literal["call_ready"] = "call_ready"
 
 
@@ -185,7 +214,8 @@ class CallAsked:
     """A question was laid on the desk: may this call run, or may this result reach the model?
 
     `digest` names exactly what is asked about; a decision carries it back. `shown` is what the person sees
-    at the gate: the canonical arguments, or the text of the result.
+    at the gate: the canonical arguments, or the text of the result. A `sensitive` one is decided by itself.
+    `effect` tells what would change, such as a file's diff.
     """
 
     call_id: str
@@ -196,6 +226,8 @@ class CallAsked:
     description: str = ""
     schema: dict[str, Any] = field(default_factory=dict)
     can_remember: bool = True
+    sensitive: bool = False
+    effect: str = ""
     kind: Literal["call_asked"] = "call_asked"
 
 
@@ -214,12 +246,30 @@ class CallDecided:
 
 
 @dataclass(slots=True)
+class TurnParked:
+    """The turn waits for a person, and no cell waits with it any more; written before the cell ends.
+
+    `digest` is the question that is refused when nobody has answered by `expires`, in seconds since the epoch.
+    """
+
+    digest: str
+    expires: float
+    kind: Literal["turn_parked"] = "turn_parked"
+
+
+@dataclass(slots=True)
 class CallStarted:
-    """A call is about to run; written before it does. `thread` says where it runs."""
+    """A call is about to run; written before it does. `thread` says where it runs.
+
+    `edited` is the JSON of the arguments that a person put in place of the model's; empty where nobody did. The result
+    of a `guarded` call may yet be withheld, and with it what the call prints.
+    """
 
     call_id: str
     started: float
     thread: str = ""
+    edited: str = ""
+    guarded: bool = False
     kind: Literal["call_started"] = "call_started"
 
 
@@ -291,8 +341,8 @@ class TurnEnded:
 
 
 Event = (
-    Delta | TurnStarted | RequestStarted | ReplyFinished | CallReady | CallAsked | CallDecided | CallStarted
-    | CallProgress | CallFinished | MessageAppended | Notice | ErrorRaised | TurnEnded
+    Delta | TurnStarted | TreeChanged | RequestStarted | ReplyFinished | CallReady | CallAsked | CallDecided
+    | TurnParked | CallStarted | CallProgress | CallFinished | MessageAppended | Notice | ErrorRaised | TurnEnded
 )  # fmt: skip
 
 Emit = Callable[[Event], Awaitable[None]]

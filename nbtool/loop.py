@@ -85,6 +85,7 @@ class LentThread:
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
         self._served_by: int | None = None
         self._busy = False
         self._is_closed = False
@@ -100,14 +101,22 @@ class LentThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` on the lent thread and give what it returns; in a worker thread where nobody waits."""
-        if not self.is_served:
-            return await asyncio.to_thread(work)
         job = _Job(work, contextvars.copy_context())
-        self._jobs.put(job)
+        with self._lock:
+            is_promised = self.is_served
+            if is_promised:
+                self._jobs.put(job)
+        if not is_promised:
+            return await asyncio.to_thread(work)
         return await asyncio.wrap_future(job.future)
 
-    def serve(self, until: Future[T], *, ears: Callable[[], None] | None = None) -> T:
+    def serve(
+        self, until: Future[T], *, ears: Callable[[], None] | None = None, go: Callable[[], object] | None = None
+    ) -> T:
         """Wait for `until` on this thread and do what the turn asks for; `ears` is called every tick.
+
+        `go` sets the turn going once this thread is there for it; what it raises goes through. What was put here before
+        `until` was done is done here too: it was promised this thread.
 
         Raises:
             KeyboardInterrupt: at once, also out of a running job, whose own future then says `Cancelled`.
@@ -115,11 +124,14 @@ class LentThread:
         self.lend()
         until.add_done_callback(lambda _: self._jobs.put(None))
         try:
+            if go:
+                go()
             while not until.done():
                 if ears:
                     ears()
                 with suppress(queue.Empty):
                     self._do(self._jobs.get(timeout=TICK))
+            self._keep_promises()
             return until.result()
         finally:
             self._served_by = None
@@ -140,6 +152,14 @@ class LentThread:
         else:
             signal.pthread_kill(thread, signal.SIGINT)
         return True
+
+    def _keep_promises(self) -> None:
+        """Take no more work, and do what is here already."""
+        with self._lock:
+            self._served_by = None
+        with suppress(queue.Empty):
+            while True:
+                self._do(self._jobs.get_nowait())
 
     def _do(self, job: _Job | None) -> None:
         if job and self._is_closed:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from uuid import uuid4
 
 from nbtool.mime import about, bundle
@@ -55,6 +55,9 @@ class Media:
     url: str | None = None
     name: str = ""
     kind: Literal["media"] = "media"
+
+    # What pydantic documents for plain dataclasses: bytes are base64 in JSON, with the alphabet of RFC 4648 section 5.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
     def __str__(self) -> str:
         return about(self.mime, self.data, self.url, self.name)
@@ -216,9 +219,8 @@ def load_messages(data: bytes | str) -> list[Message]:
 
 @cache
 def _adapter() -> TypeAdapter[list[Message]]:
-    from pydantic import ConfigDict, TypeAdapter  # noqa: PLC0415 - only where history is written or read
+    from pydantic import TypeAdapter  # noqa: PLC0415 - only where history is written or read
 
-    Media.__pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")  # type: ignore[attr-defined]  # the hook that pydantic documents for plain dataclasses
     return TypeAdapter(list[Message])
 
 

@@ -1,26 +1,31 @@
 import {
   type Decision,
+  type Deed,
   type Document,
   isDocument,
   isKernelMessage,
   type PageMessage,
   VERSION,
 } from "./protocol";
+import { claimAsking, load, onRich } from "./rich";
 import { apply } from "./store";
+
+/** Hears a change, or a message with its buffers. */
+export type Listener = (content: unknown, buffers?: unknown[]) => void;
 
 /** As much of anywidget's model as is used here: https://anywidget.dev/en/afm/ */
 export interface Model {
   get(name: string): unknown;
   send(content: unknown): void;
-  on(event: string, listener: (content: unknown) => void): void;
-  off(event: string, listener: (content: unknown) => void): void;
+  on(event: string, listener: Listener): void;
+  off(event: string, listener: Listener): void;
 }
 
-/** How it stands with the way to the kernel: no answer yet, never one, answers, or no longer any. */
-export type Link = "new" | "unheard" | "open" | "gone";
+/** How it stands with the way to the kernel: no answer yet, never one, answers, no longer any, or a saved turn. */
+export type Link = "new" | "unheard" | "open" | "gone" | "still";
 
 /** What became of something that was sent: on its way, not acknowledged, refused with a text, or taken. */
-export type Sent = { state: "sent" | "unheard" | "taken" } | { state: "refused"; text: string };
+export type Sent = { state: "sent" | "unheard" } | { state: "refused" | "taken"; text: string };
 
 /** All that views show. */
 export interface Shown {
@@ -36,13 +41,23 @@ export interface Connection {
   hello(): void;
   decide(decision: Decision): void;
   stop(): void;
+  /** Give the result of a call a name in the notebook; what became of it stands in `sent` under `bind` and the call. */
+  bind(callId: string, name: string, replace: boolean): void;
+  /** Do something with the whole turn. */
+  act(deed: Deed, version?: number): void;
 }
 
 const ACK_MS = 2000;
 const LOOK_MS = 1000;
-const PONG_MS = 3000;
+/** Silence after a ping for so long, and the kernel is gone: within five seconds of its last word in all. */
+const PONG_MS = 2000;
 const HELLOS = 4;
 const STOP = "stop";
+
+/** Under which key it stands in `sent` what became of binding a call's result. */
+export function bindKey(callId: string): string {
+  return `bind ${callId}`;
+}
 
 /** Whether the turn goes on, so that a kernel which falls silent matters. */
 export function isLive(document: Document): boolean {
@@ -65,6 +80,7 @@ export function connect(model: Model, signal: AbortSignal): Connection {
 
   function show(change: Partial<Shown>): void {
     shown = { ...shown, ...change };
+    if (change.link) askForRich();
     for (const listener of listeners) listener();
   }
 
@@ -92,7 +108,7 @@ export function connect(model: Model, signal: AbortSignal): Connection {
     if (key !== undefined) mark(key, sent);
   }
 
-  function receive(message: unknown): void {
+  function receive(message: unknown, buffers: unknown[] = []): void {
     if (!isKernelMessage(message)) return;
     heardAt = Date.now();
     pingAt = 0;
@@ -113,15 +129,24 @@ export function connect(model: Model, signal: AbortSignal): Connection {
         show({ document: message.document, link: "open" });
         return;
       case "decided":
-        settled(message.id, message.ok ? { state: "taken" } : { state: "refused", text: message.text });
+      case "bound":
+        settled(message.id, { state: message.ok ? "taken" : "refused", text: message.text });
         return;
       case "ack":
         if (shown.link !== "open") show({ link: "open" });
-        settled(message.id, { state: "taken" });
+        settled(message.id, { state: "taken", text: "" });
+        return;
+      case "rich":
+        void load(message.version, buffers[0]);
         return;
       case "pong":
         return;
     }
+  }
+
+  /** Ask for the second module where it is wanted, and nobody has asked. */
+  function askForRich(): void {
+    if (shown.link === "open" && claimAsking()) say({ kind: "rich" });
   }
 
   /** Say hello until the kernel answers, a few times: a page may be there before the kernel's ears are. */
@@ -156,12 +181,21 @@ export function connect(model: Model, signal: AbortSignal): Connection {
     if (isDocument(last) && !isLive(last)) show({ document: last });
   };
   const looking = setInterval(look, LOOK_MS);
+  const undo = onRich(askForRich);
+  const take = (): void => {
+    const sent = model.get("rich") as { version?: unknown; packed?: unknown } | undefined;
+    if (sent?.version) void load(sent.version, sent.packed);
+  };
+  take();
   model.on("msg:custom", receive);
   model.on("change:snapshot", adopt);
+  model.on("change:rich", take);
   signal.addEventListener("abort", () => {
     clearInterval(looking);
+    undo();
     model.off("msg:custom", receive);
     model.off("change:snapshot", adopt);
+    model.off("change:rich", take);
   });
 
   return {
@@ -173,5 +207,8 @@ export function connect(model: Model, signal: AbortSignal): Connection {
     hello: () => greet(HELLOS),
     decide: (decision) => request(decision.digest, decision),
     stop: () => request(STOP, { kind: "stop" }),
+    bind: (call_id, name, replace) =>
+      request(bindKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),
+    act: (deed, version) => request(`act ${deed}`, { kind: "act", deed, ...(version && { version }) }),
   };
 }

@@ -1,2 +1,5 @@
-/** esbuild writes imported styles into widget.css. */
-declare module "*.css";
+/** esbuild writes imported styles into widget.css; the second module has its own as text. */
+declare module "*.css" {
+  const text: string;
+  export default text;
+}

@@ -30,6 +30,8 @@ export interface Asked {
   description: string;
   schema: Record<string, unknown>;
   can_remember: boolean;
+  sensitive: boolean;
+  effect?: string;
 }
 
 /** What was decided at a gate, and by whom. */
@@ -55,7 +57,13 @@ export interface ProseBlock {
   more: More;
 }
 
-/** One call from its first character to its outcome. */
+/** The first rows of something that a reference stood for. */
+export interface Glance {
+  columns: string[];
+  rows: string[][];
+}
+
+/** One call from its first character to its outcome; `shown` is what the model read, where the person sees more. */
 export interface CallBlock {
   id: string;
   kind: "call";
@@ -76,6 +84,8 @@ export interface CallBlock {
   started: number | null;
   seconds: number | null;
   more: More;
+  shown?: string;
+  glances?: Record<string, Glance>;
 }
 
 /** Something the person should know. */
@@ -109,6 +119,11 @@ export interface Head {
   started: number | null;
   seconds: number | null;
   error: string;
+  why?: string;
+  replayed?: string;
+  version?: number;
+  versions?: number;
+  acts?: string[];
 }
 
 /** A turn as it stands. */
@@ -124,19 +139,26 @@ export type Patch =
   | { op: "update"; id: string; set: Record<string, unknown> }
   | { op: "head"; set: Partial<Head> };
 
-/** Kernel → page. */
+/** Kernel → page; `rich` comes with the packed module as its one buffer. */
 export type KernelMessage =
+  | { v: 1; kind: "rich"; version: string }
   | { v: 1; kind: "patches"; seq: number; patches: Patch[] }
   | { v: 1; kind: "snapshot"; seq: number; document: Document }
   | { v: 1; kind: "ack" | "pong"; id: string }
-  | { v: 1; kind: "decided"; id: string; digest: string; ok: boolean; text: string };
+  | { v: 1; kind: "decided"; id: string; digest: string; ok: boolean; text: string }
+  | { v: 1; kind: "bound"; id: string; call_id: string; ok: boolean; name: string; text: string };
 
 /** Page → kernel; the connection adds version, turn, nonce and id. Edited arguments travel as the text of their JSON. */
 export type PageMessage =
-  | { kind: "hello" | "stop" | "resync" | "ping" }
+  | { kind: "hello" | "stop" | "resync" | "ping" | "rich" }
+  | { kind: "act"; deed: Deed; version?: number }
   | { kind: "approve"; digest: string; remember?: "call" | "tool"; arguments?: string }
   | { kind: "deny" | "withhold"; digest: string; reason?: string }
-  | { kind: "release"; digest: string; text?: string };
+  | { kind: "release"; digest: string; text?: string }
+  | { kind: "bind"; call_id: string; name: string; replace?: boolean };
+
+/** What can be done with a whole turn: a cell that does it is written below, or another version is shown. */
+export type Deed = "rerun" | "edit" | "code" | "version" | "explore";
 
 /** A decision of the person. */
 export type Decision = Extract<PageMessage, { digest: string }>;
@@ -154,9 +176,12 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
       return typeof value.seq === "number" && Array.isArray(value.patches) && value.patches.every(isPatch);
     case "snapshot":
       return typeof value.seq === "number" && isDocument(value.document);
+    case "rich":
+      return typeof value.version === "string";
     case "ack":
     case "pong":
     case "decided":
+    case "bound":
       return typeof value.id === "string";
     default:
       return false;

@@ -1,255 +1,234 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Asked, CallBlock } from "../src/protocol";
-import { Kernel, shown, start } from "./page";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { ask as askAbout, call, calls, type Desk } from "./approval/desk";
 
-const ARGUMENTS = '{"ticker":"ACME","n":12345678901234567890}';
-
-function call(asked: Partial<Asked> = {}): CallBlock {
-  const question: Asked = {
-    gate: "run",
-    digest: "d1",
-    tool: "price",
-    shown: ARGUMENTS,
-    description: "Latest close.",
-    schema: {},
-    can_remember: true,
-    ...asked,
-  };
-  return {
-    id: "c1",
-    kind: "call",
-    call_id: "c1",
-    name: "price",
-    round: 1,
-    arguments: ARGUMENTS,
-    resolved: {},
-    repaired: [],
-    state: "waiting",
-    question,
-    decisions: [],
-    progress: "",
-    fraction: null,
-    result: "",
-    reason: "",
-    reference: "",
-    started: null,
-    seconds: null,
-    more: {},
-  };
-}
-
-let kernel: Kernel;
-let page: ReturnType<typeof shown>;
-
-async function ask(asked: Partial<Asked> = {}, wait = 600): Promise<void> {
-  kernel = new Kernel({ ...start(), blocks: [call(asked)] });
-  page = shown(kernel);
-  await vi.advanceTimersByTimeAsync(wait);
-}
-
-function button(name: string): HTMLButtonElement {
-  const found = [...page.el.querySelectorAll("button")].find((each) => each.textContent?.startsWith(name));
-  if (!found) throw new Error(`no button ${name} in ${page.el.textContent}`);
-  return found;
-}
-
-async function press(name: string): Promise<void> {
-  button(name).click();
-  await vi.advanceTimersByTimeAsync(10);
-}
-
-async function type(selector: string, value: string): Promise<void> {
-  const field = page.el.querySelector<HTMLInputElement>(selector);
-  if (!field) throw new Error(`no ${selector}`);
-  field.value = value;
-  field.dispatchEvent(new Event(field.tagName === "SELECT" ? "change" : "input", { bubbles: true }));
-  await vi.advanceTimersByTimeAsync(10);
-}
-
-const decisions = (): unknown[] =>
-  kernel.said.filter(({ digest }) => digest).map(({ v, turn, nonce, id, ...rest }) => rest);
+let desk: Desk;
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => {
-  page.close();
+  desk.page.close();
   vi.useRealTimers();
 });
 
-test("the card says what will happen, with the arguments as they are", async () => {
-  await ask();
+/** What holds with the second module and without it. */
+describe.each([
+  ["the card", false],
+  ["the plain card", true],
+])("%s", (_, plain) => {
+  async function ask(asked: Parameters<typeof call>[0] = {}, wait = 600): Promise<void> {
+    desk = await askAbout([call(asked)], { wait, plain });
+  }
 
-  const card = page.el.querySelector(".nb-card");
-  expect(card?.querySelector(".nb-ask")?.textContent).toBe("Run price? Latest close.");
-  expect(card?.querySelector("pre")?.textContent).toBe(
-    '{\n  "ticker": "ACME",\n  "n": 12345678901234567890\n}',
-  );
-});
+  test("says in a sentence what will happen", async () => {
+    const resolved = {
+      rows: "$VAR_REF{{df}}: DataFrame, 344 rows by 7 columns: species (object)",
+      path: '"out.csv"',
+    };
+    const shown = '{"rows": "$VAR_REF{{df}}", "path": "out.csv"}';
+    desk = await askAbout([call({ tool: "save_table", shown }, { resolved })], { plain });
 
-test("nothing can be pressed in the first half second", async () => {
-  await ask({}, 450);
-  const early = [button("Approve").disabled, button("Deny").disabled];
-  await press("Approve");
-  await vi.advanceTimersByTimeAsync(100);
+    expect(desk.el.querySelector(".nb-ask")?.textContent).toBe(
+      'save_table will run with rows = df (DataFrame, 344 rows by 7 columns), path = "out.csv".',
+    );
+  });
 
-  expect(early).toEqual([true, true]);
-  expect(decisions()).toEqual([]);
-  expect([button("Approve").disabled, button("Deny").disabled]).toEqual([false, false]);
-});
+  test("shows every argument as it is written", async () => {
+    await ask();
 
-test("the card does not take the focus", async () => {
-  const editor = document.createElement("textarea");
-  document.body.append(editor);
-  editor.focus();
+    expect(desk.el.querySelector(".nb-card")?.textContent).toContain("12345678901234567890");
+    expect(desk.el.querySelector(".nb-card")?.textContent).not.toContain("12345678901234567000");
+  });
 
-  await ask();
+  test("hears nothing in its first half second", async () => {
+    await ask({}, 450);
+    const early = [desk.button("Approve").disabled, desk.button("Deny").disabled];
+    await desk.press("Approve");
+    await vi.advanceTimersByTimeAsync(100);
 
-  expect(document.activeElement).toBe(editor);
-  editor.remove();
-});
+    expect(early).toEqual([true, true]);
+    expect(desk.decisions()).toEqual([]);
+    expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([false, false]);
+  });
 
-test("keys pressed in the card do not reach the notebook", async () => {
-  await ask();
-  const notebook = vi.fn();
-  document.body.addEventListener("keydown", notebook);
+  test("is armed anew when another question comes", async () => {
+    await ask();
+    desk.kernel.patches({
+      op: "open",
+      block: call({ digest: "d2", tool: "other" }, { id: "c2", call_id: "c2" }),
+    });
+    await vi.advanceTimersByTimeAsync(10);
+    await desk.press("Approve");
+    const early = desk.decisions();
+    await vi.advanceTimersByTimeAsync(600);
+    await desk.press("Approve");
 
-  page.el
-    .querySelector(".nb-reason")
-    ?.dispatchEvent(new KeyboardEvent("keydown", { key: "d", bubbles: true }));
+    expect(early).toEqual([]);
+    expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+  });
 
-  expect(notebook).not.toHaveBeenCalled();
-  expect(page.el.querySelector(".nb-card")?.getAttribute("data-lm-suppress-shortcuts")).toBe("true");
-  document.body.removeEventListener("keydown", notebook);
-});
+  test("does not take the focus", async () => {
+    const editor = document.createElement("textarea");
+    document.body.append(editor);
+    editor.focus();
 
-test("approve carries the digest, and nothing is pressed twice", async () => {
-  await ask();
+    await ask();
 
-  await press("Approve");
-  await press("Approve");
-  await press("Deny");
+    expect(document.activeElement).toBe(editor);
+    editor.remove();
+  });
 
-  expect(decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
-  expect(page.el.querySelector(".nb-said")?.textContent).toBe("Sent.");
-});
+  test("keeps the keys that are pressed in it from the notebook", async () => {
+    await ask();
+    const notebook = vi.fn();
+    document.body.addEventListener("keydown", notebook);
 
-test.each(["call", "tool"])("an approval can be remembered for this %s", async (scope) => {
-  await ask();
+    await desk.key(".nb-reason", "d");
 
-  await type("select", scope);
-  await press("Approve");
+    expect(notebook).not.toHaveBeenCalled();
+    expect(desk.el.querySelector(".nb-card")?.getAttribute("data-lm-suppress-shortcuts")).toBe("true");
+    document.body.removeEventListener("keydown", notebook);
+  });
 
-  expect(decisions()).toEqual([{ kind: "approve", digest: "d1", remember: scope }]);
-});
+  test("approves by the digest, and nothing twice", async () => {
+    await ask();
 
-test("what may not be remembered is not offered to be", async () => {
-  await ask({ can_remember: false });
+    await desk.press("Approve");
+    await desk.press("Approve");
+    await desk.press("Deny");
 
-  expect(page.el.querySelector("select")).toBeNull();
-});
+    expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+    expect(desk.said()).toBe("Sent.");
+  });
 
-test("a denial carries the reason", async () => {
-  await ask();
+  test("denies with a reason", async () => {
+    await ask();
 
-  await type(".nb-reason", "not this one");
-  await press("Deny");
+    await desk.type(".nb-reason", "not this one");
+    await desk.press("Deny");
 
-  expect(decisions()).toEqual([{ kind: "deny", digest: "d1", reason: "not this one" }]);
-});
+    expect(desk.decisions()).toEqual([{ kind: "deny", digest: "d1", reason: "not this one" }]);
+  });
 
-test("edited arguments leave as the text that was typed, and only when they are an object", async () => {
-  await ask();
-  await press("Edit");
+  test("approves what is long only when it was opened, and denies it unread", async () => {
+    await ask({ shown: JSON.stringify({ code: `${"x".repeat(700)} the end` }) });
+    const text = (): string => desk.el.querySelector(".nb-card")?.textContent ?? "";
+    const closed = [
+      desk.button("Approve").disabled,
+      desk.button("Deny").disabled,
+      text().includes("the end"),
+    ];
 
-  await type("textarea", "[1]");
-  const broken = button("Approve").disabled;
-  await type("textarea", '{"n": 98765432109876543210}');
-  await press("Approve as edited");
+    await desk.press("Show all");
 
-  expect(broken).toBe(true);
-  expect(decisions()).toEqual([{ kind: "approve", digest: "d1", arguments: '{"n": 98765432109876543210}' }]);
-});
+    expect(closed).toEqual([true, false, false]);
+    expect(desk.button("Approve").disabled).toBe(false);
+    expect(text()).toContain("the end");
+  });
 
-test("long arguments must be opened before they can be approved, and can be denied unread", async () => {
-  await ask({ shown: JSON.stringify({ code: `${"x".repeat(700)} the end` }) });
-  const closed = [
-    button("Approve").disabled,
-    button("Deny").disabled,
-    page.el.textContent?.includes("the end"),
-  ];
+  test("shows a hidden character as an escape", async () => {
+    await ask({ shown: '{"cmd": "a\u202eb\u200b"}' });
 
-  await press("Show all");
+    expect(desk.el.querySelector(".nb-card")?.textContent).toContain("a\\u{202e}b\\u{200b}");
+  });
 
-  expect(closed).toEqual([true, false, false]);
-  expect(button("Approve").disabled).toBe(false);
-  expect(page.el.querySelector(".nb-card pre")?.textContent).toContain("the end");
-});
+  test("releases a result, or withholds it with a reason", async () => {
+    await ask({ gate: "result", shown: "owner: jane" });
+    const sentence = desk.el.querySelector(".nb-ask")?.textContent;
+    await desk.press("Release");
+    const released = desk.decisions();
+    desk.page.close();
+    await ask({ gate: "result", digest: "d2", shown: "owner: jane" });
+    await desk.type(".nb-reason", "private");
+    await desk.press("Withhold");
 
-test("a hidden character is shown as an escape", async () => {
-  await ask({ shown: '{"cmd": "a\u202eb\u200b"}' });
+    expect(sentence).toBe("The model will read the result of price (11 characters).");
+    expect(released).toEqual([{ kind: "release", digest: "d1" }]);
+    expect(desk.decisions()).toEqual([{ kind: "withhold", digest: "d2", reason: "private" }]);
+  });
 
-  expect(page.el.querySelector(".nb-card pre")?.textContent).toContain("a\\u{202e}b\\u{200b}");
-});
+  test("asks a plugin's question in the plugin's words", async () => {
+    await ask({ tool: "budget", shown: "The budget is used up. Allow as much again?" });
 
-test("a result is released as it is, or as edited, or withheld with a reason", async () => {
-  await ask({ gate: "result", shown: "owner: jane" });
-  await press("Edit");
-  await type("textarea", "owner: [redacted]");
+    expect(desk.el.querySelector(".nb-ask")?.textContent).toBe(
+      "budget asks: The budget is used up. Allow as much again?",
+    );
+    await desk.press("Approve");
+    expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+  });
 
-  await press("Release as edited");
+  test("leads to the interrupt button where nobody hears a click", async () => {
+    await ask();
 
-  expect(page.el.querySelector(".nb-ask")?.textContent).toContain("Let the model read the result of price?");
-  expect(decisions()).toEqual([{ kind: "release", digest: "d1", text: "owner: [redacted]" }]);
-  page.close();
+    await desk.press("Approve");
+    await vi.advanceTimersByTimeAsync(2100);
 
-  await ask({ gate: "result", digest: "d2" });
-  await type(".nb-reason", "private");
-  await press("Withhold");
+    expect(desk.said()).toContain("Press the kernel's interrupt button instead.");
+    expect(desk.button("Approve").disabled).toBe(false);
+  });
 
-  expect(decisions()).toEqual([{ kind: "withhold", digest: "d2", reason: "private" }]);
-});
+  test("says within five seconds that the kernel is gone, and is shut", async () => {
+    await ask();
+    desk.kernel.tell({ v: 1, kind: "ack", id: "x" });
 
-test("a click that nobody hears leads to the interrupt button", async () => {
-  await ask();
+    await vi.advanceTimersByTimeAsync(5000);
 
-  await press("Approve");
-  await vi.advanceTimersByTimeAsync(2100);
+    expect(desk.said()).toBe("The kernel does not answer. Nothing can be decided here.");
+    expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([true, true]);
 
-  expect(page.el.querySelector(".nb-said")?.textContent).toContain(
-    "Press the kernel's interrupt button instead.",
-  );
-  expect(button("Approve").disabled).toBe(false);
-});
+    desk.kernel.tell({ v: 1, kind: "pong", id: "x" });
+    await vi.advanceTimersByTimeAsync(10);
+    expect(desk.button("Approve").disabled).toBe(false);
+  });
 
-test("two views of a turn agree", async () => {
-  await ask();
-  const second = document.createElement("div");
-  const widget = (await import("../src/index")).default;
-  const unmount = widget.render({ model: kernel, el: second });
+  test("says who was first where another page has decided", async () => {
+    await ask();
+    await desk.press("Approve");
+    const { id } = desk.kernel.of("approve")[0] as { id: string };
+    desk.kernel.tell({
+      v: 1,
+      kind: "decided",
+      id,
+      digest: "d1",
+      ok: false,
+      text: "It was decided by %chat.",
+    });
+    await vi.advanceTimersByTimeAsync(10);
 
-  await press("Deny");
-  kernel.patches({ op: "update", id: "c1", set: { question: null, state: "denied" } });
-  await vi.advanceTimersByTimeAsync(10);
+    expect(desk.said()).toBe("It was decided by %chat.");
+  });
 
-  expect(page.el.querySelector(".nb-card")).toBeNull();
-  expect(second.querySelector(".nb-card")).toBeNull();
-  expect(second.textContent).toBe(page.el.textContent);
-  unmount();
+  test("agrees in two views of a turn", async () => {
+    await ask();
+    const second = document.createElement("div");
+    document.body.append(second);
+    const widget = (await import("../src/index")).default;
+    const unmount = widget.render({ model: desk.kernel, el: second });
+
+    await desk.press("Deny");
+    const { id } = desk.kernel.of("deny")[0] as { id: string };
+    desk.kernel.tell({ v: 1, kind: "decided", id, digest: "d1", ok: true, text: "" });
+    await desk.decided("c1", "d1", "denied");
+
+    expect(desk.el.querySelector(".nb-card")).toBeNull();
+    expect(second.querySelector(".nb-card")).toBeNull();
+    unmount();
+    second.remove();
+  });
+
+  test("closing leaves an empty element and no listener", async () => {
+    await ask();
+
+    desk.page.close();
+
+    expect(desk.el.innerHTML).toBe("");
+    expect(desk.kernel.listeners()).toBe(0);
+  });
 });
 
 test("stop is sent once and says so", async () => {
-  await ask();
+  desk = await askAbout(calls({}));
 
-  await press("Stop");
-  await press("Stopping");
+  await desk.press("Stop");
+  await desk.press("Stopping");
 
-  expect(kernel.of("stop")).toHaveLength(1);
-});
-
-test("closing leaves an empty element and no listener", async () => {
-  await ask();
-
-  page.close();
-
-  expect(page.el.innerHTML).toBe("");
-  expect(kernel.listeners()).toBe(0);
+  expect(desk.kernel.of("stop")).toHaveLength(1);
 });

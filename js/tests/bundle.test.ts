@@ -2,30 +2,38 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import source from "../src/index";
+import type { Rich } from "../src/rich";
+import sourceRich from "../src/rich/index";
 import { drawn, Kernel, start } from "./page";
 
 const built = `${import.meta.dirname}/../../nbtool/view/static`;
 const REPLY = readFileSync(`${import.meta.dirname}/recorded/finished.json`, "utf8");
-
-/** Text that meets every rule which build.mjs takes out of marked's lexer. */
 const ODD =
-  "<div>\n\n<!-- x -->\n\n[a]: https://b.example\n\n[a] <b>c</b> *d* _e_ ~~f~~\n\n| g |\n|---|\n| h |\n";
+  "<div>\n\n<!-- x -->\n\n[a]: https://b.example\n\n[a] <b>c</b> *d* _e_ ~~f~~\n\n| g |\n|---|\n| h |\n\n```py\ndef f(): return 1\n```\n\n$x^2$\n";
 
-test("the built script and its style sheet are small", () => {
-  const size = ["widget.js", "widget.css"].reduce(
+function packed(...names: string[]): number {
+  return names.reduce(
     (sum, name) => sum + gzipSync(readFileSync(`${built}/${name}`), { level: 9 }).length,
     0,
   );
+}
 
-  expect(size).toBeLessThanOrEqual(25_000);
+async function load<T>(name: string): Promise<T> {
+  const script = readFileSync(`${built}/${name}`, "utf8");
+  return (await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(script)}`)).default;
+}
+
+test("what travels with every widget is small, and what is fetched once a page is bounded", () => {
+  expect(packed("widget.js", "widget.css")).toBeLessThanOrEqual(22_000);
+  expect(packed("rich.js")).toBeLessThanOrEqual(150_000);
 });
 
 test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
-  "the built script shows what the sources show",
+  "the built script shows what the sources show without the second module",
   async (text) => {
-    const script = readFileSync(`${built}/widget.js`, "utf8");
-    const bundle = (await import(`data:text/javascript,${encodeURIComponent(script)}`))
-      .default as typeof source;
+    const bundle = await load<typeof source>("widget.js");
+    const { adopt } = await import("../src/rich");
+    adopt(null);
     const made = [source, bundle].map((widget) => {
       const el = document.createElement("div");
       const model = new Kernel({
@@ -37,8 +45,24 @@ test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
       return { el, close };
     });
     await drawn();
+    adopt(sourceRich);
 
     expect(made[1]?.el.innerHTML).toBe(made[0]?.el.innerHTML);
+    expect(made[1]?.el.textContent).toContain(text.trim().split("\n")[0]);
     for (const { close } of made) close();
   },
 );
+
+test.each([ODD, REPLY])("the built second module shows what its sources show", async (text) => {
+  const bundle = await load<Rich>("rich.js");
+  const block = { id: "1", kind: "text", text, refusal: false, state: "whole", more: {} };
+
+  const [fromSource, fromBundle] = [sourceRich, bundle].map(({ views }) => {
+    const el = document.createElement("div");
+    views.prose?.(el, { block });
+    return el.innerHTML;
+  });
+
+  expect(fromBundle).toBe(fromSource);
+  expect(fromBundle).toContain("<p");
+});

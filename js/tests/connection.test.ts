@@ -129,7 +129,7 @@ test("a click that is not acknowledged within two seconds is said to be unheard"
   expect([sent, unheard, page.shown().sent.d]).toEqual([
     { state: "sent" },
     { state: "unheard" },
-    { state: "taken" },
+    { state: "taken", text: "" },
   ]);
 });
 

@@ -1,38 +1,27 @@
 import { h, render } from "preact";
 import { expect, test } from "vitest";
-import { growingMarkdown } from "../src/markdown";
+import { GrowingMarkdown } from "../src/rich/markdown/growing";
+import { DOCUMENTS } from "./documents";
 
-/** What a text reads as when it comes in these pieces. */
-function rendered(...pieces: string[]): string {
-  const read = growingMarkdown();
+/** What a text reads as when it comes in these pieces, and is then whole. */
+function rendered(pieces: Iterable<string>, limit?: number): string {
+  const markdown = new GrowingMarkdown(limit);
   const el = document.createElement("div");
   let text = "";
   for (const piece of pieces) {
     text += piece;
-    render(h("div", null, read(text)), el);
+    render(h("div", null, markdown.read(text, true)), el);
   }
+  render(h("div", null, markdown.read(text, false)), el);
   return el.innerHTML;
 }
 
-const TEXTS = [
-  "# Title\n\nSome *prose* with `code`, **bold** and [a link](https://a.example/b).\n\nMore.\n",
-  "one\ntwo\n\n- a\n- b\n\n  still b\n\n- c\n\nafter\n",
-  "1. a\n   ```py\n   x = 1\n\n   y = 2\n   ```\n2. b\n\nend",
-  "Here it is:\n```python\ndef f():\n    return 1\n\n\n# done\n```\nThat was it.\n\nBye.",
-  "~~~\nopen fence with ``` inside\n\nand a blank line",
-  "````md\n```py\nx\n```\n````\n\nafter",
-  "a | b\n--|--\n1 | 2\n3 | 4\n\ntext after the table\n\n| x |\n|---|\n| y |\n",
-  "foo\na | b\n- item\n\nbar\nbaz\n---\n\nqux\n===\n",
-  "> quote\nlazy\n\n> another\n> - list\n\ntext",
-  "    indented\n\n    still code\n\nprose\n\n\tcode again\n",
-  "- [ ] todo\n- [x] done\n\n* * *\n\n+ plus\n",
-  "para\n\n\n\n<div>\n\nhtml is text\n\n</div>\n\n[x]: https://evil.example\n\n[x]\n",
-  "text with trailing spaces  \nbreak and \\\nanother\n\n&amp; &lt;b&gt; &copy; &#36;5 $x$ $$y$$\n",
-  "```\n\n```\n\n```\nnever closed\n",
-  "- a\n\n\n- b\n\n      code in b?\n\ntail\n",
-  "1) x\n2) y\n\n10. z\n\n* a\n+ b\n- c\n",
-  `${"word ".repeat(200)}\n\n${"- item\n".repeat(60)}\n\`\`\`\n${"line\n".repeat(80)}\`\`\`\nend`,
-];
+/** The same, read in one go. */
+function whole(text: string, limit?: number): string {
+  const el = document.createElement("div");
+  render(h("div", null, new GrowingMarkdown(limit).read(text, false)), el);
+  return el.innerHTML;
+}
 
 /** Numbers that look random and are the same in every run: https://en.wikipedia.org/wiki/Linear_congruential_generator */
 function numbers(seed: number): (below: number) => number {
@@ -53,27 +42,59 @@ function cut(text: string, next: (below: number) => number): string[] {
   return pieces;
 }
 
-test.each(TEXTS)("%j reads the same in pieces as whole", (text) => {
-  const whole = rendered(text);
-  const next = numbers(7);
+test.each(DOCUMENTS)(
+  "%j reads the same at every cut, and in pieces of any size, as whole",
+  (text) => {
+    const expected = whole(text);
+    const next = numbers(7);
 
-  for (let round = 0; round < 25; round++) expect(rendered(...cut(text, next))).toBe(whole);
-  expect(rendered(...text)).toBe(whole);
-});
+    for (let at = 0; at < text.length; at++) {
+      expect(rendered([text.slice(0, at), text.slice(at)]), `cut at ${at}`).toBe(expected);
+    }
+    for (let round = 0; round < 10; round++) expect(rendered(cut(text, next))).toBe(expected);
+    expect(rendered(text)).toBe(expected);
+  },
+  20_000,
+);
 
 test("random mixtures read the same in pieces as whole", () => {
   const next = numbers(11);
-  const parts = TEXTS.flatMap((text) => text.split(/(?<=\n)/)).filter((line) => line.length < 200);
+  const parts = DOCUMENTS.flatMap((text) => text.split(/(?<=\n)/)).filter((line) => line.length < 200);
   for (let round = 0; round < 300; round++) {
     const text = Array.from({ length: 12 }, () => parts[next(parts.length)]).join("");
-    expect(rendered(...cut(text, next)), JSON.stringify(text)).toBe(rendered(text));
+    expect(rendered(cut(text, next)), JSON.stringify(text)).toBe(whole(text));
+  }
+});
+
+test.each(["- item\n", "7. item\n", "| a | b |\n", "- a\n\n  b\n"])(
+  "five hundred times %j read the same in pieces as whole",
+  (line) => {
+    const head = line.startsWith("|") ? "| x | y |\n|--|:-:|\n" : "before\n\n";
+    const text = `${head}${line.repeat(500)}\nafter *it*\n`;
+    const next = numbers(5);
+
+    expect(rendered(cut(text, next))).toBe(whole(text));
+  },
+);
+
+test("what is too long to be read stands as it was written, in pieces as whole", () => {
+  const long = "word *em* ".repeat(30);
+  const next = numbers(3);
+  for (const text of [
+    `${long}\n\n*then*`,
+    `*first*\n\n> ${long}\n\nthen`,
+    `- *a*\n- ${long}\n- c\n\n*then*\n`,
+    long,
+  ]) {
+    for (let round = 0; round < 20; round++) expect(rendered(cut(text, next), 100)).toBe(whole(text, 100));
+    expect(whole(text, 100)).toContain("word *em* word *em*");
   }
 });
 
 test("a settled block is never touched again", () => {
-  const read = growingMarkdown();
+  const markdown = new GrowingMarkdown();
   const el = document.createElement("div");
-  const show = (text: string): void => render(h("div", null, read(text)), el);
+  const show = (text: string): void => render(h("div", null, markdown.read(text, true)), el);
   show("first\n\nsecond\n\nthi");
   const first = el.querySelector("p");
   const text = first?.firstChild;
@@ -90,67 +111,115 @@ test("a settled block is never touched again", () => {
 });
 
 test("an open code fence only grows, in the same text node", () => {
-  const read = growingMarkdown();
+  const markdown = new GrowingMarkdown();
   const el = document.createElement("div");
-  const show = (text: string): void => render(h("div", null, read(text)), el);
-  show("Look:\n```py\na = 1\n");
-  show("Look:\n```py\na = 1\nb");
-  const node = el.querySelector("code")?.firstChild;
+  const show = (text: string): void => render(h("div", null, markdown.read(text, true)), el);
+  show("Look:\n```\na = 1\n");
+  show("Look:\n```\na = 1\nb");
+  const node = el.querySelector("code .nb-lines")?.firstChild;
 
-  show("Look:\n```py\na = 1\nb = 2\nc = 3");
+  show("Look:\n```\na = 1\nb = 2\nc = 3");
 
-  expect(el.querySelector("code")?.firstChild).toBe(node);
+  expect(el.querySelector("code .nb-lines")?.firstChild).toBe(node);
   expect(node?.textContent).toBe("a = 1\nb = 2\nc = 3");
 });
 
 test("a reply that is replaced is read anew", () => {
-  expect(rendered("Dear [NAME]\n\nx").length).toBeGreaterThan(0);
-  const read = growingMarkdown();
+  const markdown = new GrowingMarkdown();
   const el = document.createElement("div");
-  render(h("div", null, read("Dear [NAME]\n\nHello\n\nx")), el);
+  render(h("div", null, markdown.read("Dear [NAME]\n\nHello\n\nx", true)), el);
 
-  render(h("div", null, read("Dear Jo\n\nHello\n\nx")), el);
+  render(h("div", null, markdown.read("Dear Jo\n\nHello\n\nx", false)), el);
 
   expect(el.textContent).toBe("Dear JoHellox");
 });
 
-test("a long reply that comes in two thousand pieces is read in time", () => {
-  const read = growingMarkdown();
-  let text = "";
-  const began = performance.now();
-  for (let count = 0; count < 2000; count++) {
-    text += `${"word ".repeat(40)}\n\n`;
-    read(text);
-  }
+test.each([
+  ["paragraphs", (i: number) => `Paragraph ${i} with *some* words and \`code\`.\n\n`],
+  ["list items", (i: number) => `- item ${i} with *some* words\n`],
+  ["rows", (i: number) => (i ? `| ${i} | b |\n` : "| a | b |\n|---|---|\n")],
+  ["lines of code", (i: number) => (i ? `x_${i} = ${i}\n` : "```python\n")],
+  ["words", (i: number) => `word${i}${i % 200 ? " " : "\n\n"}`],
+])(
+  "the next %s cost the same, however many came before",
+  (_what, piece) => {
+    const markdown = new GrowingMarkdown();
+    const costs: number[] = [];
+    let text = "";
+    for (let i = 0; i < 6000; i++) {
+      text += piece(i);
+      if (i % 4) continue;
+      const began = performance.now();
+      markdown.read(text, true);
+      costs.push(performance.now() - began);
+    }
+    const median = (part: number[]): number => part.sort((a, b) => a - b)[part.length >> 1] ?? 0;
 
-  expect(read(text)).toHaveLength(4000);
-  expect(performance.now() - began).toBeLessThan(5000); // all of it anew each time: more than a minute
-});
+    const [early, late] = [median(costs.slice(300, 600)), median(costs.slice(-300))];
+
+    expect(late).toBeLessThan(early * 5 + 1); // all of it anew each time: ten times and more
+  },
+  20_000,
+);
 
 test.each([
   [
     "[docs](https://a.example/b)",
-    '<a href="https://a.example/b" title="https://a.example/b" target="_blank" rel="noopener noreferrer">docs</a><span class="nb-quiet"> (a.example)</span>',
+    '<a role="link" tabindex="0" title="https://a.example/b" target="_blank" rel="noopener noreferrer">docs</a><span class="nb-quiet"> (a.example)</span>',
   ],
   ["https://a.example/b", ">https://a.example/b</a></p>"],
   ["![chart](https://a.example/c.png)", ">image: chart</a>"],
-  ["[x](javascript:alert(1))", "<p>x</p>"],
-  ["[x](/lab/tree/x)", "<p>x</p>"],
-  ["costs $5 and $6, $df", "<p>costs $5 and $6, $df</p>"],
-  ["<b>x</b>", "<p>&lt;b&gt;x&lt;/b&gt;</p>"],
-  ["# One", "<h3>One</h3>"],
-  ["- [x] done", "<li>☑ done</li>"],
-  ["&lt;b&gt; &copy; &#36;", "<p>&lt;b&gt; &amp;copy; $</p>"],
+  ["[x](javascript:alert(1))", '<p dir="auto">x</p>'],
+  ["[x](/lab/tree/x)", '<p dir="auto">x</p>'],
+  ["costs $5 and $6, $df", '<p dir="auto">costs $5 and $6, $df</p>'],
+  ["between $5 and 6$ or 5$-6$", '<p dir="auto">between $5 and 6$ or 5$-6$</p>'],
+  [
+    "$VAR_REF{{a}}/$VAR_REF{{b}} $PATH:$HOME US$5,US$6",
+    '<p dir="auto">$VAR_REF{{a}}/$VAR_REF{{b}} $PATH:$HOME US$5,US$6</p>',
+  ],
+  [
+    "so $x_1 + y$ and \\(a*b*c\\)",
+    '<p dir="auto">so <span class="nb-math" dir="ltr"><math aria-label="x_1 + y"><mrow><msub><mi>x</mi><mn>1</mn></msub><mo>+</mo><mi>y</mi></mrow></math></span> and <span class="nb-math" dir="ltr"><math aria-label="a*b*c">',
+  ],
+  [
+    "where\n$$\n- x\n= 1\n$$\nthen",
+    '<p dir="auto">where</p><span class="nb-math nb-display" dir="ltr"><math display="block" aria-label="- x\n= 1">',
+  ],
+  [
+    "said[^1]\n\n[^1]: by *whom*\n[^b]: x",
+    '<p dir="auto">said<sup>1</sup></p><p class="nb-note" dir="auto"><sup>1</sup> by <em>whom</em></p><p class="nb-note" dir="auto"><sup>b</sup> x</p>',
+  ],
+  ["<b>x</b>", '<p dir="auto">&lt;b&gt;x&lt;/b&gt;</p>'],
+  ["# One", '<h3 dir="auto">One</h3>'],
+  ["- [x] done", '<li dir="auto" class="nb-task">☑ done</li>'],
+  ["&lt;b&gt; &copy; &#36;", '<p dir="auto">&lt;b&gt; &amp;copy; $</p>'],
 ])("%j is shown as it is meant", (text, html) => {
-  expect(rendered(text)).toContain(html);
+  expect(whole(text)).toContain(html);
 });
 
-test.each([">".repeat(5000), "- ".repeat(1500), "[".repeat(3000), "*a".repeat(3000), "`".repeat(3001)])(
-  "markup that no person writes is shown in time",
-  (text) => {
-    const began = performance.now();
+test("a link has its address from the moment it is pressed", () => {
+  const el = document.createElement("div");
+  render(h("div", null, new GrowingMarkdown().read("[docs](https://a.example/b)", false)), el);
+  const found = el.querySelector("a");
+  const before = found?.hasAttribute("href");
 
-    expect(rendered(text).length).toBeGreaterThan(0);
-    expect(performance.now() - began).toBeLessThan(3000);
-  },
-);
+  found?.dispatchEvent(new Event("pointerdown"));
+
+  expect(before).toBe(false);
+  expect(found?.href).toBe("https://a.example/b");
+});
+
+test.each([
+  ">".repeat(5000),
+  "- ".repeat(1500),
+  "[".repeat(3000),
+  "*a".repeat(3000),
+  "`".repeat(3001),
+  "$".repeat(3000),
+  "$a".repeat(3000),
+])("markup that no person writes is shown in time", (text) => {
+  const began = performance.now();
+
+  expect(whole(text).length).toBeGreaterThan(0);
+  expect(performance.now() - began).toBeLessThan(3000);
+});

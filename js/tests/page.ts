@@ -1,6 +1,10 @@
 import type { Model } from "../src/connection";
 import widget from "../src/index";
 import type { Document, KernelMessage, Patch } from "../src/protocol";
+import { adopt } from "../src/rich";
+import rich from "../src/rich/index";
+
+adopt(rich); // as on a page that has loaded it; `rich.test.ts` is about the others
 
 /** A kernel made of two lists: what the page said, and who listens. */
 export class Kernel implements Model {
@@ -84,20 +88,27 @@ export async function drawn(): Promise<void> {
 }
 
 const TAGS = new Set(
-  "A B BLOCKQUOTE BR BUTTON CODE DD DEL DETAILS DIV DL DT EM FIELDSET FOOTER H3 H4 H5 H6 HEADER HR I INPUT LI OL OPTION P PRE SECTION SELECT SPAN STRONG SUMMARY TABLE TBODY TD TEXTAREA TH THEAD TR UL".split(
+  "A B BLOCKQUOTE BR BUTTON CODE DD DEL DETAILS DIV DL DT EM FIELDSET FOOTER FORM H3 H4 H5 H6 HEADER HR I INPUT LABEL LI MARK OL OPTION P PRE PROGRESS SECTION SELECT SPAN STRONG SUMMARY SUP TABLE TBODY TD TEXTAREA TH THEAD TR UL".split(
     " ",
   ),
 );
 const ATTRIBUTES = new Set(
-  "class href title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-hidden data-lm-suppress-shortcuts".split(
+  "aria-live class dir href max scope title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-describedby aria-hidden aria-invalid checked for id spellcheck tabindex data-lm-suppress-shortcuts".split(
     " ",
   ),
 );
+
+const MATHML = "http://www.w3.org/1998/Math/MathML";
 
 /** Everything in an element that a model must never bring about. */
 export function dangers(el: Element): string[] {
   const found: string[] = [];
   for (const node of el.querySelectorAll("*")) {
+    if (node.namespaceURI === MATHML) {
+      const bad = node.getAttributeNames().filter((name) => /^on|href|src|style|class|^id$/.test(name));
+      if (bad.length > 0) found.push(`${node.tagName} ${bad}`);
+      continue;
+    }
     if (!TAGS.has(node.tagName)) found.push(node.tagName);
     for (const { name, value } of node.attributes) {
       if (!ATTRIBUTES.has(name)) found.push(`${node.tagName} ${name}=${value}`);

@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Block } from "../src/protocol";
 import { dangers, drawn, Kernel, shown, start } from "./page";
+import { CARRIERS, OWN, PAYLOADS } from "./payloads";
 
-const payloads = JSON.parse(readFileSync(`${import.meta.dirname}/payloads.json`, "utf8")) as string[];
 const alert = vi.fn();
 vi.stubGlobal("alert", alert);
 
@@ -19,6 +18,7 @@ function everywhere(text: string): Block[] {
     description: text,
     schema: {},
     can_remember: true,
+    sensitive: false,
   } as const;
   const decided = {
     gate: "run",
@@ -56,48 +56,79 @@ function everywhere(text: string): Block[] {
   ];
 }
 
-test("there are enough payloads", () => {
-  expect(payloads.length).toBeGreaterThanOrEqual(60);
-});
+/** Texts that are shown on one page: enough of them cost little more than one. */
+const BATCH = 25;
 
-test.each(payloads)("%j executes nothing and becomes nothing but text", async (payload) => {
+/** Show a turn that carries these texts everywhere, its calls opened; gives what must not have come of them. */
+async function harm(texts: string[]): Promise<string[]> {
+  const [text = ""] = texts;
   const document = start();
-  const kernel = new Kernel({
-    ...document,
-    head: { ...document.head, model: payload, prompt: payload, activity: payload, error: payload },
-    blocks: everywhere(payload),
-  });
-  const page = shown(kernel);
+  const head = {
+    ...document.head,
+    model: text,
+    prompt: text,
+    activity: text,
+    error: text,
+    why: text,
+    replayed: text,
+  };
+  const blocks = texts.flatMap((one, at) =>
+    everywhere(one).map((block) => ({ ...block, id: `${at}-${block.id}` }) as Block),
+  );
+  const page = shown(new Kernel({ ...document, head, blocks }));
+  for (const fold of page.el.querySelectorAll("details")) fold.open = true;
   await drawn();
-
-  expect(dangers(page.el)).toEqual([]);
-  expect(page.el.querySelectorAll("img, script, iframe, svg, style, link, object")).toHaveLength(0);
-  expect(alert).not.toHaveBeenCalled();
+  const found = dangers(page.el);
+  const bad = page.el.querySelector("img, script, iframe, svg, style, link, object, embed, base, meta");
+  if (bad) found.push(bad.outerHTML);
   page.close();
-});
+  return found;
+}
 
-test.each(payloads)("%j in pieces ends as the whole does", async (payload) => {
+/** The reply while a text comes in pieces: what must not have come of it, and how it ends. */
+async function streamed(text: string, size: number): Promise<{ found: string[]; end: string | undefined }> {
   const kernel = new Kernel();
   const page = shown(kernel);
+  const found: string[] = [];
   kernel.patches({
     op: "open",
     block: { id: "1", kind: "text", text: "", refusal: false, state: "open", more: {} },
   });
-  for (const text of payload) {
-    kernel.patches({ op: "extend", id: "1", field: "text", text });
+  for (let at = 0; at < text.length; at += size) {
+    kernel.patches({ op: "extend", id: "1", field: "text", text: text.slice(at, at + size) });
     await drawn();
-    expect(dangers(page.el)).toEqual([]);
+    found.push(...dangers(page.el));
   }
-  const streamed = page.el.querySelector(".nb-reply")?.innerHTML;
-  page.close();
-  const whole = shown(
-    new Kernel({
-      ...start(),
-      blocks: [{ id: "1", kind: "text", text: payload, refusal: false, state: "open", more: {} }],
-    }),
-  );
+  kernel.patches({ op: "update", id: "1", set: { state: "whole" } });
   await drawn();
+  const end = page.el.querySelector(".nb-reply")?.innerHTML;
+  page.close();
+  return { found, end };
+}
 
-  expect(streamed).toBe(whole.el.querySelector(".nb-reply")?.innerHTML);
-  whole.close();
+test("there are enough payloads and carriers, each counted once", () => {
+  expect(PAYLOADS.length).toBeGreaterThanOrEqual(1_500);
+  expect(CARRIERS.length).toBeGreaterThanOrEqual(300);
+  expect(new Set(CARRIERS).size).toBe(CARRIERS.length);
 });
+
+test("no payload executes or becomes more than text, in the reply, the log or the card", async () => {
+  const harmed: string[] = [];
+  const all = [...PAYLOADS, ...CARRIERS];
+  for (let at = 0; at < all.length; at += BATCH) harmed.push(...(await harm(all.slice(at, at + BATCH))));
+
+  expect(harmed).toEqual([]);
+  expect(alert).not.toHaveBeenCalled();
+}, 300_000);
+
+test.each(OWN)(
+  "%j in pieces ends as the whole does",
+  async (payload) => {
+    const [pieces, whole] = [await streamed(payload, 1), await streamed(payload, payload.length)];
+
+    expect(pieces.found).toEqual([]);
+    expect(pieces.end).toBe(whole.end);
+    expect(alert).not.toHaveBeenCalled();
+  },
+  60_000,
+);

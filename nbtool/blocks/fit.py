@@ -46,7 +46,9 @@ def _short(document: Document, kept: int, cap: int) -> Document:
 
 
 def _fields(block: Block) -> tuple[str, ...]:
-    return {"call": ("arguments", "progress", "result"), "notice": ()}.get(block["kind"], ("text",))
+    if block["kind"] == "call":
+        return ("arguments", "progress", "result", *(("shown",) if "shown" in block else ()))
+    return () if block["kind"] == "notice" else ("text",)
 
 
 def _short_block(block: Block, cap: int) -> Block:

@@ -6,7 +6,7 @@ the page mirrors this module.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 from nbtool.events import CallStatus, Gate, TurnStatus
 
@@ -23,7 +23,10 @@ More = dict[str, int]
 
 
 class Asked(TypedDict):
-    """What a person is asked at a gate, and the digest that a decision must carry back."""
+    """What a person is asked at a gate, and the digest that a decision must carry back.
+
+    `effect` tells what would change, such as a file's diff, where the tool can tell.
+    """
 
     gate: Gate
     digest: str
@@ -32,6 +35,8 @@ class Asked(TypedDict):
     description: str
     schema: dict[str, Any]
     can_remember: bool
+    sensitive: bool
+    effect: NotRequired[str]
 
 
 class Decided(TypedDict):
@@ -56,8 +61,19 @@ class ProseBlock(TypedDict):
     more: More
 
 
+class Glance(TypedDict):
+    """The first rows of something that a reference stood for, as texts; only of what the person opened for reading."""
+
+    columns: list[str]
+    rows: list[list[str]]
+
+
 class CallBlock(TypedDict):
-    """One call from its first character to its outcome; `id` is its `call_id`."""
+    """One call from its first character to its outcome; `id` is its `call_id`.
+
+    `shown` is what the model read, where the person sees more; `glances` holds the first rows of what the references
+    stood for, by their names in `resolved`.
+    """
 
     id: str
     kind: Literal["call"]
@@ -78,6 +94,8 @@ class CallBlock(TypedDict):
     started: float | None
     seconds: float | None
     more: More
+    shown: NotRequired[str]
+    glances: NotRequired[dict[str, Glance]]
 
 
 class NoticeBlock(TypedDict):
@@ -103,7 +121,11 @@ class UsageShape(TypedDict):
 
 
 class Head(TypedDict):
-    """What is said of the turn as a whole; `activity` is one line of what happens now, or empty."""
+    """What is said of the turn as a whole; `activity` is one line of what happens now, or empty.
+
+    Where it is known: `why` this model, the date of the recording that the turn is `replayed` from, which of how many
+    `versions` of its place it is, and `acts`: what the page may offer to do with it (see `view.heard.Act`).
+    """
 
     turn_id: str
     model: str
@@ -116,6 +138,11 @@ class Head(TypedDict):
     started: float | None
     seconds: float | None
     error: str
+    why: NotRequired[str]
+    replayed: NotRequired[str]
+    version: NotRequired[int]
+    versions: NotRequired[int]
+    acts: NotRequired[list[str]]
 
 
 class Document(TypedDict):

@@ -11,8 +11,8 @@ from typing import Literal
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import markdown
+from nbtool.blocks.asking import sentence
 from nbtool.blocks.bounds import marker
-from nbtool.blocks.fit import fitted
 from nbtool.blocks.plain import one_line, visible
 from nbtool.blocks.shapes import Block, CallBlock, Document, NoticeBlock, ProseBlock
 from nbtool.blocks.words import (
@@ -33,6 +33,9 @@ HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000
 """Bytes of UTF-8 that a turn may take in a saved notebook, in each of its two forms."""
 
+ASKS = "This is a picture of the question: it is decided on the live card, or with %chat approve and %chat deny."
+"""What stands below a question that is saved."""
+
 _QUIET = "opacity:.75"
 _LINE = "1px solid rgba(128,128,128,.35)"
 _PRE = (
@@ -40,15 +43,8 @@ _PRE = (
     "white-space:pre-wrap;overflow-wrap:anywhere"
 )
 _FOLD = f"margin:.25em 0 .5em .45em;padding:.1em 0 .1em .9em;border-left:{_LINE}"
+_CARD = f"margin:.4em 0 .8em;padding:.5em .9em;border:{_LINE};border-left:7px double"
 _BAR = "margin:.5em 0;padding:.15em 0 .15em .75em;border-left:3px solid rgba(128,128,128,.6)"
-
-
-def saved(document: Document) -> dict[str, str]:
-    """Give the bundle that a notebook keeps, `text/html` and `text/plain`, each within its limit."""
-    return {
-        "text/html": fitted(document, to_html, HTML_LIMIT),
-        "text/plain": fitted(document, to_text, TEXT_LIMIT),
-    }
 
 
 def to_html(document: Document) -> str:
@@ -95,7 +91,21 @@ def _call(block: CallBlock) -> str:
     name, short = _escape(one_line(block["name"], 64)), _escape(short_arguments(block["arguments"]))
     facts = call_facts(block)
     quiet = f' <span style="{_QUIET}">· {_escape(facts)}</span>' if facts else ""
-    return _fold(f"{sign} <code>{name}({short})</code>{quiet}", "".join(_details(block)), quiet=False)
+    fold = _fold(f"{sign} <code>{name}({short})</code>{quiet}", "".join(_details(block)), quiet=False)
+    return fold + _question(block)
+
+
+def _question(block: CallBlock) -> str:
+    """Write what a call waits for: the words of the card, and where it can be decided; nothing here can be pressed.
+
+    A result that waits is not written: it may be withheld yet.
+    """
+    if block["question"] is None:
+        return ""
+    return (
+        f'<div style="{_CARD}"><strong>nbtool asks</strong><div>{_escape(sentence(block))}</div>'
+        f'<div style="{_QUIET}">{ASKS}</div></div>'
+    )
 
 
 def _details(block: CallBlock) -> list[str]:
@@ -153,7 +163,8 @@ def _call_text(block: CallBlock) -> str:
     facts = call_facts(block)
     lines = [call_line(block) + (f" · {facts}" if facts else "")]
     result = with_marker(block["result"] or block["reason"], block["more"].get("result", 0))
-    return "\n".join([*lines, *(f"    {line}" for line in result.split("\n") if result)])
+    asked = [f"    nbtool asks: {sentence(block)} {ASKS}"] if block["question"] else []
+    return "\n".join([*lines, *asked, *(f"    {line}" for line in result.split("\n") if result)])
 
 
 def _escape(text: str) -> str:

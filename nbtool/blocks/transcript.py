@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 from nbtool.blocks.bounds import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
 from nbtool.blocks.entry import Entry, ProseKind, call_entry, prose_entry
 from nbtool.blocks.plain import without_controls
-from nbtool.blocks.shapes import VERSION, Asked, Block, Decided, Document, Head, Patch, UsageShape
+from nbtool.blocks.shapes import VERSION, Asked, Block, Decided, Document, Glance, Head, Patch, UsageShape
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -34,6 +34,7 @@ from nbtool.events import (
     TextDelta,
     ThinkingDelta,
     TurnEnded,
+    TurnParked,
     TurnStarted,
     UsageDelta,
 )
@@ -51,6 +52,7 @@ class Transcript:
         self._entries: dict[str, Entry] = {}
         self._round: list[Entry] = []
         self._waiting: set[str] = set()
+        self._is_parked = False
         self._spent = Usage()
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
@@ -60,13 +62,17 @@ class Transcript:
             "call_ready": self._call_ready, "call_asked": self._call_asked, "call_decided": self._call_decided,
             "call_started": self._call_started, "call_progress": self._call_progress,
             "call_finished": self._call_finished, "notice": self._notice, "error_raised": self._error_raised,
-            "turn_ended": self._turn_ended,
+            "turn_parked": self._turn_parked, "turn_ended": self._turn_ended,
         }  # fmt: skip
 
     def feed(self, event: Event) -> list[Patch]:
         """Fold the next event; gives what changed. Events that nobody needs to see change nothing."""
         fold = self._folds.get(event.kind)
         return fold(event) if fold else []
+
+    def tell(self, **head: Any) -> list[Patch]:
+        """Say more in the head than events do: `why`, `version`, `versions`, `acts`; gives what changed."""
+        return self._set_head(**head)
 
     def document(self) -> Document:
         """Give the turn as it stands: JSON, sharing nothing with this object."""
@@ -102,7 +108,7 @@ class Transcript:
         prompt, omitted = clip(without_controls(event.prompt.text), FIELD_LIMIT)
         return self._set_head(
             turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt + marker(omitted),
-            started=event.started,
+            started=event.started, **({"replayed": event.replayed} if event.replayed else {}),
         )  # fmt: skip
 
     def _request_started(self, event: RequestStarted) -> list[Patch]:
@@ -123,6 +129,10 @@ class Transcript:
             status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
             seconds=event.seconds, error=error, activity="",
         )  # fmt: skip
+
+    def _turn_parked(self, _: TurnParked) -> list[Patch]:
+        self._is_parked = True
+        return self._told()
 
     def _notice(self, event: Notice) -> list[Patch]:
         text, omitted = clip(without_controls(event.text), NOTICE_LIMIT)
@@ -207,8 +217,9 @@ class Transcript:
         if str(entry.grown["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
         resolved = {key: clip(clean_text(text), NOTICE_LIMIT)[0] for key, text in event.resolved.items()}
+        seen = {"glances": {key: _glance(one) for key, one in event.glances.items()}} if event.glances else {}
         return patches + entry.update(
-            name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready"
+            name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready", **seen
         )
 
     def _call_asked(self, event: CallAsked) -> list[Patch]:
@@ -216,8 +227,10 @@ class Transcript:
         asked: Asked = {
             "gate": event.gate, "digest": event.digest, "tool": clean_text(event.tool),
             "shown": clean_text(event.shown), "description": without_controls(event.description),
-            "schema": event.schema, "can_remember": event.can_remember,
+            "schema": event.schema, "can_remember": event.can_remember, "sensitive": event.sensitive,
         }  # fmt: skip
+        if event.effect:
+            asked["effect"] = clean_text(event.effect)
         self._waiting.add(entry.id)
         return patches + entry.update(state="waiting", question=asked) + self._told()
 
@@ -239,13 +252,16 @@ class Transcript:
     def _call_progress(self, event: CallProgress) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
         if event.fraction is not None:
-            patches += entry.update(fraction=min(max(event.fraction, 0.0), 1.0))
+            patches += entry.update(fraction=min(max(0.0, event.fraction), 1.0))
         return patches + entry.extend("progress", without_controls(event.text))
 
     def _call_finished(self, event: CallFinished) -> list[Patch]:
         patches, entry = self._call(event.call_id, event.name, event.round)
         self._waiting.discard(entry.id)
         changed = entry.replace("result", without_controls(event.preview or event.shown))
+        if event.preview and event.preview != event.shown:
+            shown, omitted = clip(without_controls(event.shown), FIELD_LIMIT)
+            changed += entry.update(shown=shown + marker(omitted))
         reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
@@ -277,8 +293,8 @@ class Transcript:
         return self._set_head(activity="") if self._head["activity"] else []
 
     def _told(self) -> list[Patch]:
-        """Say in the head whether the turn waits for a person."""
-        status = "waiting" if self._waiting else "running"
+        """Say in the head whether the turn waits for a person, and whether a cell waits with it."""
+        status = ("parked" if self._is_parked else "waiting") if self._waiting else "running"
         return self._set_head(status=status) if self._head["status"] != status else []
 
 
@@ -291,6 +307,12 @@ def _settle(entry: Entry, event: TurnEnded) -> list[Patch]:
     if event.status == "parked" and entry.block_part["question"]:
         return []
     return entry.update(state="unknown" if entry.block_part["started"] else "not_run", question=None, fraction=None)
+
+
+def _glance(seen: dict[str, Any]) -> Glance:
+    """Clean the first rows of a table; a journal may hold anything."""
+    rows = [[clean_text(str(cell)) for cell in row] for row in seen.get("rows", ())]
+    return {"columns": [clean_text(str(name)) for name in seen.get("columns", ())], "rows": rows}
 
 
 def _head() -> Head:

@@ -14,7 +14,8 @@ A plugin is any object with some of these methods, plain or async, each taking o
 
 `on_message_append` (AppendContext) is called for every message that the engine or a plugin appends, in order, before
 it is appended; not for the person's own message. `on_event` (EventContext, a plain function) hears every event of the
-turn once it is in the journal, deltas too; one that raises is dropped, and the turn goes on.
+turn once it is in the journal, deltas too; one that raises is dropped, and the turn goes on. `on_journal`
+(JournalContext, a plain function) may take out of each text what the journal is not to keep.
 """
 
 from __future__ import annotations
@@ -214,6 +215,14 @@ class EventContext:
 
     turn_id: str
     event: Event
+
+
+@dataclass(slots=True)
+class JournalContext:
+    """A text of an event on its way into the journal; what a hook leaves in `text` is kept."""
+
+    turn_id: str
+    text: str
 
 
 class Hooks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -41,6 +41,9 @@ from nbtool.messages import Message, user
 from nbtool.wire.base import Endpoint
 from nbtool.wire.reply import Reply, ReplyBuilder
 
+Given = Callable[[TurnContext], Awaitable[Reply | None]]
+"""Gives the reply of the next round where it is known already, None from where on the model is to be asked."""
+
 DRAIN_SECONDS = 3.0
 """How long a cancelled turn waits for its own tasks before it calls them abandoned."""
 
@@ -69,9 +72,9 @@ class Outcome:
 
 
 class Engine:
-    """Runs one turn against one endpoint."""
+    """Runs one turn against one endpoint; replies that are `given` stand for requests, and cost nothing."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a run is made of, each part by its name
         self,
         turn: TurnContext,
         endpoint: Endpoint,
@@ -80,8 +83,10 @@ class Engine:
         system: str = "",
         options: dict[str, Any] | None = None,
         stream: bool = True,
+        given: Given | None = None,
     ) -> None:
         self._turn = turn
+        self._given = given
         self._endpoint = endpoint
         turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
         turn.abilities = getattr(endpoint, "abilities", frozenset())
@@ -158,8 +163,21 @@ class Engine:
             if callable(cleanup):
                 self._cleanups.append(cleanup)
 
+    async def _take(self, reply: Reply) -> Reply:
+        """Let a reply that is given stand for a request: it joins the chain, and nothing leaves."""
+        turn = self._turn
+        turn.meter.rounds += 1
+        await turn.emit(RequestStarted(turn.meter.rounds, given=True))
+        self._outcome.rounds.append(reply)
+        await self._append(reply.message)
+        said = (reply.message, reply.stop_reason, reply.usage, reply.complete)
+        await turn.emit(ReplyFinished(turn.meter.rounds, *said))
+        return reply
+
     async def _request(self, *, last_word: str = "") -> Reply:
         """Make one request and read its reply; the reply joins the chain even where it broke off."""
+        if self._given and (known := await self._given(self._turn)):
+            return await self._take(known)
         turn, self._phase = self._turn, "final_reply" if last_word else "request"
         request = RequestContext(
             turn,
@@ -191,6 +209,7 @@ class Engine:
                     reply.usage,
                     reply.complete,
                     seconds=time.monotonic() - began,
+                    finish_reason=reply.finish_reason,
                 )
             )
         if reply.complete and reply.stop_reason == "unknown" and not reply.finish_reason:

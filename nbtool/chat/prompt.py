@@ -1,4 +1,4 @@
-"""What the model is told before the conversation: the system text, and the objects of this turn.
+"""What the model is told beside a prompt: the system text, the objects of this turn, and the turns before it.
 
 The order is fixed and nothing in it changes from request to request (a date, never a time), so that a provider's prompt
 cache holds. What is exposed changes more often: it stands with the message that exposed it.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from typing import Literal
 
-from nbtool.messages import Message, Text
+from nbtool.chat.turn import Turn
+from nbtool.messages import Message, Text, assistant
+
+HistoryMode = Literal["compact", "native", "results", "none"]
 
 
 def system_text(own: str, rules: str) -> str:
@@ -24,6 +28,19 @@ def told(prompt: Message, exposed: Mapping[str, str]) -> Message:
         return prompt
     lines = "\n".join(f"- $VAR_REF{{{{{name}}}}}: {description}" for name, description in exposed.items())
     return prompt.with_parts([*prompt.parts, Text(f"\n\n<notebook-objects>\n{lines}\n</notebook-objects>")])
+
+
+def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:
+    """Tell a finished turn to a later one; a turn that brought nothing is not told at all."""
+    prompt, chain = turn.messages.context[-1:], turn.messages.chain
+    if mode == "none" or not prompt or not chain:
+        return []
+    if mode == "native":
+        return [*prompt, *chain]
+    if mode == "results":
+        came = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
+        return [*prompt, assistant("\n\n".join([*came, turn.text]))]
+    return [*prompt, assistant(turn.content)] if turn.content.strip() else []
 
 
 def _today() -> str:

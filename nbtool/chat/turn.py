@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import datetime as dt
+import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
@@ -14,16 +16,21 @@ from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat import compact
+from nbtool.chat.parking import Parking
 from nbtool.events import (
     DELTAS,
     CallAsked,
     CallDecided,
+    CallFinished,
+    Emit,
     Event,
     MediaDelta,
     ReplyFinished,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
+    TurnParked,
+    TurnStarted,
     TurnStatus,
 )
 from nbtool.loop import LentThread, core
@@ -31,6 +38,7 @@ from nbtool.messages import Media, Message, Text, Thinking, Usage, new_id
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
+    from nbtool.chat.difference import Difference
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
     from nbtool.tools.call import CallRecord
@@ -67,6 +75,9 @@ class Turn:
 
     It is on its way from the moment it exists. Await it, iterate over its events (`async for`), or let `Chat.send`
     wait; when it has ended, the result stands in its attributes. `calls` are records, in the order asked for.
+
+    A turn that a person has to answer can outlive its cell: its `status` is then `parked`, and it goes on by itself
+    when the last question is decided.
     """
 
     prompt: Message
@@ -84,9 +95,14 @@ class Turn:
     signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
     done: Future[Turn] = field(default_factory=Future, repr=False)
     log: list[Event] = field(default_factory=list, repr=False)
+    moments: list[float] = field(default_factory=list, repr=False)
     work: Callable[[], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
     approver: Approver | None = field(default=None, repr=False)
     answer: Structured | None = field(default=None, repr=False)
+    difference: Difference | None = field(default=None, repr=False)
+    emit: Emit | None = field(default=None, repr=False)
+    parking: Parking = field(default_factory=Parking, repr=False)
+    _rest: Future[Turn] = field(default_factory=Future, repr=False)
     _text: str = field(default="", repr=False)
     _arriving: list[Event] = field(default_factory=list, repr=False)
     _listeners: list[Listener] = field(default_factory=list, repr=False)
@@ -95,6 +111,12 @@ class Turn:
     def text(self) -> str:
         """The final reply; while the turn runs, or when it broke off, what came last."""
         return self._text or next((reply.text for reply in reversed(self.rounds) if reply.text.strip()), "")
+
+    @property
+    def replayed(self) -> dt.date | None:
+        """When the turn was recorded that this one was told from; None where a model was asked."""
+        began = next((event for event in self.log if isinstance(event, TurnStarted)), None)
+        return dt.date.fromisoformat(began.replayed) if began and began.replayed else None
 
     @property
     def value(self) -> Any:
@@ -111,6 +133,11 @@ class Turn:
         """The images, sounds and files that the replies brought, each a target of `$VAR_REF` by its name."""
         parts = (part for message in self.messages.chain if message.role == "assistant" for part in message.parts)
         return tuple(part for part in parts if isinstance(part, Media))
+
+    @property
+    def started(self) -> float | None:
+        """When the turn began, in seconds since the epoch; None while it has not."""
+        return next((event.started for event in self.log if isinstance(event, TurnStarted)), None)
 
     @property
     def system_hint(self) -> str:
@@ -145,6 +172,24 @@ class Turn:
         if not self.done.done():
             self.lent.close()  # the loop hears of it only after this thread has taken the next job
             self.signal.cancel()
+
+    def rest(self) -> Future[Turn]:
+        """Give what is done when the turn has ended or been parked: whoever waits may go then."""
+        rest = self._rest = Future()
+        self.done.add_done_callback(lambda _: _set(rest, self))
+        return rest
+
+    async def park(self, digest: str, seconds: float) -> None:
+        """Let the cell end while a question waits, for `seconds` at most; on nbtool's own loop.
+
+        The thread that waits is let go when no call runs on it. From then on synchronous tools run in workers.
+        """
+        rest = self._rest  # another cell may wait by the time that this one is told
+        await self.parking.until_free()
+        if self.emit:
+            await self.emit(TurnParked(digest, time.time() + seconds))
+        await self.parking.until_free()
+        _set(rest, self)
 
     def listen(self, listener: Listener) -> None:
         """Call `listener` with every event from now on, on nbtool's own thread; one that raises is dropped."""
@@ -189,12 +234,14 @@ class Turn:
                 warnings.warn(f"The listener {name} was dropped: {type(error).__name__}: {error}", stacklevel=2)
 
     def _note(self, event: Event) -> None:
+        self.moments.append(time.time())
         self.log.append(event)
+        self.parking.note(event)
         match event:
-            case CallAsked():
-                self.status = "waiting"
-            case CallDecided():
-                self.status = "running"
+            case CallAsked() | CallDecided() | CallFinished() | TurnParked():
+                self.status = self.parking.status
+                if isinstance(event, CallFinished) and self.parking.is_resting:
+                    _set(self._rest, self)
             case ReplyFinished():
                 self._arriving.clear()
 
@@ -219,7 +266,7 @@ class Turn:
     def _close(self, running: Future[None]) -> None:
         if not running.cancelled() and (error := running.exception()):
             self.status, self.error = "error", error
-        elif self.status in ("running", "waiting"):
+        elif self.status in ("running", "waiting", "parked"):
             self.status = "cancelled"
         self.done.set_result(self)
 
@@ -252,6 +299,11 @@ def _as_deltas(event: Event) -> list[Event]:
             case Media():
                 deltas.append(MediaDelta(part))
     return deltas
+
+
+def _set(rest: Future[Turn], turn: Turn) -> None:
+    if not rest.done():
+        rest.set_result(turn)
 
 
 class _Inbox:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 SPARE = "nbchat"
 """What the magics are called where another extension has the name that was wanted."""
 
+SAYS_AGAIN = frozenset({"--rerun", "--resume", "--re-execute"})
+"""The flags of cells that need no text: they say again what a turn said."""
+
 
 @magics_class
 class ChatMagics(Magics):
@@ -51,12 +54,14 @@ class ChatMagics(Magics):
         """The conversations of this kernel, by name."""
         return self.workbench.chats
 
-    def help_needs_no_body(self, lines: list[str]) -> list[str]:
-        """Let `%%chat --help` stand alone in its cell: IPython refuses a cell magic whose body is empty."""
+    def needs_no_body(self, lines: list[str]) -> list[str]:
+        """Let `%%chat --help` or `--rerun` stand alone in a cell: IPython refuses a cell magic whose body is empty."""
         said = "".join(lines).split()
-        if said[:1] == [f"%%{self.name}"] and len(said) == 2 and said[1] in ("-h", "--help"):
+        if said[:1] != [f"%%{self.name}"]:
+            return lines
+        if len(said) == 2 and said[1] in ("-h", "--help"):
             return [f"%{self.name} --help\n"]
-        return lines
+        return [*lines, "\n"] if len(lines) == 1 and any(word in SAYS_AGAIN for word in said) else lines
 
 
 def _in_one_line(deed: Callable[[], None]) -> None:
@@ -81,7 +86,7 @@ def load(shell: Any) -> None:
     shell.magics_manager.registry[ChatMagics.__name__] = magics
     shell.register_magic_function(magics.chat, magic_kind="line_cell", magic_name=name)
     shell.configurables.append(settings)
-    shell.input_transformers_cleanup.append(magics.help_needs_no_body)
+    shell.input_transformers_cleanup.append(magics.needs_no_body)
     shell.Completer.custom_matchers.append(magics.completes)
     offer(lambda code: _run(shell, code))
     chosen = settings.setting("model")
@@ -99,7 +104,7 @@ def unload(shell: Any) -> None:
         shell.magics_manager.magics[kind].pop(magics.name, None)
     for one in (magics.settings, magics):  # IPython adds every set of magics itself, and never takes it out
         shell.configurables.remove(one)
-    shell.input_transformers_cleanup.remove(magics.help_needs_no_body)
+    shell.input_transformers_cleanup.remove(magics.needs_no_body)
     shell.Completer.custom_matchers.remove(magics.completes)
     offer(None)
 

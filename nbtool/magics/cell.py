@@ -9,12 +9,13 @@ from typing import Any
 
 from nbtool.chat.chat import Chat, TurnSettings, wait_for
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadUsage
+from nbtool.chat.verbs import Edit, Reexecute, Rerun, Resume, Verb
+from nbtool.errors import BadUsage, NotRecorded
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import budget, mentions
 from nbtool.magics.roads import Roads
-from nbtool.magics.views import view_for
-from nbtool.magics.waiting import can_ask_for_input
+from nbtool.magics.views import View, may_park, view_for
+from nbtool.magics.waiting import can_ask_for_input, cell_id
 
 FAILED = "The turn did not come to its end; what came so far is kept (see above, or `%chat show`)."
 
@@ -34,34 +35,59 @@ class TurnStopped(KeyboardInterrupt):
 
 
 def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> Turn:
-    """Say what stands in a cell and see the turn through to its end.
+    """Say what stands in a cell and see the turn through to its end, or until it is parked.
 
     Raises:
         BadUsage: the flags or the body make no sense; nothing was sent.
         TurnFailed: the turn ended with an error, which the view shows.
         TurnStopped: the person interrupted the kernel.
     """
-    if not says_something(body) and not flags.attach:
+    said = body.strip() if says_something(body) else ""
+    if not said and not flags.attach and not isinstance(verb_of(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell says nothing, so nothing was sent.", fix="Write your prompt below the %%chat line.")
     attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
     configure(chat, names, flags, body)
     how = turn_settings(shell, chat, flags)
-    turn = chat.compose(body.strip(), attach=attached, as_=type_, options=dict(flags.option), settings=how)
-    view = view_for(shell, quiet=flags.quiet, turn=turn, desk=chat.desk)
-    turn.approver = Roads(turn.lent, flags.approve or "ask", view.hello, can_ask_for_input(shell))
+    turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
+    view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat)
+    turn.approver = Roads(
+        turn,
+        chat.desk,
+        flags.approve or "ask",
+        hello=view.hello,
+        may_input=can_ask_for_input(shell),
+        may_park=may_park(shell),
+        within=flags.answer_within,
+    )
     turn.listen(view.feed)
     try:
         wait_for(turn, ears=view.listen)
     except KeyboardInterrupt:
         raise TurnStopped from None
     finally:
+        leave(turn, view, names, flags)
+    if turn.status in ("error", "timeout"):
+        raise TurnFailed(str(turn.error) if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED)
+    return turn
+
+
+def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
+    """Leave what stays of a turn, now or when it ends; a parked one is bound at once, its value in the end."""
+
+    def end(_: object) -> None:
         view.finish(turn)
         view.show_media(turn.media)
-        if flags.out:
-            names.bind(flags.out, turn.value if flags.as_ else turn)
-    if turn.status in ("error", "timeout"):
-        raise TurnFailed(str(turn.error) if flags.quiet else FAILED)
-    return turn
+        if flags.out and flags.as_ and names.has(flags.out, turn):
+            names.bind(flags.out, turn.value)
+
+    is_over = turn.done.done() or turn.signal.is_set
+    if flags.out:
+        names.bind(flags.out, turn.value if flags.as_ and is_over else turn)
+    if is_over:
+        end(turn)
+    else:
+        view.park(turn)
+        turn.done.add_done_callback(end)
 
 
 def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
@@ -73,7 +99,8 @@ def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) 
     attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
     configure(chat, names, flags, body)
     how = turn_settings(shell, chat, flags)
-    request = chat.rehearse(body.strip(), attach=attached, as_=type_, options=dict(flags.option), settings=how)
+    said = body.strip() if says_something(body) else ""
+    request = chat.rehearse(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
     print(f"POST {chat.model.address}{request.path}")  # noqa: T201 - what the person asked to see
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
@@ -90,7 +117,7 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
     """Apply what a cell says about its chat; nothing is changed when one of its names does not exist."""
     mentioned = mentions(body)
     model = chat.model.changed(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
-    model.endpoint()  # raises for a model or a key that is not there, before anything is changed
+    chat.recordings.endpoint(model, flags.replay)  # raises for a model or a key that is not there, before any change
     for name in (*flags.tool, *mentioned.tools):
         names.find(name, "function or toolset")
     for name in (*flags.var, *flags.read, *mentioned.variables):
@@ -99,7 +126,8 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
     names.refresh_tools(chat)
     names.remove_tools(chat, flags.no_tool)
     names.add_tools(chat, (*flags.tool, *mentioned.tools))
-    names.expose(chat, (*flags.var, *mentioned.variables))
+    exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
+    names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)
     for name in flags.hide:
         chat.variables.hide(name)
@@ -113,13 +141,25 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
     said = {"max_rounds": flags.max_rounds, "seconds": flags.timeout, "tokens": tokens, "cost": dollars}
     limits = replace(chat.limits, **{name: value for name, value in said.items() if value is not None})
     return TurnSettings(
-        cell_id=cell_id(shell), append=flags.append, stream=not flags.no_stream, limits=limits, history=flags.history
+        cell_id=cell_id(shell),
+        append=flags.append,
+        stream=not flags.no_stream,
+        limits=limits,
+        history=flags.history,
+        replay=flags.replay,
+        verb=verb_of(flags),
     )
 
 
-def cell_id(shell: Any) -> str:
-    """Give the id of the cell that runs, as the front end names it; empty where it names none."""
-    if not hasattr(shell, "kernel"):
-        return ""
-    parent = shell.kernel.get_parent("shell") or {}
-    return str(parent.get("metadata", {}).get("cellId") or "")
+def verb_of(flags: Flags) -> Verb | None:
+    """Give what the flags do with a turn that was said; None where the cell says something new."""
+    first = flags.from_round
+    if first is not None and flags.rerun is None and flags.re_execute is None:
+        raise BadUsage("--from says where --rerun or --re-execute begin, and neither is there.")
+    if flags.rerun is not None:
+        return Rerun(flags.rerun or None, first)
+    if flags.re_execute is not None:
+        return Reexecute(flags.re_execute or None, 1 if first is None else first)
+    if flags.resume is not None:
+        return Resume(flags.resume or None)
+    return Edit(flags.edit) if flags.edit is not None else None

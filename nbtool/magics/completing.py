@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nbtool.magics.workbench import Workbench
 
 _MENTION = re.compile(r"([$&])`(\w*)$")
-_TURNS = ("show", "code", "branch", "switch", "pin", "unpin", "hide", "delete", "export")
+_TURNS = ("show", "code", "branch", "switch", "pin", "unpin", "hide", "unhide", "delete", "export")
 _WAITING = ("approve", "deny")
 
 
@@ -137,4 +137,6 @@ _VALUES: dict[str, Callable[[Bench], Iterable[str]]] = {
     "attach": _variables,
     "rerun": _turns,
     "edit": _turns,
+    "resume": _turns,
+    "re_execute": _turns,
 }

@@ -14,7 +14,7 @@ from nbtool.settings import Setting
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "none")
-FLAGS = ("approve", "replay", "history", "max_rounds", "timeout", "budget")
+FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget")
 """What is taken from here where a cell's flags say nothing."""
 
 
@@ -25,6 +25,9 @@ class NbTool(Configurable):
         config=True
     )
     approve = Enum(APPROVE, "ask", help="Who answers when a call has to be approved.").tag(config=True)
+    answer_within = Float(
+        None, min=0.001, allow_none=True, help="Seconds until an open question is refused; None: a day, once parked."
+    ).tag(config=True)
     replay = Enum(
         REPLAY, None, allow_none=True, help="Whether a recorded turn is reused; None: as NBTOOL_REPLAY says."
     ).tag(config=True)

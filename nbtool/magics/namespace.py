@@ -116,6 +116,10 @@ class Namespace:
         """Bind a result in the notebook."""
         self._names[name] = value
 
+    def has(self, name: str, value: object) -> bool:
+        """Whether a name stands for this very object."""
+        return self._names.get(name) is value
+
     def _of(self, chat: Chat) -> dict[str, tuple[str, ...]]:
         return self._tools.setdefault(chat.chat_id, {})
 

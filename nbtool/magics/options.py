@@ -64,6 +64,34 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
+_REPLAY = "tell a recorded turn again: where nothing that matters changed (auto), or fail (only), or never (off)"
+_APPROVE = (
+    "who answers when a call has to be approved: the best road open (ask), a line of input, a click after the cell "
+    "has ended (park; synchronous tools then run in a worker thread), nobody (auto, deny)"
+)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of seconds greater than 0, not {text!r}")
+    return value
+
+
+def _add_verbs(parser: Parser) -> None:
+    """Add what a cell can do with a turn in place of a new one; one of them at a time."""
+    add = parser.add_mutually_exclusive_group().add_argument
+    add("--rerun", metavar="TURN", nargs="?", const="", help="say a turn again (the last one), as a new version of it")
+    add("--edit", metavar="TURN", help="say this in place of a turn, on a branch of its own")
+    add("--resume", metavar="TURN", nargs="?", const="", help="finish what is pending of a turn that broke off")
+    add("--re-execute", metavar="TURN", nargs="?", const="", help="run a turn's tools again, gates and all")
+    first = "the first round that --rerun or --re-execute do again"
+    parser.add_argument("--from", dest="from_round", metavar="N", type=int, help=first)
+
+
 def cell_parser() -> Parser:
     """Make the parser of the `%%chat` line."""
     parser = Parser(
@@ -78,6 +106,7 @@ def cell_parser() -> Parser:
     add("-m", "--model", metavar="ID", help="`provider:model`; sticks to the chat until changed")
     add("-c", "--chat", metavar="NAME", default="main", help="which conversation of this kernel (default: main)")
     add("--new", action="store_true", help="start the conversation afresh")
+    _add_verbs(parser)
     add("--append", action="store_true", help="add another turn when the cell is run again")
     add("-t", "--tool", metavar="NAME", nargs="+", default=[], help="functions or toolsets that become tools")
     add("-T", "--no-tool", metavar="NAME", nargs="+", default=[], help="take tools away")
@@ -93,7 +122,9 @@ def cell_parser() -> Parser:
     add("--max-rounds", metavar="N", type=int, help="requests to the model in this turn, at most")
     add("--timeout", metavar="S", type=float, help="seconds that the turn may take, at most")
     add("--budget", metavar="USD_OR_TOKENS", help="`0.05` US dollars, or a whole number of tokens")
-    add("--approve", choices=("ask", "input", "auto", "deny"), help="who answers when a call has to be approved")
+    add("--approve", choices=("ask", "input", "park", "auto", "deny"), help=_APPROVE)
+    add("--answer-within", metavar="S", type=_seconds, help="seconds after which an open question is refused")
+    add("--replay", choices=("auto", "only", "off"), help=_REPLAY)
     add("--history", choices=("compact", "native", "results", "none"), help="how finished turns are told to the model")
     add(
         "--option", metavar="KEY=VALUE", nargs="+", type=_option, default=[], help="request options; yours win over all"

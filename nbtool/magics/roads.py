@@ -1,26 +1,33 @@
 """Who answers a question of this turn: the ladder of roads to the desk.
 
-Best first: a click in the running cell, a line of input, the policy. Which ones are open is learnt, not guessed from
-versions: a click needs a page that said hello over the ears; a line of input needs a front end that takes one, or a
-terminal. Where nobody can be asked, the call is denied and the reason says so. Nothing waits in silence.
+Best first: a click in the running cell, a line of input, a click after the cell has ended, the policy. Which ones are
+open is learnt, not guessed from versions: a click needs a page that said hello over the ears; a line of input needs a
+front end that takes one, or a terminal; a turn is parked only where somebody could answer it later. Where nobody can
+be asked, the call is denied and the reason says so. Nothing waits in silence.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Event as ThreadEvent
 from typing import Literal
 
 from nbtool.blocks.plain import visible
-from nbtool.loop import LentThread
-from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
+from nbtool.chat.turn import Turn
+from nbtool.errors import AlreadyDecided
+from nbtool.tools.approval import Approved, Decision, Denied, Desk, Question, Released, Withheld
+from nbtool.tools.places import OnLent
 
-Mode = Literal["ask", "input", "auto", "deny"]
+Mode = Literal["ask", "input", "park", "auto", "deny"]
 
 HELLO_SECONDS = 10.0
 """How long a page may take to say hello before the next road is tried; loading the first widget is slow."""
+
+PARKED_SECONDS = 24 * 60 * 60.0
+"""How long a question stays open once its cell has ended, unless the person said otherwise."""
 
 NOBODY = "Nobody can be asked here (no page and no line of input), so the call was denied."
 BY_MODE = "This turn was started with --approve deny."
@@ -31,14 +38,23 @@ class Roads:
     """The approver of a cell's turn.
 
     `hello` is set when the page can be heard; None where there is no page. `may_input` says whether a line of
-    input would reach a person.
+    input would reach a person, `may_park` whether somebody could answer after the cell. A question that nobody
+    answers is refused after `within` seconds; None means `PARKED_SECONDS` once the cell has ended, and no bound before.
     """
 
-    lent: LentThread
+    turn: Turn
+    desk: Desk
     mode: Mode = "ask"
     hello: ThreadEvent | None = None
     may_input: bool = False
+    may_park: bool = False
+    within: float | None = None
     taken: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The road that was taken last; a decision that is given at once is said to be by it."""
+        return self.taken[-1] if self.taken else "approver"
 
     async def ask(self, question: Question) -> Decision | None:
         """Answer by the best open road; None leaves the question on the desk, for a click."""
@@ -46,11 +62,44 @@ class Roads:
             return self._by("policy", question.refusal(BY_MODE))
         if self.mode == "auto" and not question.sensitive:
             return self._by("policy", Approved() if question.gate == "run" else Released())
+        if self.mode == "park" or not self.turn.lent.is_served:
+            return await self._park(question)
         if self.mode != "input" and self.hello and await asyncio.to_thread(self.hello.wait, HELLO_SECONDS):
-            return self._by("click", None)
+            self.taken.append("click")
+            return await self._left(question, self.within)
         if self.may_input:
-            return self._by("input", await self.lent.run(partial(ask_by_input, question)))
-        return self._by("nobody", question.refusal(NOBODY))
+            return self._by("input", await self._line(question))
+        return await self._park(question)
+
+    async def _park(self, question: Question) -> Decision | None:
+        """Let the cell end and leave the question on the desk, where somebody could come back to it."""
+        if not self.may_park or (self.mode == "input" and self.turn.lent.is_served):
+            return self._by("nobody", question.refusal(NOBODY))
+        within = self.within or PARKED_SECONDS
+        self.taken.append("park")
+        await self.turn.park(question.digest, within)
+        return await self._left(question, within)
+
+    async def _left(self, question: Question, within: float | None) -> Decision | None:
+        """Leave a question on the desk, and refuse it when its time is over; deciding it before ends this wait."""
+        if within is not None:
+            await asyncio.sleep(within)
+            with suppress(AlreadyDecided):
+                self.desk.expire(question.digest)
+        return None
+
+    async def _line(self, question: Question) -> Decision:
+        """Ask in a line of input; a decision that comes by another road closes the line."""
+        line = OnLent(self.turn.lent, lambda: None)
+        try:
+            outcome = await line.do(partial(ask_by_input, question))
+        except asyncio.CancelledError:
+            line.stop()
+            raise
+        if outcome.error:
+            raise outcome.error
+        answer: Decision = outcome.value
+        return answer
 
     def _by(self, road: str, decision: Decision | None) -> Decision | None:
         self.taken.append(road)

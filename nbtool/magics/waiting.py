@@ -10,40 +10,67 @@ roads lead past the queue:
 
 Both use names that ipykernel does not promise. Each is looked for before it is used, an error closes the road, and
 whether a road really carries is not believed but tested: the page says hello over it.
+
+A kernel has one road for all widgets that are to be heard: that of the waiting cell, and the cards of parked turns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from typing import Any, Protocol
 
 Hear = Callable[[Mapping[str, Any]], object]
 
 
 class Ears(Protocol):
-    """A road on which the page is heard while a cell runs."""
+    """The road on which widgets are heard while cells run."""
 
     name: str
 
-    def open(self) -> None:
-        """Begin to listen."""
+    def open(self, comm_id: str, hear: Hear, *, in_cell: bool = True) -> None:
+        """Begin to listen for a widget; `in_cell` says that the cell which runs now waits for it."""
 
     def listen(self) -> None:
         """Look around; called on the waiting thread every tick."""
 
-    def close(self) -> None:
-        """Stop listening, and leave the kernel as it was."""
+    def close(self, comm_id: str) -> None:
+        """Stop listening for a widget; after the last one the kernel is as it was."""
 
 
-def ears_for(kernel: Any, comm_id: str, hear: Hear) -> Ears | None:
-    """Give the road that fits this kernel, None where there is none."""
+@cache
+def ears_for(kernel: Any) -> Ears | None:
+    """Give the road of this kernel, None where there is none."""
     thread = getattr(kernel, "shell_channel_thread", None)
     if thread is not None and hasattr(kernel, "shell_channel_thread_main") and hasattr(thread, "io_loop"):
-        return Tap(kernel, comm_id, hear)
+        return Tap(kernel)
     if hasattr(kernel, "msg_queue") and hasattr(kernel, "shell_stream"):
-        return Poll(kernel, comm_id, hear)
+        return Poll(kernel)
     return None
+
+
+def has_front_end(shell: Any) -> bool:
+    """Whether somebody could click, in this cell or after it: a front end takes lines of input, or names its cells.
+
+    What runs a notebook that nobody watches (nbclient, papermill) does neither.
+    """
+    kernel = getattr(shell, "kernel", None)
+    if kernel is None:
+        return False
+    return bool(getattr(kernel, "_allow_stdin", False)) or bool(cell_id(shell))
+
+
+def cell_id(shell: Any) -> str:
+    """Give the id of the cell that runs, as the front end names it; empty where it names none."""
+    kernel = getattr(shell, "kernel", None)
+    parent = kernel.get_parent("shell") if kernel else None
+    return str((parent or {}).get("metadata", {}).get("cellId") or "")
+
+
+def keeps_place(kernel: Any) -> bool:
+    """Whether what is displayed from a thread lands in the cell that started it, later too: since ipykernel 7."""
+    return getattr(kernel, "shell_channel_thread", None) is not None
 
 
 def can_ask_for_input(shell: Any) -> bool:
@@ -60,41 +87,52 @@ def can_ask_for_input(shell: Any) -> bool:
 
 
 class _Messages:
-    """Reads shell messages just far enough to know whether they are for our widget."""
+    """Reads shell messages just far enough to know whether they are for one of our widgets."""
 
-    def __init__(self, kernel: Any, comm_id: str, hear: Hear) -> None:
+    def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._comm_id = comm_id
-        self._hear = hear
-        self._cell = kernel.get_parent("shell")
+        self._widgets: dict[str, tuple[Hear, Any]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._widgets)
+
+    def add(self, comm_id: str, hear: Hear, *, in_cell: bool) -> None:
+        """Be there for a widget."""
+        self._widgets = {**self._widgets, comm_id: (hear, self._kernel.get_parent("shell") if in_cell else None)}
+
+    def remove(self, comm_id: str) -> None:
+        """Be no longer there for it."""
+        self._widgets = {known: widget for known, widget in self._widgets.items() if known != comm_id}
 
     def take(self, message: Any) -> bool:
         """Hear a message if it is ours; says whether it was."""
+        widgets = self._widgets
         try:
-            content, header = self._ours(message)
+            comm_id, content, header = self._ours(message)
         except Exception:  # noqa: BLE001 - whatever cannot be read is not ours, and the kernel will say so itself
             return False
-        if content is None:
+        if comm_id not in widgets:
             return False
         self._publish("busy", header)
-        self._hear(content)
+        widgets[comm_id][0](content)
         self._publish("idle", header)
-        # The page takes our `idle` for the kernel's; the cell is still running, and says so again.
-        self._publish("busy", self._cell)
+        for cell in (cell for _, cell in widgets.values() if cell):
+            # The page takes our `idle` for the kernel's; the cell is still running, and says so again.
+            self._publish("busy", cell)
         return True
 
-    def _ours(self, message: Any) -> tuple[Mapping[str, Any] | None, Any]:
+    def _ours(self, message: Any) -> tuple[str, Mapping[str, Any], Any]:
         session = self._kernel.session
         _, frames = session.feed_identities(message, copy=False)
         # With content=False the signature is checked but not stored: the kernel can still read the message itself.
         head = session.deserialize(frames, content=False, copy=False)
         if head["header"]["msg_type"] != "comm_msg":
-            return None, None
+            return "", {}, None
         body = session.unpack(head["content"])
         data = body.get("data") or {}
-        if body.get("comm_id") != self._comm_id or data.get("method") != "custom":
-            return None, None
-        return data.get("content") or {}, head
+        if data.get("method") != "custom":
+            return "", {}, None
+        return str(body.get("comm_id")), data.get("content") or {}, head
 
     def _publish(self, state: str, parent: Any) -> None:
         with suppress(Exception):
@@ -106,23 +144,25 @@ class Tap:
 
     name = "tap"
 
-    def __init__(self, kernel: Any, comm_id: str, hear: Hear) -> None:
+    def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._messages = _Messages(kernel, comm_id, hear)
-        self._is_open = False
+        self._messages = _Messages(kernel)
 
-    def open(self) -> None:
-        """Take the receiver's place."""
-        self._is_open = True
-        self._receive_with(self._receive)
+    def open(self, comm_id: str, hear: Hear, *, in_cell: bool = True) -> None:
+        """Listen for a widget; the first one takes the receiver's place."""
+        was_open = bool(self._messages)
+        self._messages.add(comm_id, hear, in_cell=in_cell)
+        if not was_open:
+            self._receive_with(self._receive)
 
     def listen(self) -> None:
         """Nothing to do: the other thread listens."""
 
-    def close(self) -> None:
-        """Give the receiver its place back."""
-        if self._is_open:
-            self._is_open = False
+    def close(self, comm_id: str) -> None:
+        """Forget a widget; after the last one the receiver has its place back."""
+        was_open = bool(self._messages)
+        self._messages.remove(comm_id)
+        if was_open and not self._messages:
             self._receive_with(self._kernel.shell_channel_thread_main)
 
     def _receive_with(self, receiver: Callable[[Any], Any]) -> None:
@@ -130,27 +170,27 @@ class Tap:
         self._kernel.shell_channel_thread.io_loop.add_callback(lambda: stream.on_recv(receiver, copy=False))
 
     async def _receive(self, message: Any) -> None:
-        if not (self._is_open and self._messages.take(message)):
+        if not self._messages.take(message):
             await self._kernel.shell_channel_thread_main(message)
 
 
 class Poll:
-    """Hears on the main thread between two ticks, where ipykernel 6 queues."""
+    """Hears on the main thread between two ticks, where ipykernel 6 queues; after the cell, the kernel itself hears."""
 
     name = "poll"
 
-    def __init__(self, kernel: Any, comm_id: str, hear: Hear) -> None:
+    def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._messages = _Messages(kernel, comm_id, hear)
-        self._is_open = False
+        self._messages = _Messages(kernel)
+        self._is_broken = False
 
-    def open(self) -> None:
-        """Begin to look."""
-        self._is_open = True
+    def open(self, comm_id: str, hear: Hear, *, in_cell: bool = True) -> None:
+        """Begin to look for a widget's messages."""
+        self._messages.add(comm_id, hear, in_cell=in_cell)
 
     def listen(self) -> None:
         """Let what has arrived into the queue, take what is ours, and put the rest back in its order."""
-        if not self._is_open:
+        if self._is_broken or not self._messages:
             return
         import zmq  # noqa: PLC0415 - there only under ipykernel
 
@@ -159,13 +199,13 @@ class Poll:
             self._kernel.shell_stream.flush(zmq.POLLIN, 64)
             waiting = [queue.get_nowait() for _ in range(queue.qsize())]
         except Exception:  # noqa: BLE001 - a kernel that is built otherwise: this road is closed
-            self._is_open = False
+            self._is_broken = True
             return
         for entry in waiting:
             arguments = entry[-1]
             if not (arguments and self._messages.take(arguments[0])):
                 queue.put_nowait(entry)
 
-    def close(self) -> None:
-        """Stop looking."""
-        self._is_open = False
+    def close(self, comm_id: str) -> None:
+        """Stop looking for it."""
+        self._messages.remove(comm_id)

@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.recording.file import Recording
 from nbtool.magics import cell, commands
 from nbtool.magics.commands.here import Here
 from nbtool.magics.config import NbTool
@@ -16,7 +17,7 @@ from nbtool.magics.options import cell_parser, parse
 class Workbench:
     """The conversations of one kernel, by name, and what the person set for all of them.
 
-    `listed` are the models that a provider named when it was asked last.
+    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from.
     """
 
     def __init__(self, shell: Any, settings: NbTool) -> None:
@@ -26,11 +27,13 @@ class Workbench:
         self.names = Namespace(shell.user_ns)
         self.parser = cell_parser()
         self.listed: list[str] = []
+        self.recording: Recording | None = None
 
     def chat(self, name: str) -> Chat:
         """Give the conversation of this name; made when first asked for."""
         if name not in self.chats:
             self.chats[name] = Chat(notebook=self.shell.user_ns)
+            self.chats[name].recordings.file = self.recording
         chat = self.chats[name]
         wanted = self.settings.setting("model")
         chat.model = chat.model.preferring(wanted.value or None, chosen_by=wanted.source)
@@ -42,8 +45,9 @@ class Workbench:
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - what the person asked to see
             return
-        if flags.new:
-            self.chats.pop(flags.chat, None)
+        if flags.new and (former := self.chats.get(flags.chat)):
+            former.check_free()
+            del self.chats[flags.chat]
         speak = cell.rehearse if flags.dry_run else cell.speak
         speak(self.shell, self.chat(flags.chat), self.names, flags, body)
 

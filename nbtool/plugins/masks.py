@@ -37,11 +37,23 @@ class Masks:
         self._numbers: Counter[str] = Counter()
         self.forgotten = 0
 
+    def fresh(self) -> Masks:
+        """Give masks for the same kinds of values, none of which was met yet."""
+        return Masks(self._kinds)
+
     def mask(self, text: str) -> str:
         """Put masks in the place of everything private."""
         pieces, at = [], 0
         for start, end, name in self._found(text):
             pieces += [text[at:start], self._mask_of(text[start:end], name)]
+            at = end
+        return "".join([*pieces, text[at:]]) if pieces else text
+
+    def blank(self, text: str) -> str:
+        """Put `[type]` in the place of everything private: nothing brings it back."""
+        pieces, at = [], 0
+        for start, end, name in self._found(text):
+            pieces += [text[at:start], f"[{name.lower()}]"]
             at = end
         return "".join([*pieces, text[at:]]) if pieces else text
 

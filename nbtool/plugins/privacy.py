@@ -1,8 +1,9 @@
 """Private values never leave: each request carries masks in their place, and what comes back is made clear again.
 
 Everything that goes out is masked, in every round: what was said, results, system text, descriptions of tools, request
-options, names and contents of attached texts. Images, sounds and binary files go as they are. Tools, the view and the
-journal are given clear text. Where a reply breaks off in the middle of a mask, that half of a mask is not shown.
+options, names and contents of attached texts. Images, sounds and binary files go as they are. Tools and the view are
+given clear text; the journal keeps `[email]` and the like, unless you want it to keep the values. Where a reply breaks
+off in the middle of a mask, that half of a mask is not shown.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from nbtool.chain.hooks import RequestContext, StreamContext, TurnContext
+from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, TurnContext
 from nbtool.events import CallDelta, CallHeld, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
 from nbtool.plugins.masks import BEGUN, LONGEST, MASK, MAX_MASKS, Masks, mask_part
@@ -44,7 +45,8 @@ class Privacy:
 
     `types` chooses among `private.KINDS`. Names are found as whole words, in any case. A value keeps its
     mask for as long as this object lives; of more than `MAX_MASKS` values the oldest are forgotten: their masks are
-    not restored any more, and nothing leaks. Put it last among the plugins, so that it masks what others add.
+    not restored any more, and nothing leaks. Put it last among the plugins, so that it masks what others add. The
+    values stay out of the journal, and so of chats that are opened again, unless `journal` says otherwise.
 
     Raises:
         BadUsage: there is no such type, or a pattern is no regular expression.
@@ -56,8 +58,10 @@ class Privacy:
         *,
         names: Iterable[str] = (),
         patterns: Mapping[str, str] | None = None,
+        journal: bool = False,
     ) -> None:
         self.masks = Masks(kinds(types, names, patterns or {}))
+        self.journal = journal
         self._masked: dict[int, tuple[weakref.ref[Message], Message]] = {}
         self._key = f"privacy {id(self)}"
 
@@ -80,6 +84,11 @@ class Privacy:
             self._masked.clear()
             if not forgotten:
                 await request.turn.emit(Notice(FORGOTTEN, level="warning"))
+
+    def on_journal(self, context: JournalContext) -> None:
+        """Keep what is private out of the journal; masks would mean other values in another kernel."""
+        if not self.journal:
+            context.text = self.masks.blank(context.text)
 
     def on_stream_data(self, context: StreamContext) -> None:
         """Restore what came, and hold back an end that may become a mask."""

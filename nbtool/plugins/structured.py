@@ -107,6 +107,16 @@ class Structured:
         if not self._read("".join(state.pieces) or last, state):
             raise InvalidAnswer(f"The answer is no {self.name}: {state.problem}.", fix="Ask again, or for less.")
 
+    def take(self, text: str) -> None:
+        """Take the value out of an answer that is there already.
+
+        Raises:
+            InvalidAnswer: it says why.
+        """
+        state = _State()
+        if not self._read(text, state):
+            raise InvalidAnswer(f"The answer is no {self.name}: {state.problem}.", fix="Ask again, or for less.")
+
     def _of(self, turn: TurnContext) -> _State:
         state: _State = turn.state[self._key]
         return state

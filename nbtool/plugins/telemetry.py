@@ -83,7 +83,7 @@ class Telemetry:
 
     def _go_on(self, spans: _Open, event: events.Event, turn_id: str) -> None:
         match event:
-            case events.RequestStarted():
+            case events.RequestStarted() if not event.given:
                 spans.began, spans.is_quiet = time.monotonic(), True
                 spans.request = self._request(spans, event, self._asked.pop(turn_id, {}))
             case events.ReplyFinished() if spans.request:

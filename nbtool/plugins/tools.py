@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from nbtool.chain.hooks import CallContext, CallsContext, Hooks, ReplyContext, RequestContext, TurnContext
-from nbtool.events import ErrorRaised, Phase
+from nbtool.events import CallReady, ErrorRaised, Event, Phase
 from nbtool.messages import Message, ToolCall, results
 from nbtool.tools.call import Bench, CallRecord, not_run, run_call
+from nbtool.tools.order import Ticket, tickets
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
 
@@ -32,12 +33,15 @@ class ToolCalling:
     `watchers` are the plugins that want to hear of single calls (`on_before_calls`, `on_call_start`,
     `on_call_end`). `records` holds every call of the turn, in the order in which the model asked for them. `choose`
     gives the names of the tools that this turn may use; a tool that was not chosen cannot be called by naming it.
+    `told` are calls, by their ids, whose outcome is known: the call's record, then those of the calls it made. They
+    are answered from it; nothing runs, and nobody is asked.
     """
 
     bench: Bench
     watchers: tuple[object, ...] = ()
     records: list[CallRecord] = field(default_factory=list)
     choose: Callable[[TurnContext], Iterable[str]] | None = None
+    told: Mapping[str, Sequence[CallRecord]] = field(default_factory=dict)
     _hooks: Hooks = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,8 +68,8 @@ class ToolCalling:
         place = len(self.records)
         self.bench.make = partial(self._within, reply)
         running = [
-            asyncio.ensure_future(self._run(call, reply, self.bench, is_over=number >= left))
-            for number, call in enumerate(calls)
+            asyncio.ensure_future(self._run(call, reply, self.bench, is_over=number >= left, ticket=ticket))
+            for number, (call, ticket) in enumerate(zip(calls, tickets(len(calls)), strict=True))
         ]
         try:
             await asyncio.gather(*running)
@@ -82,9 +86,31 @@ class ToolCalling:
         """Run a call that a tool makes: under the same limit, watched and recorded as any other."""
         left = reply.turn.meter.calls_left()
         reply.turn.meter.calls += 1
-        return await self._run(call, reply, bench, is_over=not left)
+        return await self._run(call, reply, bench, is_over=not left, ticket=Ticket())
 
-    async def _run(self, call: ToolCall, reply: ReplyContext, bench: Bench, *, is_over: bool) -> CallRecord:
+    async def _run(
+        self, call: ToolCall, reply: ReplyContext, bench: Bench, *, is_over: bool, ticket: Ticket
+    ) -> CallRecord:
+        try:
+            if told := self.told.get(call.call_id):
+                return await self._tell(told, reply.turn)
+            return await self._seen_through(call, reply, bench, is_over=is_over, ticket=ticket)
+        finally:
+            ticket.leave()
+
+    async def _tell(self, told: Sequence[CallRecord], turn: TurnContext) -> CallRecord:
+        """Answer a call by what came of it before."""
+        for record in told:
+            self.records.append(record)
+            ready = (record.call_id, record.name, record.round, record.arguments, record.resolved)
+            events: list[Event] = [CallReady(*ready), *record.decisions, record.finished()]
+            for event in events:
+                await turn.emit(event)
+        return told[0]
+
+    async def _seen_through(
+        self, call: ToolCall, reply: ReplyContext, bench: Bench, *, is_over: bool, ticket: Ticket
+    ) -> CallRecord:
         context = CallContext(reply.turn, reply.round, call)
         await self._hooks.in_order("on_call_start", context)
         if is_over:
@@ -92,7 +118,7 @@ class ToolCalling:
             record = await not_run(context.call, bench, round=reply.round, reason=reason)
             self.records.append(record)
         else:
-            record = await run_call(context.call, bench, round=reply.round, keep=self.records.append)
+            record = await run_call(context.call, bench, round=reply.round, keep=self.records.append, ticket=ticket)
         if record.status in FAILED_IN:
             await reply.turn.emit(ErrorRaised(FAILED_IN[record.status], f"{record.name}: {record.reason}"))
         context.record = record

@@ -128,7 +128,9 @@ def _candidates(name: str, spec: Mapping[str, Any], scene: Scene) -> Iterator[Fo
 
 
 def _references(name: str, scene: Scene) -> Iterator[Found]:
-    for match in [*REFERENCE.finditer(scene.prompt), *MENTION.finditer(scene.prompt)]:
+    for match in REFERENCE.finditer(scene.prompt):
+        yield Found(*match.span(), match[0])  # with its keys or its slice
+    for match in MENTION.finditer(scene.prompt):
         yield Found(*match.span(), reference_to(match[1]))
     for known in scene.known:
         for match in re.finditer(rf"(?<![\w`]){re.escape(known)}(?!\w)", scene.plain):

@@ -106,8 +106,8 @@ class Question:
     """May this call run, or may this result reach the model?
 
     `shown` is what is decided about: the canonical arguments as JSON, or the text of the result. `resolved`
-    describes what each argument stands for. `keys` are the names under which an approval can be remembered, for the
-    call and for the tool.
+    describes what each argument stands for, `effect` what would change, as the tool tells it. `keys` are the names
+    under which an approval can be remembered, for the call and for the tool.
     """
 
     call_id: str
@@ -119,6 +119,7 @@ class Question:
     schema: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
+    effect: str = ""
     sensitive: bool = False
     can_remember: bool = False
     keys: Mapping[Scope, str] = field(default_factory=dict)

@@ -10,20 +10,34 @@ from typing import Any
 from nbtool.errors import InvalidArguments
 from nbtool.events import Gate
 from nbtool.tools.approval import Question, digest_of
+from nbtool.tools.glance import Glance, glance
 from nbtool.tools.references import Resolved, resolve, unresolved
+from nbtool.tools.render import cut
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables import Variables
+
+MAX_EFFECT = 20_000
+"""Characters that are shown of what a call will change."""
+
+GLANCES = 4
+"""How many of a call's references are shown with their first rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A call as it would run now. `arguments` are as written, `values` what the function is given."""
+    """A call as it would run now. `arguments` are as written, `values` what the function is given.
+
+    `glances` are the first rows of what was opened for reading, by the names of the arguments that refer to it,
+    `effect` is what the call will change, as its tool tells it.
+    """
 
     tool: Tool
     arguments: dict[str, Any]
     resolved: Resolved
     values: dict[str, Any] = field(repr=False)
     fingerprints: tuple[str, ...]
+    glances: dict[str, Glance] = field(default_factory=dict, repr=False)
+    effect: str = field(default="", repr=False)
 
     @property
     def described(self) -> dict[str, str]:
@@ -39,7 +53,7 @@ class Bound:
         """Ask about this call at one of its gates; each `attempt` is a question of its own."""
         tool = self.tool
         what = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
-        exactly = {**what, "arguments": self.arguments, "references": self.fingerprints}
+        exactly = {**what, "arguments": self.arguments, "references": self.fingerprints, "effect": self.effect}
         schema = tool.parameters.schema
         return Question(
             call_id=call_id,
@@ -51,15 +65,16 @@ class Bound:
             schema=schema,
             arguments=self.arguments,
             resolved=self.described,
+            effect=self.effect if gate == "run" else "",
             sensitive=tool.policy.sensitive,
             can_remember=gate == "run" and not tool.policy.sensitive,
             keys={"call": digest_of(**exactly), "tool": digest_of(**what)},
         )
 
     def is_still(self, other: Bound) -> bool:
-        """Whether another binding stands for the very same: tool, arguments, and objects as they are."""
-        same_call = self.arguments == other.arguments and self.fingerprints == other.fingerprints
-        return same_call and self.has_tool_of(other)
+        """Whether another binding stands for the very same: tool, arguments, objects as they are, and what changes."""
+        mine = (self.arguments, self.fingerprints, self.effect)
+        return mine == (other.arguments, other.fingerprints, other.effect) and self.has_tool_of(other)
 
     def has_tool_of(self, other: Bound) -> bool:
         """Whether another binding would run the very same tool."""
@@ -83,7 +98,31 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     resolved = resolve(written, variables) if tool.resolve else unresolved(written)
     values = tool.parameters.check(resolved)
     links = (link for found in resolved.links.values() for link in found)
-    return Bound(tool, written, resolved, values, tuple(link.fingerprint for link in links))
+    fingerprints = tuple(link.fingerprint for link in links)
+    glances = _glances(resolved, variables)
+    return Bound(tool, written, resolved, values, fingerprints, glances, _effect(tool, values))
+
+
+def _effect(tool: Tool, values: Mapping[str, Any]) -> str:
+    """Let the tool tell what it would change; where it cannot, the arguments have to say it."""
+    if tool.effect is None:
+        return ""
+    positional, keywords = tool.parameters.bind(values)
+    try:
+        return cut(str(tool.effect(*positional, **keywords)), MAX_EFFECT)
+    except Exception:  # noqa: BLE001 - such a call fails in its own words when it runs
+        return ""
+
+
+def _glances(resolved: Resolved, variables: Variables) -> dict[str, Glance]:
+    """Look at the first rows behind the references to what was opened for reading."""
+    glances: dict[str, Glance] = {}
+    for path, links in resolved.links.items():
+        if len(glances) == GLANCES or not variables.get(links[0].reference.name).is_readable:
+            continue
+        if seen := glance(links[0].value):
+            glances.setdefault(path[0] if isinstance(path[0], str) else str(path[0]), seen)
+    return glances
 
 
 def _as_json(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,36 +10,33 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
-from nbtool.errors import BadUsage, NbtoolError, ToolError, ToolFailed, UnknownTool
-from nbtool.events import CallProgress, CallReady, CallStarted, CallStatus, Emit, Gate
+from nbtool.errors import ToolError, ToolFailed, UnknownTool
+from nbtool.events import CallProgress, CallReady, CallStarted, Emit
 from nbtool.loop import LentThread
 from nbtool.messages import ToolCall
 from nbtool.tools.approval import (
     Approved,
     Approver,
     AskFunction,
-    Denied,
     Desk,
     Question,
-    Released,
     Ruling,
-    Withheld,
     canonical,
 )
 from nbtool.tools.bound import Bound, bind
-from nbtool.tools.describe import describe
-from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text, rule
+from nbtool.tools.deliver import Delivery
+from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text, rule, word_of
+from nbtool.tools.order import Ticket
 from nbtool.tools.places import Outcome, off_loop
-from nbtool.tools.record import CallRecord, images_in
-from nbtool.tools.render import BUDGET, Rendered, cut, error_text, render
+from nbtool.tools.record import CallRecord, Closed
+from nbtool.tools.render import BUDGET, error_text
 from nbtool.tools.running import Ended, place_of, run_tool
-from nbtool.tools.tool import Progress, Tool
+from nbtool.tools.tool import Progress
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables import Variables
 
@@ -51,20 +48,10 @@ MAX_ASKED = 3
 BIND_SECONDS = 10.0
 """Seconds that looking up and writing out references may take."""
 
-RENDER_SECONDS = 5.0
-"""Seconds that writing out a result may take."""
-
-REFERENCE_FROM = 200
-"""Characters from which on a plain result is offered as a reference."""
-
 TIMED_OUT = {
     "nothing": " and was stopped",
     "running": ", still running",
     "perhaps": " and was cancelled; had it begun at its executor, it may still be running",
-}
-UNKNOWN = {
-    "running": "its tool cannot be stopped and is still running",
-    "perhaps": "had its tool begun at its executor, it may still be running",
 }
 
 
@@ -122,19 +109,17 @@ def running_call() -> RunningCall:
         raise ToolFailed("This works only as a tool of a chat.") from None
 
 
-class _Closed(Exception):
-    """The call ends here, with this outcome."""
-
-    def __init__(self, status: CallStatus, text: str, reason: str = "") -> None:
-        super().__init__(text)
-        self.outcome: tuple[CallStatus, str, str] = (status, text, reason or text)
-
-
 async def run_call(
-    call: ToolCall, bench: Bench, *, round: int, keep: Callable[[CallRecord], object] = lambda _: None
+    call: ToolCall,
+    bench: Bench,
+    *,
+    round: int,
+    keep: Callable[[CallRecord], object] = lambda _: None,
+    ticket: Ticket | None = None,
 ) -> CallRecord:
     """See one call through to its outcome; `keep` is given the record at once, and it fills as the call goes on.
 
+    `ticket` is its place among the calls of its round; without one it waits for no other.
     Nothing that a tool, an approver or a policy raises comes out. Cancelling the task ends the call, journals its
     outcome, and goes on as `asyncio.CancelledError`; so does a person's interrupt of a tool on the lent thread.
     """
@@ -142,8 +127,8 @@ async def run_call(
     keep(record)
     _running.set(RunningCall(bench, call.call_id, round))
     try:
-        await _see_through(call, bench, record)
-    except _Closed as closed:
+        await _see_through(call, bench, record, ticket or Ticket())
+    except Closed as closed:
         record.end(*closed.outcome)
     except UnknownTool as error:
         record.end("not_found", str(error), str(error))
@@ -169,20 +154,23 @@ async def not_run(call: ToolCall, bench: Bench, *, round: int, reason: str) -> C
     return record
 
 
-async def _see_through(call: ToolCall, bench: Bench, record: CallRecord) -> None:
+async def _see_through(call: ToolCall, bench: Bench, record: CallRecord, ticket: Ticket) -> None:
     bound = await _ready(call, bench, record)
-    bound = await _approved(call, bound, bench, record)
+    bound = await _approved(call, bound, bench, record, ticket)
     ended = await _run(bound, bench, record)
-    await _deliver(bound, ended, bench, record)
+    ticket.leave()
+    ask = partial(bench.rule, record=record)
+    await Delivery(bound, record, bench.variables, bench.budget, ask).deliver(ended)
 
 
 async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
     bench.tools.get(call.name)
     if call.args is None or not call.runnable:
-        raise _Closed("not_run" if _is_whole(call.arguments) else "invalid", call.error or "The call cannot run.")
+        raise Closed("not_run" if _is_whole(call.arguments) else "invalid", call.error or "The call cannot run.")
     bound = await _bind(call.name, call.args, bench)
     record.resolved = bound.described
-    await bench.emit(CallReady(call.call_id, call.name, record.round, call.arguments, bound.described, call.repaired))
+    who = (call.call_id, call.name, record.round, call.arguments)
+    await bench.emit(CallReady(*who, bound.described, call.repaired, {**bound.glances}))
     return bound
 
 
@@ -190,44 +178,70 @@ async def _bind(name: str, arguments: Mapping[str, Any], bench: Bench) -> Bound:
     """Look up the tool and everything the arguments refer to, as they are now; off the loop, for it may take long."""
     outcome = await off_loop(lambda: bind(bench.tools.get(name), arguments, bench.variables), BIND_SECONDS)
     if outcome is None:
-        raise _Closed("invalid", f"The references took longer than {BIND_SECONDS:g} s to read.")
+        raise Closed("invalid", f"The references took longer than {BIND_SECONDS:g} s to read.")
     if isinstance(outcome.error, Exception):
         raise outcome.error
     if outcome.error:
-        raise _Closed("error", error_text(outcome.error))
+        raise Closed("error", error_text(outcome.error))
     bound: Bound = outcome.value
     return bound
 
 
-async def _approved(call: ToolCall, bound: Bound, bench: Bench, record: CallRecord) -> Bound:
-    """Pass the first gate, and give the call as it was approved and still is."""
+async def _approved(call: ToolCall, bound: Bound, bench: Bench, record: CallRecord, ticket: Ticket) -> Bound:
+    """Pass the first gate and wait for this call's turn; gives the call as it was approved and still is."""
+    if not bound.tool.takes_turns:
+        ticket.has_run()
     for attempt in range(MAX_ASKED):
-        word = _word(bound, "run")
+        word = word_of(bound, "run")
+        await ticket.may_ask()
         if word == "auto":
-            return bound
-        ruling = await bench.rule(bound.question(call.call_id, "run", bound.shown, attempt=attempt), record)
-        decision = ruling.decision
-        if not isinstance(decision, Approved):
-            raise _Closed("denied", refused_text(decision), getattr(decision, "reason", ""))
-        approved = bound if decision.arguments is None else await _bind(call.name, decision.arguments, bench)
-        record.resolved = approved.described
-        now = await _bind(call.name, approved.arguments, bench)
-        if approved.is_still(now) and bound.has_tool_of(now):
-            if ruling.by != REMEMBERED and (scope := decision.remember or ("call" if word == "ask_once" else "")):
-                bench.desk.remember(now.question(call.call_id, "run", now.shown), scope, by=ruling.by)
-            return now
+            now = await _at_its_turn(bound, bench, record, ticket)
+            if bound.has_tool_of(now):
+                return now
+        else:
+            ruling = await bench.rule(bound.question(call.call_id, "run", bound.shown, attempt=attempt), record)
+            approved, remember = await _allowed(bound, ruling, bench)
+            now = await _at_its_turn(approved, bench, record, ticket, asked=True)
+            if approved.is_still(now) and bound.has_tool_of(now):
+                if ruling.by != REMEMBERED and (scope := remember or ("call" if word == "ask_once" else "")):
+                    bench.desk.remember(now.question(call.call_id, "run", now.shown), scope, by=ruling.by)
+                return now
         bound = now
-    raise _Closed("denied", "What this call stands for changed each time it was asked about.")
+    raise Closed("denied", "What this call stands for changed each time it was asked about.")
+
+
+async def _allowed(bound: Bound, ruling: Ruling, bench: Bench) -> tuple[Bound, Literal["", "call", "tool"]]:
+    """Give what a person allowed, with the arguments as edited, and for how long."""
+    decision = ruling.decision
+    if not isinstance(decision, Approved):
+        raise Closed("denied", refused_text(decision), getattr(decision, "reason", ""))
+    if decision.arguments is None:
+        return bound, decision.remember
+    return await _bind(bound.tool.name, decision.arguments, bench), decision.remember
+
+
+async def _at_its_turn(bound: Bound, bench: Bench, record: CallRecord, ticket: Ticket, *, asked: bool = False) -> Bound:
+    """Wait for the call's turn, and give it as it is then: looked up again where it was asked about or had to wait."""
+    record.resolved = bound.described
+    waited = bound.tool.takes_turns and await ticket.may_run()
+    if not (asked or waited):
+        return bound
+    now = await _bind(bound.tool.name, bound.arguments, bench)
+    record.resolved = now.described
+    return now
 
 
 async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
     tool = bound.tool
     key = canonical([tool.name, bound.arguments, bound.fingerprints])
     if key in bench.left_running:
-        raise _Closed("not_run", "The same call was made before and is still running.")
+        raise Closed("not_run", "The same call was made before and is still running.")
     where = "loop" if tool.is_async else place_of(tool, bench.lent).name
     record.status, record.started = "running", time.time()
-    await bench.emit(CallStarted(record.call_id, record.started, where))
+    if any(decided.gate == "run" and decided.edited for decided in record.decisions):
+        record.edited = json.dumps(bound.arguments, ensure_ascii=False)
+    is_guarded = tool.policy.result != "never"
+    await bench.emit(CallStarted(record.call_id, record.started, where, record.edited, is_guarded))
     positional, keywords = tool.parameters.bind(bound.values)
     report = partial(_report, record.call_id, bench.emit)
     timeout = tool.timeout if tool.timeout is not None else bench.timeout
@@ -236,102 +250,12 @@ async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
         bench.left_running[key] = ended.task
         ended.task.add_done_callback(lambda _: bench.left_running.pop(key, None))
     if ended.status == "timed_out":
-        raise _Closed("timed_out", f"The call timed out after {timeout:g} s{TIMED_OUT[ended.left]}.")
+        raise Closed("timed_out", f"The call timed out after {timeout:g} s{TIMED_OUT[ended.left]}.")
     return ended
 
 
 async def _report(call_id: str, emit: Emit, progress: Progress) -> None:
     await emit(CallProgress(call_id, progress.text, progress.fraction))
-
-
-async def _deliver(bound: Bound, ended: Ended, bench: Bench, record: CallRecord) -> None:
-    """Write the outcome out, pass the second gate, and remember the result."""
-    if ended.status == "unknown":
-        raise _Closed("unknown", f"The call was cancelled, but {UNKNOWN[ended.left]}: its outcome is unknown.")
-    if ended.status == "cancelled":
-        raise _Closed("cancelled", "The call was cancelled.")
-    record.shown = "The tool ran, and the turn was cancelled before its result was delivered."
-    is_error = ended.status == "error"
-    value = record.result = ended.outcome.value
-    drawn = _failure(ended.outcome.error) if is_error else await _drawn(value, bench.budget)
-    edited = await _released(bound, drawn.text, bench, record, is_error=is_error)
-    if edited is not None:  # what the person took out must not be kept where a reference could reach it
-        value, drawn = edited, render(edited, bench.budget)
-    elif not is_error:
-        record.images = images_in(value)
-    reason = drawn.text if is_error else ""
-    if not is_error and bound.tool.remembered:
-        drawn = _remembered(bound.tool, value, drawn, bench, record)
-        _remember_arguments(bound, bench, record)
-    record.end(ended.status, drawn.text, reason)
-
-
-async def _released(bound: Bound, text: str, bench: Bench, record: CallRecord, *, is_error: bool) -> str | None:
-    """Pass the second gate, and give the text that a person put in place of this one."""
-    word = _word(bound, "result")
-    if word == "never" or (word == "on_error" and not is_error):
-        return None
-    ruling = await bench.rule(bound.question(record.call_id, "result", text), record)
-    if not isinstance(ruling.decision, Released):
-        raise _Closed("withheld", refused_text(ruling.decision), getattr(ruling.decision, "reason", ""))
-    return ruling.decision.text
-
-
-def _remembered(tool: Tool, value: Any, drawn: Rendered, bench: Bench, record: CallRecord) -> Rendered:
-    """Keep the result as a variable and, where that is of use, tell the model its name."""
-    text = drawn.text if drawn.is_whole and not drawn.is_object else None
-    name = tool.store_as or bench.variables.next_name(tool.name)
-    said = f"Result of {tool.name}."
-    try:
-        bench.variables.remember(name, value, text, description=said)
-    except BadUsage:  # an exposed variable has the name that the author chose
-        name = bench.variables.next_name(tool.name)
-        bench.variables.remember(name, value, text, description=said)
-    record.reference = name
-    if drawn.is_whole and not drawn.is_object and len(drawn.text) < REFERENCE_FROM:
-        return drawn
-    what = "Whole result" if drawn.is_whole else f"Shown in part; the whole ({describe(value)})"
-    return Rendered(f"{drawn.text}\n[{what}: $VAR_REF{{{{{name}}}}}]", drawn.is_whole, drawn.is_object)
-
-
-def _remember_arguments(bound: Bound, bench: Bench, record: CallRecord) -> None:
-    """Keep long arguments as a variable too: later turns are told them cut short."""
-    written = bound.shown
-    name = record.reference.removesuffix("_result") + "_args"
-    if len(written) >= REFERENCE_FROM:
-        with suppress(BadUsage):  # an exposed variable has this name; the arguments stand in the record all the same
-            record.arguments_reference = bench.variables.remember(
-                name, bound.arguments, written, description=f"Arguments of {bound.tool.name}."
-            )
-
-
-async def _drawn(value: Any, budget: int) -> Rendered:
-    outcome = await off_loop(partial(render, value, budget), RENDER_SECONDS)
-    if outcome is None or outcome.error:
-        return Rendered(f"{describe(value)} (it cannot be shown in time)", is_whole=False, is_object=True)
-    drawn: Rendered = outcome.value
-    return drawn
-
-
-def _word(bound: Bound, gate: Gate) -> str:
-    """Ask the tool's policy; one that raises keeps the gate shut."""
-    policy = bound.tool.policy
-    try:
-        return policy.run_word(bound.arguments) if gate == "run" else policy.result_word(bound.arguments)
-    except Exception as error:  # noqa: BLE001 - a policy that fails allows nothing
-        reason = f"The policy of the tool failed: {error_text(error)}"
-    if gate == "run":
-        raise _Closed("denied", refused_text(Denied(reason)), reason)
-    raise _Closed("withheld", refused_text(Withheld(reason)), reason)
-
-
-def _failure(error: BaseException | None) -> Rendered:
-    """Write an error for the model: a tool's own words, or type and message."""
-    if isinstance(error, ToolFailed):
-        return render(str(error) or "The tool failed.")
-    if isinstance(error, NbtoolError) or error is None:
-        return render(str(error))
-    return Rendered(cut(error_text(error)))
 
 
 def _is_whole(text: str) -> bool:

@@ -53,6 +53,12 @@ def grouped(number: int) -> str:
     return f"{number:,}".replace(",", " ")
 
 
+def dtype_name(dtype: Any) -> str:
+    """Name the type of a column, without the values that an enumeration lists."""
+    name = visible(str(dtype))
+    return name.partition("(")[0] if "categories" in name else name
+
+
 def fingerprint(value: Any) -> str:
     """Give a word that changes when the name points to another object, or when the object has been changed.
 
@@ -100,7 +106,7 @@ def _builtin(value: Any) -> str:
 def _frame(value: Any) -> str:
     rows, width = value.shape
     columns = [
-        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({visible(str(dtype))})"
+        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(dtype)})"
         for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
     ]
     more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
@@ -109,11 +115,28 @@ def _frame(value: Any) -> str:
 
 def _series(value: Any) -> str:
     name = f" {visible(str(value.name))[:MAX_COLUMN_NAME]!r}" if value.name is not None else ""
-    return f"{type_name(type(value))}{name}, {visible(str(value.dtype))}, {grouped(len(value))} rows"
+    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {grouped(len(value))} rows"
 
 
 def _array(value: Any) -> str:
     return f"ndarray, {value.dtype.name}, shape {tuple(value.shape)}"
+
+
+def _dataset(value: Any) -> str:
+    """Name the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
+    sizes = ", ".join(f"{visible(str(name))[:MAX_COLUMN_NAME]} {grouped(size)}" for name, size in value.sizes.items())
+    if not hasattr(value, "data_vars"):
+        return f"DataArray, {dtype_name(value.dtype)}, {sizes}"
+    names = list(value.data_vars)
+    told = ", ".join(
+        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(value[name].dtype)})" for name in names[:MAX_COLUMNS]
+    )
+    more = f" and {grouped(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
+    return f"Dataset, {sizes}: {told}{more}"
+
+
+def _tensor(value: Any) -> str:
+    return f"Tensor, {str(value.dtype).removeprefix('torch.')}, shape {tuple(value.shape)}"
 
 
 def _figure(value: Any) -> str:
@@ -129,6 +152,8 @@ _SPECIAL: dict[str, dict[str, Describe]] = {
     "pandas": {"DataFrame": _frame, "Series": _series},
     "polars": {"DataFrame": _frame, "Series": _series},
     "numpy": {"ndarray": _array},
+    "xarray": {"Dataset": _dataset, "DataArray": _dataset},
+    "torch": {"Tensor": _tensor},
     "matplotlib": {"Figure": _figure},
     "plotly": {"Figure": _plotly},
 }

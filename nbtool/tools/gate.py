@@ -6,9 +6,24 @@ import asyncio
 import inspect
 
 from nbtool.errors import AlreadyDecided, NbtoolError
-from nbtool.events import CallAsked, CallDecided, Emit
+from nbtool.events import CallAsked, CallDecided, Emit, Gate
 from nbtool.loop import LentThread
-from nbtool.tools.approval import Approved, Approver, AskFunction, Decision, Desk, Question, Released, Ruling, Withheld
+from nbtool.tools.approval import (
+    Approved,
+    Approver,
+    AskFunction,
+    Decision,
+    Denied,
+    Desk,
+    Question,
+    Released,
+    ResultWord,
+    Ruling,
+    RunWord,
+    Withheld,
+)
+from nbtool.tools.bound import Bound
+from nbtool.tools.record import Closed
 from nbtool.tools.render import error_text
 
 REMEMBERED = "remembered"
@@ -38,6 +53,22 @@ async def rule(
             asking.cancel()
     finally:
         desk.withdraw(question.digest)
+
+
+def word_of(bound: Bound, gate: Gate) -> RunWord | ResultWord:
+    """Ask the tool's policy about a gate; one that raises keeps it shut.
+
+    Raises:
+        Closed: the policy failed.
+    """
+    policy = bound.tool.policy
+    try:
+        return policy.run_word(bound.arguments) if gate == "run" else policy.result_word(bound.arguments)
+    except Exception as error:  # noqa: BLE001 - a policy that fails allows nothing
+        reason = f"The policy of the tool failed: {error_text(error)}"
+    if gate == "run":
+        raise Closed("denied", refused_text(Denied(reason)), reason)
+    raise Closed("withheld", refused_text(Withheld(reason)), reason)
 
 
 async def announce(question: Question, ruling: Ruling, emit: Emit) -> CallDecided:
@@ -99,6 +130,8 @@ def _asked(question: Question) -> CallAsked:
         description=question.description,
         schema=dict(question.schema),
         can_remember=question.can_remember,
+        sensitive=question.sensitive,
+        effect=question.effect,
     )
 
 
@@ -114,8 +147,8 @@ def is_cancelling() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def refused_text(decision: Decision) -> str:
-    """Say to the model what a person refused, and why."""
-    what = "withheld its result" if isinstance(decision, Withheld) else "did not approve this call"
+def refused_text(decision: Decision, *, of: str = "its result") -> str:
+    """Say to the model what a person refused, and why; at the second gate `of` says what was withheld."""
+    what = f"withheld {of}" if isinstance(decision, Withheld) else "did not approve this call"
     reason = getattr(decision, "reason", "").strip()[:MAX_REASON]
     return f"The user {what}. Reason: {reason}" if reason else f"The user {what}."

@@ -8,6 +8,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import inspect
 import math
 import pathlib
 import uuid
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.tools.describe import describe
+from nbtool.tools.describe import describe, type_name
 from nbtool.tools.plain import plain_text, without_addresses
 
 MAX_BITS = 10_000
@@ -23,6 +24,9 @@ MAX_BITS = 10_000
 
 MAX_DEPTH = 20
 """Levels of nesting that are written out."""
+
+LIBRARIES = ("pandas", "numpy", "polars", "xarray", "torch", "matplotlib", "plotly", "PIL")
+"""Packages whose objects are named inside other values, and written out only on their own."""
 
 _LISTS = (list, tuple, set, frozenset, collections.deque)
 _WORDS = (
@@ -37,7 +41,7 @@ def is_structure(value: Any) -> bool:
     is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return (
         isinstance(value, (*_LISTS, dict, enum.Enum, *_WORDS)) or is_record or _fields(value) is not None
-    ) and kind.__module__.partition(".")[0] not in ("pandas", "numpy", "polars")
+    ) and kind.__module__.partition(".")[0] not in LIBRARIES
 
 
 class Jsonable:
@@ -77,6 +81,8 @@ class Jsonable:
         return int(value) if value.bit_length() <= MAX_BITS else f"int of {value.bit_length()} bits"
 
     def _nested(self, value: Any) -> Any:
+        if has_own_form(value):
+            return self._told(value)
         if id(value) in self._above or len(self._above) >= MAX_DEPTH:
             self.is_whole = False
             return "… (the same again)" if id(value) in self._above else f"… ({describe(value)})"
@@ -120,15 +126,35 @@ class Jsonable:
             plain = value.item()
             return self._atom(plain) if isinstance(plain, int | float | str) else str(plain)
         self.has_objects = True
-        if kind.__module__.partition(".")[0] in ("pandas", "numpy", "polars", "matplotlib", "plotly", "PIL"):
+        if kind.__module__.partition(".")[0] in LIBRARIES:
             self.is_whole = False
             return describe(value)
         if isinstance(value, bytes | bytearray):
             self.is_whole = False
             return describe(value)
-        text = without_addresses(plain_text(repr(value)))
+        return self._told(value)
+
+    def _told(self, value: Any) -> str:
+        """Let an object say itself what it is; one that cannot is named, and the rest is none the worse for it."""
+        self.has_objects = True
+        try:
+            text = without_addresses(plain_text(own_form(value) or repr(value)))
+        except Exception as error:  # noqa: BLE001 - what the code of a person's own class raises, whatever it is
+            self.is_whole = False
+            text = f"{describe(value)} (it cannot be shown: {type_name(type(error))})"
         self._left -= len(text)
         return text
+
+
+def has_own_form(value: Any) -> bool:
+    """Whether a class says itself, by `_repr_llm_`, how a model should read its objects."""
+    return inspect.getattr_static(type(value), "_repr_llm_", None) is not None
+
+
+def own_form(value: Any) -> str | None:
+    """Give what `_repr_llm_` says; None where there is none, or where it gives no text."""
+    text = value._repr_llm_() if has_own_form(value) else None
+    return text if isinstance(text, str) else None
 
 
 def _fields(value: Any) -> dict[str, Any] | None:

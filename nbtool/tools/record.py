@@ -26,9 +26,10 @@ MAX_IMAGE_BYTES = 4 * 1024 * 1024
 class CallRecord:
     """One call and what came of it.
 
-    `arguments` as the model sent them; `resolved` what ran, values described; `result` the object, `shown` the text
-    that the model got, `images` what it sees of the result; `reference` the variable that holds the result,
-    `arguments_reference` the one that holds long arguments; `id` the provider's. Times are seconds since the epoch.
+    `arguments` as the model sent them, `edited` the JSON of those that a person put in their place, `resolved` what
+    ran, values described; `result` the object, `shown` the text that the model got, `images` what it sees of the
+    result; `reference` the variable that holds the result, `arguments_reference` the one that holds long arguments;
+    `id` the provider's. Times are seconds since the epoch.
     """
 
     call_id: str
@@ -43,6 +44,7 @@ class CallRecord:
     reason: str = ""
     reference: str = ""
     arguments_reference: str = ""
+    edited: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
     started: float | None = None
     ended: float | None = None
@@ -86,6 +88,14 @@ class CallRecord:
         is_error = self.status not in ("ok", "withheld")
         text = self.shown or "The call has no result."
         return ToolResult(self.name, text, self.id, self.call_id, is_error, self.images)
+
+
+class Closed(Exception):
+    """A call ends here, with this outcome: `text` is what the model reads, `reason` what the record says."""
+
+    def __init__(self, status: CallStatus, text: str, reason: str = "") -> None:
+        super().__init__(text)
+        self.outcome: tuple[CallStatus, str, str] = (status, text, reason or text)
 
 
 def images_in(value: Any) -> tuple[Media, ...]:

@@ -215,7 +215,7 @@ def _item(value: Any, key: str | int, reference: Reference) -> Any:
             return value[key]
         if kind.__module__.partition(".")[0] in ("pandas", "numpy", "polars"):
             return _table_item(value, key)
-    except (LookupError, TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - each library has errors of its own for what is not there
         raise wrong from None
     raise wrong
 

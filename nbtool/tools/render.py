@@ -6,14 +6,16 @@ line, what they print is swallowed, and what they return is stripped of escapes 
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import inspect
+import io
 import json
 from dataclasses import dataclass
 from typing import Any
 
 from nbtool.tools.describe import describe, grouped, type_name
-from nbtool.tools.jsonable import MAX_BITS, Jsonable, is_structure
+from nbtool.tools.jsonable import MAX_BITS, Jsonable, is_structure, own_form
 from nbtool.tools.plain import plain_text, without_addresses, without_paths
 from nbtool.tools.quiet import quiet
 
@@ -25,6 +27,9 @@ PREVIEW_ROWS = 5
 
 MAX_COLUMNS = 50
 """Columns of a frame that are shown."""
+
+MAX_SHOWN_WHOLE = 50
+"""Values of a labelled array or a tensor that its own summary shows without leaving any out."""
 
 MAX_ROWS_TRIED = 100_000
 """Rows of a frame that are written out to see whether they fit."""
@@ -79,7 +84,7 @@ def error_text(error: BaseException) -> str:
 
 
 def _draw(value: Any, budget: int) -> Rendered:
-    if (own := _own_form(value)) is not None:
+    if (own := own_form(value)) is not None:
         return Rendered(own, is_object=True)
     if isinstance(value, str):
         return Rendered(str.__str__(value))
@@ -92,15 +97,6 @@ def _draw(value: Any, budget: int) -> Rendered:
     if is_structure(value):
         return _structure(value, budget)
     return _of_library(value, budget) or _other(value)
-
-
-def _own_form(value: Any) -> str | None:
-    """Honour `_repr_llm_`, where a class says itself how a model should read its objects."""
-    method = inspect.getattr_static(type(value), "_repr_llm_", None)
-    if method is None:
-        return None
-    text = value._repr_llm_()
-    return text if isinstance(text, str) else None
 
 
 def _scalar(value: Any) -> str:
@@ -131,6 +127,8 @@ def _of_library(value: Any, budget: int) -> Rendered | None:
         return _table(value, package, budget)
     if package == "numpy" and name == "ndarray":
         return _array(value, budget)
+    if package in ("xarray", "torch") and name in ("Dataset", "DataArray", "Tensor"):
+        return _tensor(value)
     if package == "numpy" and getattr(value, "ndim", None) == 0:
         return Rendered(str(value))
     if (package, name) in (("matplotlib", "Figure"), ("plotly", "Figure")) or package == "PIL":
@@ -154,22 +152,43 @@ def _table(value: Any, package: str, budget: int) -> Rendered:
 def _rows(value: Any, package: str, count: int, width: int) -> str:
     part = value.head(count)
     if package == "polars":
-        return str(part.write_csv() if hasattr(part, "write_csv") else part.to_frame().write_csv())
+        return _csv(part if hasattr(part, "columns") else part.to_frame())
     if width > MAX_COLUMNS:
         part = part.iloc[:, :MAX_COLUMNS]
     return str(part.to_string())
+
+
+def _csv(part: Any) -> str:
+    """Write a polars frame as CSV; unlike its own, this one takes lists and structures in its cells."""
+    written = io.StringIO()
+    lines = csv.writer(written, lineterminator="\n")
+    lines.writerow(part.columns[:MAX_COLUMNS])
+    lines.writerows(row[:MAX_COLUMNS] for row in part.rows())
+    return written.getvalue().rstrip("\n")
 
 
 def _array(value: Any, budget: int) -> Rendered:
     import numpy as np  # noqa: PLC0415 - numpy is there: the value is of it
 
     fits = value.size * 2 <= budget
-    text = np.array2string(value, threshold=value.size + 1 if fits else 20, edgeitems=3)
+    text = without_addresses(np.array2string(value, threshold=value.size + 1 if fits else 20, edgeitems=3))
     if fits and len(text) < budget:
         return Rendered(f"{describe(value)}\n{text}", is_object=True)
-    return Rendered(
-        f"{describe(value)}\n{np.array2string(value, threshold=20)}\n[preview]", is_whole=False, is_object=True
-    )
+    text = without_addresses(np.array2string(value, threshold=20))
+    return Rendered(f"{describe(value)}\n{text}\n{_preview(value.size)}", is_whole=False, is_object=True)
+
+
+def _tensor(value: Any) -> Rendered:
+    """Take the summary that xarray and torch make themselves, which leaves out what does not fit."""
+    size = value.nbytes // 8 if hasattr(value, "nbytes") else value.numel()
+    text = f"{describe(value)}\n{without_addresses(repr(value))}"
+    if size <= MAX_SHOWN_WHOLE:
+        return Rendered(text, is_object=True)
+    return Rendered(f"{text}\n{_preview(size)}", is_whole=False, is_object=True)
+
+
+def _preview(size: int) -> str:
+    return f"[preview of {grouped(size)} values; this is not the full data]"
 
 
 def _other(value: Any) -> Rendered:

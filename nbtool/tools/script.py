@@ -14,13 +14,12 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from nbtool.errors import ToolFailed
-from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.approval import Policy
 from nbtool.tools.call import running_call
+from nbtool.tools.making import made
 from nbtool.tools.places import in_worker
-from nbtool.tools.schema import parameters_of
 from nbtool.tools.script_code import checked, compiled
 from nbtool.tools.script_run import ScriptRun
-from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset, factory
 
 NAME = "RunScript"
@@ -37,19 +36,8 @@ def script_tools() -> Toolset:
     A script is asked about each time, whatever else is said, and so is every call in it that asks elsewhere. It runs in
     a thread of its own; the synchronous tools that it calls run where they always do.
     """
-    description, parameters = parameters_of(run_script)
-    run = Tool(
-        function=run_script,
-        name=NAME,
-        description=description,
-        parameters=parameters,
-        policy=Policy("ask_always", sensitive=True),
-        resolve=False,
-        digest=digest_of(name=NAME, description=description, schema=parameters.schema),
-        identity="nbtool.script",
-        origin="nbtool.script",
-    )
-    return Toolset("script", [run])
+    policy = Policy("ask_always", sensitive=True)
+    return Toolset("script", [made(run_script, "nbtool.script", policy, name=NAME)])
 
 
 async def run_script(script: Annotated[str, AfterValidator(checked)]) -> Any:

@@ -61,7 +61,8 @@ class Tool:
     there, else on the thread that waits for the turn. `store_as` names the variable its result is kept in. `identity`
     tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references
     as plain text; the result of one that is not `remembered` becomes no variable. `notice` is what the person, and only
-    the person, should know before a call.
+    the person, should know before a call. `effect` tells the person, and only the person, what a call with these
+    arguments will change, such as a file's diff; it changes nothing itself.
     """
 
     function: Callable[..., Any]
@@ -79,6 +80,7 @@ class Tool:
     identity: str = ""
     origin: str = ""
     notice: str = ""
+    effect: Callable[..., str] | None = None
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -90,6 +92,11 @@ class Tool:
         """Whether calling the function gives a coroutine or an async generator, so that it belongs on the loop."""
         function = _plain(self.function)
         return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether it runs where the notebook's own code does, so that its calls run one after another, in order."""
+        return not (self.is_async or self.thread or self.executor)
 
 
 @overload

@@ -5,15 +5,14 @@ They take names as plain text: a reference in their arguments is never resolved,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
-from nbtool.tools.approval import Policy, ResultWord, digest_of
+from nbtool.tools.approval import Policy, ResultWord
 from nbtool.tools.describe import grouped
+from nbtool.tools.making import made
 from nbtool.tools.plain import visible
-from nbtool.tools.schema import parameters_of
-from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables import Variable, Variables
 
@@ -47,9 +46,17 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
             return "never"  # there is nothing to read; the tool says so
 
     functions = _Functions(variables)
-    tools = [_tool(functions.list_vars, "ListVars"), _tool(functions.read_var, "ReadVar", Policy("auto", must_ask))]
+    free = Policy("auto")
+    offered: list[tuple[Callable[..., str], str, Policy]] = [
+        (functions.list_vars, "ListVars", free),
+        (functions.read_var, "ReadVar", Policy("auto", must_ask)),
+    ]
     if writable:
-        tools += [_tool(functions.write_var, "WriteVar"), _tool(functions.remove_vars, "RemoveVars")]
+        offered += [(functions.write_var, "WriteVar", free), (functions.remove_vars, "RemoveVars", free)]
+    tools = [
+        made(function, "nbtool.variables", policy, name=name, thread=True, remembered=False)
+        for function, name, policy in offered
+    ]
     return Toolset("variables", tools, rules=RULES)
 
 
@@ -130,20 +137,3 @@ class _Functions:
 
 def _matches(entry: Variable, text: str) -> bool:
     return any(text in words.casefold() for words in (entry.name, entry.kind, entry.description, *entry.tags))
-
-
-def _tool(function: Any, name: str, policy: Policy | None = None) -> Tool:
-    description, parameters = parameters_of(function)
-    return Tool(
-        function=function,
-        name=name,
-        description=description,
-        parameters=parameters,
-        policy=policy or Policy("auto"),
-        thread=True,
-        resolve=False,
-        remembered=False,
-        digest=digest_of(name=name, description=description, schema=parameters.schema),
-        identity=f"nbtool.variables.{name}",
-        origin=f"nbtool.variables.{name}",
-    )

@@ -15,7 +15,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.errors import BadUsage, UnknownReference
@@ -107,6 +107,13 @@ class Variables:
             self._exposed[name] = variable
             self._gone.pop(name, None)
 
+    def afresh(self) -> Variables:
+        """Give a store with the same exposed variables, and no results and notes."""
+        fresh = Variables(self._look, max_entries=self._max_entries, max_bytes=self._max_bytes)
+        with self._lock:
+            fresh._exposed = {name: replace(entry) for name, entry in self._exposed.items()}
+        return fresh
+
     def hide(self, name: str) -> None:
         """Take an exposed variable away; one that is not exposed stays so."""
         with self._lock:
@@ -119,16 +126,25 @@ class Variables:
             while True:
                 self._counts[tool] = self._counts.get(tool, 0) + 1
                 name = f"{tool}_{self._counts[tool]}_result"
-                if name not in self._kept and name not in self._exposed:
+                if name not in self._kept and name not in self._exposed and name not in self._gone:
                     return name
 
-    def remember(self, name: str, value: Any, text: str | None = None, *, description: str = "") -> str:
+    def bury(self, names: Iterable[str], why: str) -> None:
+        """Let references to these names say why they mean nothing, until something is kept or exposed under them."""
+        with self._lock:
+            for name in names:
+                if name not in self._kept and name not in self._exposed:
+                    self._bury(name, why)
+
+    def remember(
+        self, name: str, value: Any, text: str | None = None, *, description: str = "", readable: bool = True
+    ) -> str:
         """Keep a result that the model was shown; gives its name.
 
         Raises:
             BadUsage: the name belongs to an exposed variable.
         """
-        self._keep(Variable(name, "result", True, value, text, description))
+        self._keep(Variable(name, "result", readable, value, text, description))
         return name
 
     def write(
@@ -222,6 +238,15 @@ class Variables:
         with self._lock:
             return (*self._exposed.values(), *reversed(self._kept.values()))
 
+    def is_closed(self, value: Any) -> bool:
+        """Whether this very object is one that may be passed on and not read.
+
+        What many names share (numbers, truth values, a single character) is never taken for a variable's own.
+        """
+        if value is None or type(value) in (bool, int, float, complex) or (isinstance(value, str) and len(value) < 2):
+            return False
+        return any(self._peek(entry) is value for entry in self.entries() if not entry.is_readable)
+
     def describe(self, name: str) -> str:
         """Say what a variable is without saying what is in it."""
         try:
@@ -239,6 +264,12 @@ class Variables:
         if _is_secret(value):
             raise UnknownReference(f"{variable.name!r} holds secrets and is not given out.")
         return value
+
+    def _peek(self, entry: Variable) -> Any:
+        try:
+            return self._object(entry)
+        except UnknownReference:
+            return None
 
     def _keep(self, entry: Variable) -> None:
         entry.size = size_of(entry.value) + len(entry.text or "")

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import codecs
+import difflib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from nbtool.errors import ToolFailed
 from nbtool.tools.approval import Policy
 from nbtool.tools.describe import grouped
+from nbtool.tools.making import made
 from nbtool.tools.plain import visible
 from nbtool.tools.toolset import Toolset, factory
 from nbtool.toolsets.confined import Confined, Entry
-from nbtool.toolsets.making import made
 
 MAX_READ = 1_000_000
 """Bytes of a file that are read."""
+
+MAX_DIFFED = 100_000
+"""Bytes up to which a file is compared with what it would become."""
 
 MAX_WRITTEN = 1_000_000
 """Bytes of a file that is written."""
@@ -50,7 +54,8 @@ def files(folder: str | Path = ".", *, write: bool = True) -> Toolset:
     if write:
         change = Policy("ask_always", sensitive=True)
         tools += [
-            made(function, of, change, remembered=False) for function in (functions.write_file, functions.edit_file)
+            made(functions.write_file, of, change, remembered=False, effect=functions.would_write),
+            made(functions.edit_file, of, change, remembered=False, effect=functions.would_edit),
         ]
     return Toolset(f"files in {confined.root.name}", tools, rules=RULES)
 
@@ -123,6 +128,23 @@ class _Functions:
             old: the text as it stands in the file, with enough around it to be unique.
             new: what takes its place.
         """
+        text, old, new = self._edit(path, old, new)
+        self._folder.write(path, _bytes(text.replace(old, new)), replace=True)
+        line = text[: text.index(old)].count("\n") + 1
+        return f"Edited {visible(path)} at line {grouped(line)}."
+
+    def would_write(self, path: str, content: str, replace: bool = False) -> str:
+        """Tell what `write_file` would change in a file that is there."""
+        data, size = self._folder.read(path, MAX_DIFFED) if replace else (b"", 0)
+        return "" if size > len(data) else _changes(path, _text(data, path), content)
+
+    def would_edit(self, path: str, old: str, new: str) -> str:
+        """Tell what `edit_file` would change."""
+        text, old, new = self._edit(path, old, new)
+        return _changes(path, text, text.replace(old, new))
+
+    def _edit(self, path: str, old: str, new: str) -> tuple[str, str, str]:
+        """Give a file's text, and both sides of an edit with the line ends of the file."""
         data, size = self._folder.read(path, MAX_READ)
         if size > len(data):
             raise ToolFailed(f"{visible(path)} has {grouped(size)} bytes; up to {grouped(MAX_READ)} can be edited.")
@@ -135,9 +157,7 @@ class _Functions:
             raise ToolFailed(
                 f"The old text {found} in {visible(path)}; it must occur exactly once. Read the file first."
             )
-        self._folder.write(path, _bytes(text.replace(old, new)), replace=True)
-        line = text[: text.index(old)].count("\n") + 1
-        return f"Edited {visible(path)} at line {grouped(line)}."
+        return text, old, new
 
     def _entries(self, path: str, most: int, *, is_first: bool) -> list[Entry]:
         """List one folder; one further in that cannot be opened is passed over."""
@@ -163,6 +183,14 @@ def _fits(name: str, entry: Entry, pattern: str) -> bool:
 def _is_plain(name: str) -> bool:
     """Whether a folder's name can be written as a path; one with a backslash or an escape is listed, not entered."""
     return name.isprintable() and "\\" not in name
+
+
+def _changes(path: str, before: str, after: str) -> str:
+    """Write what changes as a unified diff; nothing where all of it is new, or it is too long to compare."""
+    if not before or max(len(before), len(after)) > MAX_DIFFED:
+        return ""
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
+    return "\n".join(lines)
 
 
 def _text(data: bytes, path: str, *, is_cut: bool = False) -> str:

@@ -14,11 +14,11 @@ from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.tools.approval import Policy, ResultWord
 from nbtool.tools.call import running_call
 from nbtool.tools.describe import describe as described
+from nbtool.tools.making import made
 from nbtool.tools.plain import visible, without_addresses
 from nbtool.tools.toolset import Toolset, factory
 from nbtool.tools.variables import Variable, Variables
 from nbtool.toolsets.looking import Look, look_at
-from nbtool.toolsets.making import made
 
 MAX_ROWS = 50
 """Rows, items or counts that one call gives."""

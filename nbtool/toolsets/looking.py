@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.errors import ToolFailed
-from nbtool.tools.describe import describe, grouped
+from nbtool.tools.describe import describe, dtype_name, grouped
 from nbtool.tools.plain import plain_text, visible
 from nbtool.tools.render import render
 
@@ -55,21 +56,32 @@ def look_at(value: Any) -> Look | None:
     return Items(value) if isinstance(value, dict | list | tuple | set | frozenset) else None
 
 
-@dataclass(frozen=True, slots=True)
-class PandasTable:
-    """A pandas DataFrame, or a Series as a table of one column."""
+class _Table(ABC):
+    """A table of named columns; what differs from library to library is filled in."""
 
     value: Any
 
     @property
+    @abstractmethod
     def _table(self) -> Any:
-        return self.value if self.value.ndim == 2 else self.value.to_frame()
+        """The value as a table."""
+
+    @abstractmethod
+    def _lines(self) -> list[str]:
+        """Name each column and its type, as far as they are shown."""
+
+    @abstractmethod
+    def _missing(self) -> list[int]:
+        """Count the missing values of each column that is shown."""
+
+    @abstractmethod
+    def _rows(self, part: Any) -> str:
+        """Write some rows out."""
 
     def summary(self) -> str:
         """List each column with its type and its missing values."""
-        table = self._table.iloc[:, :MAX_COLUMNS]
-        missing = [int(table.iloc[:, place].isna().sum()) for place in range(table.shape[1])]
-        lines = [f"{line}, {grouped(count)} missing" for line, count in zip(self._lines(), missing, strict=True)]
+        counted = zip(self._lines(), self._missing(), strict=True)
+        lines = [f"{line}, {grouped(count)} missing" for line, count in counted]
         return "\n".join([describe(self.value).partition(":")[0], *lines, *self._left_out()])
 
     def columns(self) -> str:
@@ -79,6 +91,21 @@ class PandasTable:
     def head(self, rows: int) -> str:
         """Show the first rows."""
         return self._rows(self._table.head(rows))
+
+    def _left_out(self) -> list[str]:
+        width = self._table.shape[1]
+        return _part(min(width, MAX_COLUMNS), width, "columns", always=False)
+
+
+@dataclass(frozen=True)
+class PandasTable(_Table):
+    """A pandas DataFrame, or a Series as a table of one column."""
+
+    value: Any
+
+    @property
+    def _table(self) -> Any:
+        return self.value if self.value.ndim == 2 else self.value.to_frame()
 
     def sample(self, rows: int) -> str:
         """Show some rows, in their order."""
@@ -94,20 +121,21 @@ class PandasTable:
     def _lines(self) -> list[str]:
         table = self._table
         return [
-            f"{visible(str(name))[:MAX_CELL]}: {visible(str(dtype))}"
+            f"{visible(str(name))[:MAX_CELL]}: {dtype_name(dtype)}"
             for name, dtype in zip(table.columns[:MAX_COLUMNS], table.dtypes.iloc[:MAX_COLUMNS], strict=True)
         ]
 
-    def _left_out(self) -> list[str]:
-        return _part(min(self._table.shape[1], MAX_COLUMNS), self._table.shape[1], "columns", always=False)
+    def _missing(self) -> list[int]:
+        table = self._table.iloc[:, :MAX_COLUMNS]
+        return [int(table.iloc[:, place].isna().sum()) for place in range(table.shape[1])]
 
     def _rows(self, part: Any) -> str:
         text = str(part.iloc[:, :MAX_COLUMNS].to_string(max_colwidth=MAX_CELL))
         return "\n".join([text, *_part(len(part), len(self.value), "rows"), *self._left_out()])
 
 
-@dataclass(frozen=True, slots=True)
-class PolarsTable:
+@dataclass(frozen=True)
+class PolarsTable(_Table):
     """A polars DataFrame, or a Series as a table of one column."""
 
     value: Any
@@ -115,20 +143,6 @@ class PolarsTable:
     @property
     def _table(self) -> Any:
         return self.value if hasattr(self.value, "columns") else self.value.to_frame()
-
-    def summary(self) -> str:
-        """List each column with its type and its missing values."""
-        counts = [self._table[name].null_count() for name in self._table.columns[:MAX_COLUMNS]]
-        lines = [f"{line}, {grouped(count)} missing" for line, count in zip(self._lines(), counts, strict=True)]
-        return "\n".join([describe(self.value).partition(":")[0], *lines, *self._left_out()])
-
-    def columns(self) -> str:
-        """List each column with its type."""
-        return "\n".join([*self._lines(), *self._left_out()])
-
-    def head(self, rows: int) -> str:
-        """Show the first rows."""
-        return self._rows(self._table.head(rows))
 
     def sample(self, rows: int) -> str:
         """Show some rows, in their order."""
@@ -143,10 +157,10 @@ class PolarsTable:
 
     def _lines(self) -> list[str]:
         pairs = zip(self._table.columns[:MAX_COLUMNS], self._table.dtypes[:MAX_COLUMNS], strict=True)
-        return [f"{visible(name)[:MAX_CELL]}: {visible(str(dtype))}" for name, dtype in pairs]
+        return [f"{visible(name)[:MAX_CELL]}: {dtype_name(dtype)}" for name, dtype in pairs]
 
-    def _left_out(self) -> list[str]:
-        return _part(min(self._table.width, MAX_COLUMNS), self._table.width, "columns", always=False)
+    def _missing(self) -> list[int]:
+        return [self._table[name].null_count() for name in self._table.columns[:MAX_COLUMNS]]
 
     def _rows(self, part: Any) -> str:
         names = part.columns[:MAX_COLUMNS]

@@ -11,9 +11,9 @@ from urllib.parse import urljoin
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.tools.approval import Policy
 from nbtool.tools.describe import grouped
+from nbtool.tools.making import made
 from nbtool.tools.plain import plain_text, visible
 from nbtool.tools.toolset import Toolset, factory
-from nbtool.toolsets.making import made
 from nbtool.wire.fetch import Fetcher, Page
 
 MAX_LINKS = 50

@@ -8,11 +8,11 @@ from __future__ import annotations
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.tools.approval import Policy
 from nbtool.tools.describe import grouped
+from nbtool.tools.making import made
 from nbtool.tools.parts import Parts
 from nbtool.tools.plain import plain_text
 from nbtool.tools.render import cut, render
 from nbtool.tools.toolset import Rule, Toolset, factory
-from nbtool.toolsets.making import made
 from nbtool.toolsets.runner import Ran, Runner, offered
 
 MAX_CODE = 100_000

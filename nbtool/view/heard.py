@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import keyword
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from nbtool.blocks.shapes import VERSION
 
@@ -16,10 +17,19 @@ REASON_LIMIT = 4_000
 TEXT_LIMIT = 1_000_000
 """Characters of a result, or of arguments, that a person has edited."""
 
-Kind = Literal["hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping"]
+NAME_LIMIT = 100
+"""Characters of a name under which a result is bound in the notebook."""
+
+Kind = Literal["hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act"]
+
+Deed = Literal["rerun", "edit", "code", "version"]
+DEEDS: tuple[Deed, ...] = get_args(Deed)
+
+VERSION_LIMIT = 10_000
+"""The highest version of a turn that a page may ask for."""
 
 _OPTIONAL: dict[str, tuple[str, ...]] = {
-    "hello": (), "stop": (), "resync": (), "ping": (),
+    "hello": (), "stop": (), "resync": (), "ping": (), "rich": (),
     "approve": ("remember", "arguments"), "deny": ("reason",), "release": ("text",), "withhold": ("reason",),
 }  # fmt: skip
 _VERDICTS = {"approve": "approved", "deny": "denied", "release": "released", "withhold": "withheld"}
@@ -29,13 +39,41 @@ _DIGEST = re.compile(r"[A-Za-z0-9:_+/=-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
+class Binding:
+    """A call whose result is to get a name in the notebook; without `name` one is made of the result's own.
+
+    `replace` says that the name may be taken from what has it now.
+    """
+
+    call_id: str
+    name: str = ""
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is to be done with a whole turn: what comes of it becomes a cell, or another version is shown.
+
+    `version` counts from 1 and belongs to the deed `version` alone.
+    """
+
+    deed: Deed
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Heard:
-    """One message of the page; `verdict` is what a decision says, for whoever decides."""
+    """One message of the page.
+
+    `verdict` is what a decision says, for whoever decides, `binding` what `bind` asks, and `act` what `act` does.
+    """
 
     kind: Kind
     message_id: str
     digest: str = ""
     verdict: dict[str, Any] | None = None
+    binding: Binding | None = None
+    act: Act | None = None
 
 
 def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
@@ -49,6 +87,10 @@ def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
         return None
     if kind in _VERDICTS:
         return _decision(cast("Kind", kind), message_id, content)
+    if kind == "bind":
+        return _binding(message_id, content)
+    if kind == "act":
+        return _act(message_id, content)
     return Heard(cast("Kind", kind), message_id) if kind in _OPTIONAL and set(content) == _ENVELOPE else None
 
 
@@ -66,6 +108,36 @@ def _decision(kind: Kind, message_id: str, content: dict[str, Any]) -> Heard | N
         said["arguments"] = json.loads(said["arguments"])
     verdict = {"verdict": _VERDICTS[kind], **{key: said.get(key, "" if key == "reason" else None) for key in optional}}
     return Heard(kind, message_id, digest, verdict)
+
+
+def _binding(message_id: str, content: dict[str, Any]) -> Heard | None:
+    call_id, name, replace = content.get("call_id"), content.get("name") or "", content.get("replace") or False
+    if set(content) - _ENVELOPE - {"call_id", "name", "replace"} or not isinstance(replace, bool):
+        return None
+    if not isinstance(call_id, str) or not _ID.fullmatch(call_id):
+        return None
+    if not isinstance(name, str) or not (name == "" or is_name(name)):
+        return None
+    return Heard("bind", message_id, binding=Binding(call_id, name, replace))
+
+
+def _act(message_id: str, content: dict[str, Any]) -> Heard | None:
+    deed, version = content.get("deed"), content.get("version", 0)
+    if (
+        set(content) - _ENVELOPE - {"deed", "version"}
+        or not isinstance(deed, str)
+        or deed not in DEEDS
+        or type(version) is not int
+    ):
+        return None
+    if (deed == "version") != (0 < version <= VERSION_LIMIT):
+        return None
+    return Heard("act", message_id, act=Act(deed, version))
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be a name in the notebook."""
+    return len(text) <= NAME_LIMIT and text.isidentifier() and not keyword.iskeyword(text)
 
 
 def _is_object(value: Any) -> bool:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,13 +20,14 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from nbtool.blocks.saved import saved
 from nbtool.blocks.shapes import VERSION, Document
-from nbtool.blocks.static_html import saved
 from nbtool.blocks.transcript import Transcript
 from nbtool.errors import NbtoolError
-from nbtool.events import CallAsked, Event, TurnEnded, TurnStarted
-from nbtool.view.heard import Heard, read
+from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
+from nbtool.view.heard import Act, Binding, Heard, read
 from nbtool.view.pacing import Clock, Pace, PatchQueue
+from nbtool.view.rich import rich_module
 
 HEARD_LIMIT = 256
 """How many messages are remembered, so that one which arrives by two roads counts once."""
@@ -31,7 +35,12 @@ HEARD_LIMIT = 256
 STATIC = Path(__file__).parent / "static"
 
 
-def _built(name: str) -> Path:
+def built(name: str) -> Path:
+    """Give the path of a built file of the page.
+
+    Raises:
+        ImportError: it is not built.
+    """
     path = STATIC / name
     if not path.is_file():
         msg = f"The page's part of nbtool is not built: {path} is missing. Run `npm ci && node build.mjs` in js/."
@@ -46,33 +55,48 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     `verdict` (`approved`, `denied`, `released`, `withheld`) and, where they belong, `remember` (`call`, `tool` or
     None), `arguments` (edited, or None), `reason` and `text` (edited, or None). It raises an `NbtoolError` to refuse,
     `AlreadyDecided` above all. `stop()` asks for the end of the turn. `post(deed)` runs a deed on the loop, from any
-    thread.
+    thread. `bind(binding)` gives a result a name in the notebook, says which, and raises an `NbtoolError` to refuse.
+    `act(act)` does something with the whole turn; the page offers what the head lists under `acts`.
+
+    A widget that takes over from another one, when the turn outlives its cell, gets what that one has folded so far
+    (`transcript`), and shows the blocks from `since` on; `document` is what it shows first.
     """
 
-    _esm = _built("widget.js")
-    _css = _built("widget.css")
+    _esm = built("widget.js")
+    _css = built("widget.css")
 
     turn_id = traitlets.Unicode().tag(sync=True)
     nonce = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
+    rich = traitlets.Dict().tag(sync=True)
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a widget is given, each part by its name
         self,
         turn_id: str,
         *,
         decide: Callable[[str, dict[str, Any]], object],
         stop: Callable[[], object],
         post: Callable[[Callable[[], None]], object],
+        bind: Callable[[Binding], str] | None = None,
+        act: Callable[[Act], object] | None = None,
         clock: Clock | None = None,
+        transcript: Transcript | None = None,
+        since: int = 0,
+        document: Document | None = None,
     ) -> None:
         self.heard_hello = threading.Event()
-        self._decide, self._stop, self._post = decide, stop, post
-        self._transcript = Transcript()
+        # ipykernel 7.0 knows only from the context which cell a message belongs to, and the ears have none of theirs.
+        self._context = copy_context()
+        self._decide, self._stop, self._post, self._bind = decide, stop, post, bind
+        self._act = act
+        self._transcript = transcript or Transcript()
+        self._since = since
+        self._pages: set[str] = set()
         self._queue = PatchQueue()
         self._pace = Pace(self._send_patches, clock)
         self._seq = 0
         self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
-        super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=self._transcript.document())
+        super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document)
 
     @property
     def transcript(self) -> Transcript:
@@ -85,12 +109,21 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         if not patches:
             return
         self._queue.add(patches)
-        if isinstance(event, (TurnStarted, CallAsked, TurnEnded)):
+        if isinstance(event, (TurnStarted, CallAsked, TurnParked, TurnEnded)):
             self.flush()
         else:
             self._pace.want()
-        if isinstance(event, TurnEnded):
-            self.snapshot = dict(self._transcript.document())
+        if isinstance(event, (TurnParked, TurnEnded)):
+            self.snapshot = dict(self.document)
+
+    def tell(self, **head: Any) -> None:
+        """Show more of the head than events say (see `blocks.shapes.Head`); on the loop only."""
+        self._queue.add(self._transcript.tell(**head))
+        self._pace.want()
+
+    def take_over(self) -> None:
+        """Be fed from now on; on the loop only, before the page shows this widget: its hello asks for the rest."""
+        self.snapshot = dict(self.document)
 
     def flush(self) -> None:
         """Send what waits, now; on the loop only."""
@@ -106,21 +139,29 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             return False
         self._heard.append(heard.message_id)
         if heard.kind == "hello":
+            self._pages.add(heard.message_id.rpartition("-")[0])
             self.heard_hello.set()
-        self._post(lambda: self._answer(heard))
+        self._post(partial(self._context.run, self._answer, heard))
         return True
 
-    def finish(self) -> dict[str, str]:
-        """Give what stands in the widget's place from now on: `text/html` and `text/plain`.
+    def finish(self) -> dict[str, Any]:
+        """Give what stands in the widget's place from now on, as `blocks.saved` makes it.
 
         Replace the output by it first, then `close()` the widget.
         """
-        return saved(self._transcript.document())
+        return saved(self.document)
 
     @property
     def document(self) -> Document:
-        """The turn as it stands."""
-        return self._transcript.document()
+        """What is shown, as it stands."""
+        document = self._transcript.document()
+        document["blocks"] = document["blocks"][self._since :]
+        return document
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the page was loaded anew: then its output is another one, and no update of ours reaches it."""
+        return len(self._pages) > 1
 
     def _answer(self, heard: Heard) -> None:
         match heard.kind:
@@ -131,6 +172,13 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
                 self._send_snapshot()
             case "stop":
                 self._stop()
+            case "bind":
+                self._name(heard)
+            case "rich":
+                self._send_rich()
+            case "act":
+                if self._act is not None and heard.act is not None:
+                    self._act(heard.act)
             case _:
                 self._settle(heard)
         self._say("ack", id=heard.message_id)
@@ -144,6 +192,17 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             problem = str(error)
         self._say("decided", id=heard.message_id, digest=heard.digest, ok=not problem, text=problem)
 
+    def _name(self, heard: Heard) -> None:
+        """Let a result have a name in the notebook, and say which it is, or why there is none."""
+        asked, name, problem = heard.binding or Binding(""), "", ""
+        try:
+            if self._bind is None:
+                raise NbtoolError("There is no notebook here.")
+            name = self._bind(asked)
+        except NbtoolError as error:
+            problem = str(error)
+        self._say("bound", id=heard.message_id, call_id=asked.call_id, ok=not problem, name=name, text=problem)
+
     def _send_patches(self) -> None:
         if self._queue:
             self._seq += 1
@@ -151,7 +210,19 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
 
     def _send_snapshot(self) -> None:
         self._queue.take()  # the document holds them already
-        self._say("snapshot", seq=self._seq, document=self._transcript.document())
+        self._say("snapshot", seq=self._seq, document=self.document)
+
+    def give_rich(self) -> None:
+        """Let the second module travel with this widget: for a page that cannot be heard, and so cannot ask."""
+        with suppress(OSError):
+            module = rich_module()
+            self.rich = {"version": module.version, "packed": module.packed}
+
+    def _send_rich(self) -> None:
+        """Send the second module; a page that gets none stays plain."""
+        with suppress(OSError):
+            module = rich_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
 
     def _say(self, kind: str, **values: Any) -> None:
         self.send({"v": VERSION, "kind": kind, **values})

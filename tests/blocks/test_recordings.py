@@ -37,6 +37,7 @@ RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"
 RECORDS = bool(os.environ.get("NBTOOL_RECORD"))
 
 ARGUMENTS = '{"ticker": "ACME", "table": "$VAR_REF{{df}}"}'
+SCHEMA = {"type": "object", "properties": {"ticker": {"type": "string"}, "limit": {"type": "integer"}}}
 OTHER = '{"ticker": "GLOB", "limit": 12345678901234567890}'
 REPLY = """## Cheapest ticker
 
@@ -91,6 +92,19 @@ def ran(call_id: str, result: str, status: Any = "ok") -> list[Event]:
     return [CallStarted(call_id, 1.0), CallFinished(call_id, "price", 1, status, result, seconds=0.31)]
 
 
+def three_asked() -> list[Event]:
+    """Three calls of a round that wait at once; one of them is sensitive and one was decided elsewhere."""
+    code = json.dumps({"code": "import os\n\nprint(os.getcwd())\n"})
+    resolved = {"ticker": '"ACME"', "table": "$VAR_REF{{df}}: DataFrame, 250 rows by 3 columns: ticker (object)"}
+    return [
+        *first_round(), CallReady("c1", "price", 1, ARGUMENTS, resolved), asked(),
+        CallAsked("c2", "run", "d2", "price", OTHER, "Latest close of a ticker, in USD.", SCHEMA),
+        CallDelta("2", name="run_python", arguments=code, call_id="c3"),
+        CallAsked("c3", "run", "d3", "run_python", code, "Run Python.", can_remember=False, sensitive=True),
+        CallDecided("c2", "run", "d2", "denied", "%chat", "one is enough"),
+    ]  # fmt: skip
+
+
 def scenes() -> dict[str, list[Event]]:
     both = [*first_round(), *approved(), *ran("c1", "4.2"), *ran("c2", "17.05"), RequestStarted(2)]
     failed = "practice answered 429 (rate limited). Try again in 20 s, or choose another model."
@@ -100,6 +114,7 @@ def scenes() -> dict[str, list[Event]]:
         "result_gate": [
             *first_round(), *approved(), CallAsked("c1", "result", "d2", "price", "ACME 4.20\nowner: jane@example.com")
         ],
+        "round": three_asked(),
         "running": [*first_round(), *approved(), CallProgress("c1", "read 120 rows\n", 0.48)],
         "finished": [
             *both, *words(REPLY), ReplyFinished(2, assistant(REPLY), "end", Usage(1201, 220), True),

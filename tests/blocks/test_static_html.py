@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, saved, to_html, to_text
+from nbtool.blocks.saved import saved
+from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, to_html, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,
@@ -29,7 +30,8 @@ from nbtool.events import (
 )
 from nbtool.messages import Usage, assistant, user
 
-PAYLOADS = json.loads((Path(__file__).parents[2] / "js" / "tests" / "payloads.json").read_text(encoding="utf-8"))
+OWN = Path(__file__).parents[2] / "js" / "tests" / "payloads" / "own.json"
+PAYLOADS = json.loads(OWN.read_text(encoding="utf-8"))
 
 TAGS = {
     "a", "blockquote", "br", "code", "details", "div", "em", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",

@@ -27,6 +27,7 @@ from nbtool.events import (
     TextDelta,
     ThinkingDelta,
     TurnEnded,
+    TurnParked,
     TurnStarted,
     UsageDelta,
 )
@@ -131,6 +132,15 @@ def test_a_call_is_in_the_state_its_last_event_says(events: list[Event], state: 
     (block,) = blocks(*call(), *events)
 
     assert block["state"] == state
+
+
+def test_the_head_says_that_a_parked_turn_waits_and_that_it_goes_on() -> None:
+    transcript = folded(*call(), ready(), asked(), TurnParked("d1", 2.0))
+    parked = transcript.head["status"]
+
+    transcript.feed(CallDecided("call_1", "run", "d1", "approved", "button"))
+
+    assert (parked, transcript.head["status"]) == ("parked", "running")
 
 
 def test_a_question_stands_until_it_is_decided_and_the_head_says_that_the_turn_waits() -> None:

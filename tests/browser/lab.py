@@ -37,12 +37,22 @@ class Notebook:
 
     def open(self) -> Notebook:
         """Open the page and wait until the kernel is ready."""
+        self._load()
+        self.wait_status("idle")
+        return self
+
+    def open_without_kernel(self) -> Notebook:
+        """Open a notebook whose kernel is not installed here, and choose to have none."""
+        self._load()
+        self.page.get_by_role("button", name="No Kernel", exact=True).click()
+        self.page.locator(".jp-Dialog").wait_for(state="detached")
+        return self
+
+    def _load(self) -> None:
         path = f"lab/tree/{self.name}?reset&" if self.front == "lab" else f"notebooks/{self.name}?"
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(f"{self.server.url}/{path}token={self.server.token}")
         self.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=PAGE_SECONDS * 1000)
-        self.wait_status("idle")
-        return self
 
     # --- cells ------------------------------------------------------------------------------------------------
 

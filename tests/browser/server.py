@@ -19,6 +19,9 @@ import nbformat
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "build" / "jupyter" / "share" / "jupyter"
+EXTENSION = ROOT / "share" / "jupyter"
+"""As it was built last: an installation may hold an older one."""
+
 LOOPBACK = ROOT / "tests" / "loopback"
 START_SECONDS = 60
 STOP_SECONDS = 20
@@ -105,15 +108,26 @@ class Server:
             file.unlink()
         for plugin in QUIET:
             self.set(plugin)
+        self._page_config.unlink(missing_ok=True)
+
+    def disable(self, extension: str) -> None:
+        """Switch an extension off, as `jupyter labextension disable` does, for the pages opened from now on."""
+        self._page_config.parent.mkdir(parents=True, exist_ok=True)
+        self._page_config.write_text(json.dumps({"disabledExtensions": {extension: True}}))
+
+    def trust(self, name: str) -> None:
+        """Sign a notebook, as `jupyter trust` does."""
+        command = [sys.executable, "-m", "jupyter", "trust", self.root / name]
+        subprocess.run(command, env=self._environment(), stdout=subprocess.DEVNULL, check=True)
 
     def write_notebook(self, name: str, cells: list[str], *, kernel: str) -> None:
         """Put a notebook of code cells into the folder."""
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        self._put(name, notebook, kernel)
+        self.put(name, notebook, kernel=kernel)
 
     def copy_notebook(self, source: Path, *, kernel: str) -> str:
         """Put a copy of a notebook into the folder, to be run by the kernel named; give the copy's name."""
-        self._put(source.name, nbformat.read(source, as_version=4), kernel)
+        self.put(source.name, nbformat.read(source, as_version=4), kernel=kernel)
         return source.name
 
     def read_notebook(self, name: str) -> nbformat.NotebookNode:
@@ -127,9 +141,14 @@ class Server:
             for session in client.get("/api/sessions").raise_for_status().json():
                 client.delete(f"/api/sessions/{session['id']}")
 
-    def _put(self, name: str, notebook: nbformat.NotebookNode, kernel: str) -> None:
+    def put(self, name: str, notebook: nbformat.NotebookNode, *, kernel: str) -> None:
+        """Put a notebook into the folder, to be run by the kernel named."""
         notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
         nbformat.write(notebook, self.root / name)
+
+    @property
+    def _page_config(self) -> Path:
+        return self.home / "config" / "labconfig" / "page_config.json"
 
     def _environment(self) -> dict[str, str]:
         own = {
@@ -140,7 +159,7 @@ class Server:
             "JUPYTER_RUNTIME_DIR": self.home / "runtime",
             "JUPYTERLAB_SETTINGS_DIR": self.home / "settings",
             "JUPYTERLAB_WORKSPACES_DIR": self.home / "workspaces",
-            "JUPYTER_PATH": KERNELS,
+            "JUPYTER_PATH": os.pathsep.join(str(path) for path in (EXTENSION, KERNELS)),
             "JUPYTER_TOKEN": self.token,
             "MPLCONFIGDIR": self.home / "matplotlib",
             "NBTOOL_HOME": self.home / "nbtool",

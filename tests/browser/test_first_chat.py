@@ -54,3 +54,22 @@ def test_a_newcomer_goes_through_the_first_notebook(lab: Lab, kernel: str, comms
     notebook.run_cell(STATUS)
     notebook.wait_output(STATUS, "2 on the active line")
     assert notebook.errors == []
+
+
+RICH = """() => Object.getOwnPropertySymbols(globalThis)
+  .some((one) => one.description?.startsWith("nbtool.rich.") && globalThis[one].rich !== null)"""
+
+
+def test_the_second_module_comes_while_the_cell_runs(lab: Lab, kernel: str) -> None:
+    notebook = opened(lab, kernel)
+    notebook.write_cell(ASK, notebook.source(ASK).replace("%%chat", "%%chat -m practice:default"))
+
+    notebook.start_cell(ASK)
+    view = notebook.output(ASK)
+    expect(view.get_by_role("button", name="Approve")).to_be_enabled(timeout=30_000)
+    view.page.wait_for_function(RICH, timeout=10_000)
+
+    assert notebook.is_running(ASK)
+    view.get_by_role("button", name="Approve").click()
+    notebook.wait_ended(ASK)
+    assert notebook.errors == []

@@ -6,6 +6,8 @@ import pytest
 
 from nbtool.chat.tree import Node, Tree
 from nbtool.errors import BadUsage
+from nbtool.events import TreeChanged, TurnStarted
+from nbtool.messages import user
 
 
 @dataclass
@@ -72,19 +74,19 @@ def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
 def test_a_branch_leaves_what_came_after_reachable() -> None:
     tree, (a, b) = grown("a", "b")
 
-    tree.branch(a)
+    tree.apply(TreeChanged("branch", a.node_id))
     c = tree.place("c")
     tree.put(c, Said("c"))
 
     assert [node.cell_id for node in tree.line] == ["a", "c"]
-    assert a.children == [b, c]
+    assert a.children == (b, c)
     assert [node.cell_id for node in tree.nodes()] == ["a", "b", "c"]
 
 
 def test_a_branch_at_the_very_beginning_is_a_new_root() -> None:
     tree, _ = grown("a")
 
-    tree.branch(None)
+    tree.apply(TreeChanged("branch", ""))
 
     assert told(tree) == []
     assert tree.place().parent is None
@@ -98,3 +100,34 @@ def test_a_turn_is_found_by_the_beginning_of_its_id() -> None:
         tree.find("turn")
     with pytest.raises(BadUsage, match="no turn begins"):
         tree.find("x")
+
+
+def test_a_turn_is_put_in_where_one_was_deleted_and_both_come_back_in_order() -> None:
+    tree, (a, b, _) = grown("a", "b", "c")
+    deletion = TreeChanged("delete", b.node_id, "b")
+    tree.apply(deletion)
+
+    tree.put(tree.between(a, "x"), Said("x"))
+
+    assert [node.cell_id for node in tree.line] == ["a", "x", "c"]
+    tree.apply(TreeChanged("restore", b.node_id, "b"))
+    assert [node.cell_id for node in tree.line] == ["a", "x", "b", "c"]
+
+
+def test_a_new_version_off_the_line_leads_the_line_to_the_end_of_its_branch() -> None:
+    tree, (a, b, c) = grown("a", "b", "c")
+    tree.apply(TreeChanged("branch", a.node_id))
+
+    tree.put(b, Said("b2"))
+
+    assert tree.line == (a, b, c)
+
+
+def test_a_forged_place_joins_nothing_in_a_circle() -> None:
+    tree, (a, b) = grown("a", "b")
+    forged = TurnStarted("x", "m", user("x"), 0.0, "x", "n_x", parent_id=b.node_id, child_id=a.node_id)
+
+    tree.put(tree.placed(forged), Said("x"))
+
+    assert [node.cell_id for node in tree.line] == ["a", "b", "x"]
+    assert tree.roots == (a,)

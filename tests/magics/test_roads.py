@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,19 +34,25 @@ class Talk:
     def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
         self.manager, self.client = manager, client
         self.asked: list[str] = []
+        self.widget: dict[str, Any] = {}
+        self.digest = ""
 
-    def run(self, cell: str, *, answer: str | None = None) -> str:
+    def run(self, cell: str, *, answer: str | Callable[[], object] | None = None) -> str:
         """Run a cell and give what it prints; without an `answer` no line of input can be asked for."""
         printed: list[str] = []
 
         def hear(message: dict[str, Any]) -> None:
             content = message["content"]
+            self._watch(message["msg_type"], content)
             printed.append(content.get("text") or content.get("data", {}).get("text/plain") or "")
             printed.extend(content.get("traceback") or [])
 
         def reply(message: dict[str, Any]) -> None:
             self.asked.append(message["content"]["prompt"])
-            self.client.input(answer or "")
+            if callable(answer):
+                answer()
+            else:
+                self.client.input(answer or "")
 
         self.client.execute_interactive(
             cell,
@@ -55,6 +62,20 @@ class Talk:
             timeout=SECONDS,
         )
         return "".join(printed)
+
+    def click(self, kind: str, **said: Any) -> None:
+        """Send what a page sends when a person clicks in the widget that was opened last."""
+        state = self.widget["data"]["state"]
+        envelope = {"v": 1, "turn": state["turn_id"], "nonce": state["nonce"], "id": "page-1", "kind": kind}
+        data = {"method": "custom", "content": {**envelope, "digest": self.digest, **said}}
+        content = {"comm_id": self.widget["comm_id"], "data": data}
+        self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
+
+    def _watch(self, kind: str, content: dict[str, Any]) -> None:
+        if kind == "comm_open" and "turn_id" in content["data"].get("state", {}):
+            self.widget = content
+        if found := re.search(r"'digest': '(\w+)'", str(content)):
+            self.digest = found[1]
 
 
 @pytest.fixture
@@ -101,7 +122,8 @@ def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(
 
 def test_an_interrupt_ends_a_waiting_cell(talk: Talk) -> None:
     talk.run("from nbtool.magics import roads; roads.HELLO_SECONDS = 60")
-    talk.client.execute(USE.format(flags=""), allow_stdin=True)
+    # Otherwise the kernel aborts what comes right after a failed cell: the next one, if it is quick.
+    talk.client.execute(USE.format(flags=""), allow_stdin=True, stop_on_error=False)
     _wait_for_output(talk.client, "'state': 'waiting'")
 
     talk.manager.interrupt_kernel()
@@ -109,6 +131,56 @@ def test_an_interrupt_ends_a_waiting_cell(talk: Talk) -> None:
 
     assert reply["content"]["status"] == "error"
     assert talk.run("print(received, answer.status)") == "[] cancelled\n"
+
+
+def test_a_click_closes_a_line_of_input_that_asks_the_same(talk: Talk) -> None:
+    talk.run("from nbtool.magics import roads; roads.HELLO_SECONDS = 0.1")
+
+    talk.run(USE.format(flags=""), answer=lambda: talk.click("approve"))
+
+    assert "double wants to run with" in talk.asked[0]
+    assert talk.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
+
+
+def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(talk: Talk) -> None:
+    said = talk.run(USE.format(flags=" --approve park -q"), answer="never read")
+    waiting = talk.run("print(answer.status, received)")
+    waited = talk.run("%chat approve --wait")
+
+    assert "%chat approve" in said
+    assert waiting == "parked []\n"
+    assert "The turn has ended." in waited
+    assert talk.asked == []
+    assert talk.run("print(answer.status, received)") == "completed [21]\n"
+
+
+def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(talk: Talk) -> None:
+    talk.run("from nbtool.magics import roads; roads.HELLO_SECONDS = 0.1")
+    talk.client.session.metadata = {"cellId": "one"}
+
+    talk.run(USE.format(flags=""))
+    waiting = talk.run("print(answer.status, received)")
+    talk.run("import threading; ended = threading.Event(); answer.done.add_done_callback(lambda _: ended.set())")
+    talk.click("approve")
+
+    assert waiting == "parked []\n"
+    assert talk.run(f"print(ended.wait({SECONDS}), answer.status, received)") == "True completed [21]\n"
+
+
+def test_a_card_is_heard_while_a_tool_of_another_chat_keeps_the_kernel_busy(talk: Talk) -> None:
+    talk.run("import threading\ncame = threading.Event()\n@tool(run='auto')\ndef hold() -> bool:\n    'Hold.'\n"
+             f"    return came.wait({SECONDS})")  # fmt: skip
+    talk.run(USE.format(flags=" --approve park"), answer="never read")
+    talk.run("answer.done.add_done_callback(lambda _: came.set())")
+    talk.client.execute("%%chat -c side -m practice:fast -o other\nUse &`hold`.", allow_stdin=True)
+    card, digest = talk.widget, talk.digest
+    _wait_for_output(talk.client, "'state': 'running'")
+
+    talk.widget, talk.digest = card, digest
+    talk.click("approve")
+    talk.client.get_shell_msg(timeout=SECONDS)
+
+    assert talk.run("print(answer.status, received, other.calls[0].result)") == "completed [21] True\n"
 
 
 def _wait_for_output(client: BlockingKernelClient, text: str) -> None:

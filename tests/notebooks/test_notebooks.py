@@ -12,6 +12,30 @@ from nbclient import NotebookClient
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CELL_SECONDS = 60
+SAID = {
+    "03_variables.ipynb": {
+        "is": "True",
+        "left": "- $VAR_REF{{penguins}}: DataFrame, 344 rows by 8 columns",
+        "closed-status": "withheld",
+        "slip-shown": "The user withheld the text of its error (ValueError).",
+        "ask-parts": "Series of length 344: Adelie",
+        "results-seen": "[preview: 5 of 172 rows; this is not the full data]",
+        "bound": "(True, 172)",
+        "list": "- masses (result): Series",
+        "python": "Gentoo",
+    },
+    "04_approvals.ipynb": {
+        "dropped": "denied · This turn was started with --approve deny.\n344",
+        "python": "gave no result: The user did not approve this call.",
+        "edit": "approved · edited: True",
+        "bound": "344 rows\n$VAR_REF{{penguins}}: DataFrame, 333 rows",
+        "remember": "1 question for three calls\nsample tool by approver\n2 questions after it was taken back",
+        "ask-policy": "3 ok \n50 denied",
+        "result": "ok: 123 penguins, at a place that is not told",
+        "sensitive": "[('publish', True, False)]",
+    },
+}
+"""What stands under the cells of a notebook whose prose speaks of it, by the cells' ids."""
 NOTEBOOK_SECONDS = 180
 
 
@@ -40,6 +64,12 @@ def test_a_notebook_runs_to_its_end(manual: Path, name: str) -> None:
     said = "".join(output.text for cell in code for output in cell.outputs if output.get("name") == "stderr")
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
     assert said == ""
+    shown = {cell.id: _text(cell.outputs) for cell in code}
+    assert {key: text for key, text in SAID.get(name, {}).items() if text not in shown[key]} == {}
+
+
+def _text(outputs: list[nbformat.NotebookNode]) -> str:
+    return "".join(output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs)
 
 
 def test_the_manual_begins_with_a_first_chat() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.messages import ToolCall
-from nbtool.tools import Policy, tool
+from nbtool.tools import Policy, deliver, tool
 from nbtool.tools import call as module
 from nbtool.tools.call import CallRecord, not_run, run_call
 from tests.tools.calling import ask_for, desktop
@@ -243,7 +243,7 @@ def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
 
 
 def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RENDER_SECONDS", 0.05)
+    monkeypatch.setattr(deliver, "RENDER_SECONDS", 0.05)
     release, drawn_by = threading.Event(), []
 
     class Slow:

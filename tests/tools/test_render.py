@@ -18,7 +18,10 @@ import matplotlib
 import matplotlib.figure
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as plotly
+import polars as pl
 import pytest
+import xarray
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
@@ -97,14 +100,6 @@ class Sized(dict[str, int]):
     pass
 
 
-class FakeFigure:
-    __module__ = "plotly.graph_objs"
-    data = (1, 2)
-
-
-FakeFigure.__name__ = "Figure"
-
-
 def endless() -> Any:
     ring: list[Any] = [1]
     ring.append(ring)
@@ -172,7 +167,7 @@ ZOO: list[tuple[Any, str]] = [
     (np.float64(0.5), "0.5"),
     (np.int64(7), "7"),
     (figure(), "matplotlib Figure, 400 by 300 pixels, 2 axes"),
-    (FakeFigure(), "plotly Figure, 2 traces"),
+    (plotly.Figure([plotly.Scatter(), plotly.Scatter()]), "plotly Figure, 2 traces"),
     (Image.new("RGB", (4, 2)), "image (Image), 4 by 2 pixels, RGB"),
     (ValueError("bad value"), "ValueError: bad value"),
     (ForModels(), "as the model likes it"),
@@ -263,39 +258,53 @@ def test_a_wide_frame_shows_some_of_its_columns() -> None:
 
 def test_a_large_series_and_a_large_array_are_previews() -> None:
     assert "[preview: 5 of 100 000 rows" in render(pd.Series(range(100_000))).text
-    assert render(np.arange(100_000)).text.endswith("[preview]")
-    assert render(np.full(3000, 0.123456789)).text.endswith("[preview]")
+    assert render(np.arange(100_000)).text.endswith("[preview of 100 000 values; this is not the full data]")
+    assert render(np.full(3000, 0.123456789)).text.endswith("[preview of 3 000 values; this is not the full data]")
 
 
-def test_frames_of_another_library_are_shown_as_csv() -> None:
-    class DataFrame:
-        __module__ = "polars.dataframe.frame"
-        shape = (1, 1)
-        columns = ("a",)
-        dtypes = ("Int64",)
+def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
+    nested = pl.DataFrame({"a": [[1, 2]], "b": [{"c": None}]})
 
-        def __len__(self) -> int:
-            return 1
+    assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 columns: a (Int64)\na\n1\n""'
+    assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 rows\ns\nx"
+    assert render(nested).text.endswith("a,b\n\"[1, 2]\",{'c': None}")
+    assert "[preview: 5 of 100 000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
+    assert "and 30 more" in render(pl.DataFrame({f"c{n}": [n] for n in range(80)})).text
 
-        def head(self, _: int) -> DataFrame:
-            return self
 
-        def write_csv(self) -> str:
-            return "a\n1\n"
+def test_the_values_that_an_enumeration_allows_are_no_part_of_its_description() -> None:
+    column = pl.Series("a", ["SENTINEL"]).cast(pl.Enum(["SENTINEL"]))
 
-    class Series(DataFrame):
-        __module__ = "polars.series.series"
-        shape = (1,)  # type: ignore[assignment]
-        name = None
-        dtype = "Int64"
-        write_csv = None  # type: ignore[assignment]
+    assert describe(pl.DataFrame({"a": column})) == "DataFrame, 1 rows by 1 columns: a (Enum)"
+    assert describe(column) == "Series 'a', Enum, 1 rows"
+    assert describe(pl.DataFrame({"a": [[1]]})) == "DataFrame, 1 rows by 1 columns: a (List(Int64))"
 
-        def to_frame(self) -> DataFrame:
-            return DataFrame()
 
-    assert render(DataFrame()).text == "DataFrame, 1 rows by 1 columns: a (Int64)\na\n1\n"
-    del Series.write_csv
-    assert render(Series()).text.startswith("Series, Int64, 1 rows")
+def test_labelled_arrays_are_named_by_their_dimensions_and_previewed() -> None:
+    small = xarray.DataArray(np.arange(6).reshape(2, 3), dims=("x", "y"))
+    large = xarray.Dataset({"t": (("x", "y"), np.zeros((300, 400)))})
+
+    assert describe(small) == "DataArray, int64, x 2, y 3"
+    assert "[3, 4, 5]" in render(small).text
+    assert describe(large) == "Dataset, x 300, y 400: t (float64)"
+    assert render(large).text.endswith("[preview of 120 000 values; this is not the full data]")
+    assert json.loads(render({"it": large}).text) == {"it": describe(large)}
+
+
+def test_what_an_object_says_of_itself_counts_inside_a_list_too() -> None:
+    class Own:
+        def _repr_llm_(self) -> str:
+            return "in its own words"
+
+    class Broken:
+        def __repr__(self) -> str:
+            raise RuntimeError("SECRET")
+
+    assert render([Own(), Broken(), 1]).text == '["in its own words", "Broken (it cannot be shown: RuntimeError)", 1]'
+
+
+def test_objects_in_an_array_are_shown_without_their_addresses() -> None:
+    assert render(np.array([object()], dtype=object)).text.endswith("[<object object>]")
 
 
 def test_an_object_that_lies_about_its_shape_is_described_by_its_type() -> None:

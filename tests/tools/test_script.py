@@ -229,10 +229,13 @@ def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count(m
     patient = tool(lambda: time.sleep(0.5), name="wait", run="auto")
     waited, _ = run("wait()\nprint('still here')", patient)
     endless, _ = run("print('so far')\nwhile True:\n    try:\n        1 / 0\n    except Exception:\n        pass")
+    left = [thread for thread in threading.enumerate() if thread.name == "nbtool-tool"]
+    for thread in left:
+        thread.join(5)  # it has said what came of it, and may still be on its way out
 
     assert (waited.status, waited.result) == ("ok", "still here")
     assert endless.shown == "so far\nThe script took more than 0.3 s and was stopped."
-    assert not [thread for thread in threading.enumerate() if thread.name == "nbtool-tool"]
+    assert not [thread for thread in left if thread.is_alive()]
 
 
 def test_a_script_that_hangs_where_no_line_ends_is_said_to_be_still_running(monkeypatch: pytest.MonkeyPatch) -> None:

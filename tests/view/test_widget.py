@@ -2,18 +2,23 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import hashlib
+import re
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nbtool.errors import AlreadyDecided
-from nbtool.events import CallAsked, CallDelta, Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
+from nbtool.errors import AlreadyDecided, BadUsage
+from nbtool.events import CallAsked, CallDelta, Event, RequestStarted, TextDelta, TurnEnded, TurnParked, TurnStarted
 from nbtool.messages import Usage, user
+from nbtool.view.heard import Act, Binding
+from nbtool.view.rich import RICH_LIMIT, rich_module
 from nbtool.view.widget import STATIC, TurnWidget
 
-BUNDLE_LIMIT = 25_000
+BUNDLE_LIMIT = 22_000
 """Bytes of the page's script and style sheet, gzipped."""
 
 
@@ -24,11 +29,16 @@ class Page:
         self.sent: list[dict[str, Any]] = []
         self.decided: list[tuple[str, dict[str, Any]]] = []
         self.stops = 0
+        self.buffers: list[bytes] = []
+        self.acts: list[Act] = []
         self._posted: list[Callable[[], None]] = []
         self._refuse = refuse
         self._count = 0
-        self.widget = TurnWidget("t", decide=self._decide, stop=self._stop, post=self._posted.append)
-        self.widget.send = self.sent.append
+        self.widget = TurnWidget(
+            "t", decide=self._decide, stop=self._stop, post=self._posted.append, bind=self._bind,
+            act=self.acts.append,
+        )  # fmt: skip
+        self.widget.send = self._send
 
     def says(self, kind: str, **values: Any) -> bool:
         self._count += 1
@@ -47,8 +57,17 @@ class Page:
             raise AlreadyDecided("This call was decided by input.")
         self.decided.append((digest, verdict))
 
+    def _send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        self.sent.append(content)
+        self.buffers += buffers or []
+
     def _stop(self) -> None:
         self.stops += 1
+
+    def _bind(self, asked: Binding) -> str:
+        if self._refuse:
+            raise BadUsage("prices stands for something else here.")
+        return asked.name or "price_1_result"
 
 
 def fed(page: Page, *events: Event) -> None:
@@ -211,11 +230,132 @@ def test_in_the_end_the_snapshot_holds_the_turn_and_a_static_twin_takes_the_widg
     page.widget.close()
 
     assert page.widget.snapshot["head"]["status"] == "completed"
-    assert set(bundle) == {"text/html", "text/plain"}
+    assert set(bundle) == {"application/vnd.nbtool.turn+json", "text/html", "text/plain"}
     assert "<p>Hello</p>" in bundle["text/html"]
 
 
-def test_the_script_of_the_page_is_small() -> None:
+def test_a_result_gets_a_name_and_the_page_is_told_which() -> None:
+    page = Page()
+
+    page.says("bind", call_id="c1")
+    page.work()
+
+    (told,) = page.of("bound")
+    assert told == {
+        "v": 1, "kind": "bound", "id": "p-1", "call_id": "c1", "ok": True, "name": "price_1_result", "text": "",
+    }  # fmt: skip
+
+
+def test_a_name_that_is_taken_is_told_so() -> None:
+    page = Page(refuse=True)
+
+    page.says("bind", call_id="c1", name="prices")
+    page.work()
+
+    (told,) = page.of("bound")
+    assert (told["ok"], told["name"], told["text"]) == (False, "", "prices stands for something else here.")
+
+
+def test_a_parked_turn_is_in_the_snapshot_for_a_page_that_is_loaded_anew() -> None:
+    page = Page()
+
+    fed(page, *start(), CallDelta("0", name="price", call_id="c1"), CallAsked("c1", "run", "d1", "price", "{}"))
+    fed(page, TurnParked("d1", 2.0))
+
+    assert page.widget.snapshot["head"]["status"] == "parked"
+    assert page.widget.snapshot["blocks"][0]["question"]["digest"] == "d1"
+
+
+def test_a_card_takes_over_and_shows_what_waits_and_what_comes() -> None:
+    before = Page()
+    fed(before, *start(), TextDelta("Let me look."), CallDelta("0", name="price", call_id="c1"))
+    fed(before, CallAsked("c1", "run", "d1", "price", "{}"))
+    card = TurnWidget(
+        "t", decide=lambda *_: None, stop=lambda: None, post=lambda deed: deed(), transcript=before.widget.transcript,
+        since=1,
+    )  # fmt: skip
+
+    card.take_over()
+    shown = card.snapshot["blocks"]
+    page = Page()
+    page.widget = card
+    fed(page, TurnParked("d1", 2.0), RequestStarted(2), TextDelta("Done."), end())
+
+    assert [block["kind"] for block in shown] == ["call"]
+    assert [block["kind"] for block in card.document["blocks"]] == ["call", "text"]
+    assert "Let me look." not in card.finish()["text/html"]
+
+
+def test_a_widget_notices_that_its_page_was_loaded_anew() -> None:
+    page = Page()
+    page.says("hello")
+    page.says("hello")
+    before = page.widget.has_moved
+
+    envelope = {"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "other-1", "kind": "hello"}
+    page.widget.hear(envelope)
+
+    assert (before, page.widget.has_moved) == (False, True)
+
+
+def test_the_second_module_is_sent_to_a_page_that_asks_packed_and_by_its_version() -> None:
+    page = Page()
+
+    page.says("rich")
+    page.work()
+
+    (told,) = page.of("rich")
+    text = gzip.decompress(page.buffers[0])
+    assert text == (STATIC / "rich.js").read_bytes()
+    assert told["version"] == hashlib.sha256(text).hexdigest()[:16]
+    assert told["version"] in (STATIC / "widget.js").read_text(encoding="utf-8")
+
+
+def test_the_second_module_travels_with_a_widget_whose_page_cannot_ask() -> None:
+    page = Page()
+
+    page.widget.give_rich()
+
+    assert gzip.decompress(page.widget.rich["packed"]) == (STATIC / "rich.js").read_bytes()
+
+
+def test_what_the_page_asks_to_do_with_the_turn_reaches_whoever_does_it() -> None:
+    page = Page()
+
+    page.says("act", deed="rerun")
+    page.work()
+
+    assert page.acts == [Act("rerun")]
+    assert page.of("ack")[0]["id"] == "p-1"
+
+
+def test_the_head_tells_what_no_event_says() -> None:
+    page = Page()
+
+    async def tell() -> None:
+        page.widget.tell(why="named by -m", version=1, versions=2, acts=["rerun"])
+
+    asyncio.run(tell())
+
+    assert page.of("patches")[-1]["patches"] == [
+        {"op": "head", "set": {"why": "named by -m", "version": 1, "versions": 2, "acts": ["rerun"]}}
+    ]
+
+
+def test_what_travels_with_every_widget_is_small_and_what_is_fetched_once_is_bounded() -> None:
     size = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
 
     assert size <= BUNDLE_LIMIT
+    assert len(rich_module().packed) <= RICH_LIMIT
+
+
+def test_the_sizes_in_the_readme_are_those_of_the_files() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"travels with every widget is (\d+) KB gzipped.*? once a page is (\d+) KB", readme, re.DOTALL)
+    sizes = [
+        sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in names) / 1000
+        for names in (("widget.js", "widget.css"), ("rich.js",))
+    ]
+
+    assert said is not None
+    assert [abs(int(kb) - size) < 5 for kb, size in zip(said.groups(), sizes, strict=True)] == [True, True]

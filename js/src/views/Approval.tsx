@@ -1,80 +1,48 @@
 import { Component, type JSX } from "preact";
-import type { Shown } from "../connection";
-import type { Asked, CallBlock, Decision } from "../protocol";
-import { counted, indented, longArguments, oneLine, readObject, UNHEARD, visible } from "../text";
-
-const ARM_MS = 500;
-const LONG = 600;
-
-interface Props {
-  call: CallBlock;
-  asked: Asked;
-  shown: Shown;
-  decide: (decision: Decision) => void;
-}
+import type { Connection } from "../connection";
+import { counted, longArguments, oneLine, visible } from "../text";
+import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/asking";
+import { Sentence } from "./approval/Sentence";
 
 interface State {
-  armed: boolean;
-  opened: boolean;
-  edited: string | null;
-  remember: string;
-  reason: string;
+  armed: string;
+  opened: Record<string, boolean>;
+  reasons: Record<string, string>;
 }
 
 /**
- * The question at a gate. It never takes the focus, hears no click in its first half second, and allows nothing
- * before all that will run, or be read, was in view.
+ * The questions that wait, as plain as can be: until the card of the rich module is there, and where it never comes.
+ * It never takes the focus, hears no click in its first half second, and allows nothing before all of it was in view.
  */
-export class Approval extends Component<Props, State> {
-  override state: State = { armed: false, opened: false, edited: null, remember: "", reason: "" };
-  #timer = setTimeout(() => this.setState({ armed: true }), ARM_MS);
+export class Approval extends Component<{ connection: Connection }, State> {
+  override state: State = { armed: "", opened: {}, reasons: {} };
+  #timer = 0;
+  #key = "";
+
+  override componentDidMount(): void {
+    this.#arm();
+  }
+
+  override componentDidUpdate(): void {
+    this.#arm();
+  }
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
   }
 
-  #agree = (): void => {
-    const { asked, decide } = this.props;
-    const { edited, remember } = this.state;
-    const { digest } = asked;
-    const lasting = edited === null && (remember === "call" || remember === "tool");
-    if (asked.gate === "result")
-      decide({ kind: "release", digest, ...(edited !== null && { text: edited }) });
-    else
-      decide({
-        kind: "approve",
-        digest,
-        ...(edited !== null && { arguments: edited }),
-        ...(lasting && { remember }),
-      });
-  };
+  #arm(): void {
+    const key = keyOf(waitingCalls(this.props.connection.shown().document));
+    if (key === this.#key) return;
+    this.#key = key;
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.setState({ armed: key }), ARM_MS);
+  }
 
-  #refuse = (): void => {
-    const { asked, decide } = this.props;
-    const { reason } = this.state;
-    decide({
-      kind: asked.gate === "run" ? "deny" : "withhold",
-      digest: asked.digest,
-      ...(reason && { reason }),
-    });
-  };
-
-  #edit = (): void => {
-    const { gate, shown } = this.props.asked;
-    this.setState(({ edited }) => ({
-      edited: edited !== null ? null : gate === "run" ? indented(shown) : shown,
-    }));
-  };
-
-  render(): JSX.Element {
-    const { call, asked, shown } = this.props;
-    const { armed, opened, edited, remember, reason } = this.state;
-    const words = WORDS[asked.gate];
-    const sent = shown.sent[asked.digest]?.state;
-    const full = (asked.gate === "run" ? longArguments : visible)(asked.shown);
-    const readable = opened || full.length <= LONG;
-    const broken = asked.gate === "run" && edited !== null && !readObject(edited);
-    const busy = !armed || sent === "sent" || sent === "taken";
+  render(): JSX.Element | null {
+    const calls = waitingCalls(this.props.connection.shown().document);
+    if (!calls.length) return null;
+    const armed = this.state.armed === keyOf(calls);
     return (
       <fieldset
         class="nb-card"
@@ -83,114 +51,79 @@ export class Approval extends Component<Props, State> {
         onKeyDown={keep}
         onKeyUp={keep}
       >
-        <p class="nb-ask">
-          {words.ask} <code>{oneLine(asked.tool, 80)}</code>?
-          <span class="nb-quiet"> {oneLine(asked.description, 300)}</span>
-        </p>
-        {edited === null ? (
-          <pre class="nb-code nb-prewrap">{readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`}</pre>
-        ) : (
-          <textarea
-            class="nb-code"
-            aria-label={words.edit}
-            rows={Math.min(12, edited.split("\n").length + 1)}
-            value={edited}
-            onInput={(event) => this.setState({ edited: event.currentTarget.value })}
-          />
-        )}
-        {!readable && (
-          <button type="button" class="nb-plain" onClick={() => this.setState({ opened: true })}>
-            Show all {counted(full.length, "character")}
-          </button>
-        )}
-        <References entries={asked.shown.includes("$VAR_REF") ? Object.entries(call.resolved) : []} />
+        <p class="nb-asks">nbtool asks</p>
+        {calls.map((call) => (
+          <div key={call.question.digest}>{this.#question(call, armed)}</div>
+        ))}
+      </fieldset>
+    );
+  }
+
+  #question(call: Waiting, armed: boolean): JSX.Element {
+    const { digest, gate, shown: asked } = call.question;
+    const { shown, decide } = this.props.connection;
+    const reason = this.state.reasons[digest];
+    const full = (gate === "run" ? longArguments : visible)(asked);
+    const readable = this.state.opened[digest] || full.length <= LONG;
+    const shut = !armed || isShut(digest, shown());
+    const words = WORDS[gate];
+    return (
+      <>
+        <Sentence call={call} />
+        <p class="nb-quiet">{oneLine(call.question.description, 300)}</p>
+        <pre class="nb-code nb-prewrap">{readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`}</pre>
         <div class="nb-row">
           <button
             type="button"
             class="nb-button nb-yes"
-            disabled={busy || !readable || broken}
-            onClick={this.#agree}
+            disabled={shut || !readable}
+            onClick={() => decide({ kind: gate === "run" ? "approve" : "release", digest })}
           >
             {words.yes}
-            {edited !== null && " as edited"}
           </button>
-          <button type="button" class="nb-button" disabled={busy} onClick={this.#refuse}>
+          <button
+            type="button"
+            class="nb-button"
+            disabled={shut}
+            onClick={() =>
+              decide({ kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) })
+            }
+          >
             {words.no}
           </button>
-          <button type="button" class="nb-plain" disabled={!readable} onClick={this.#edit}>
-            {edited === null ? "Edit" : "Undo the edit"}
-          </button>
+          {!readable && (
+            <button
+              type="button"
+              class="nb-plain"
+              onClick={() => this.setState(({ opened }) => ({ opened: { ...opened, [digest]: true } }))}
+            >
+              Show all {counted(full.length, "character")}
+            </button>
+          )}
           <input
             class="nb-reason"
             maxLength={4000}
             placeholder={words.reason}
             aria-label={words.reason}
-            value={reason}
-            onInput={(event) => this.setState({ reason: event.currentTarget.value })}
+            value={reason ?? ""}
+            onInput={({ currentTarget }) =>
+              this.setState(({ reasons }) => ({ reasons: { ...reasons, [digest]: currentTarget.value } }))
+            }
           />
-          {asked.gate === "run" && asked.can_remember && edited === null && (
-            <select
-              aria-label="Ask again"
-              value={remember}
-              onChange={(event) => this.setState({ remember: event.currentTarget.value })}
-            >
-              <option value="">Ask every time</option>
-              <option value="call">Remember for this call</option>
-              <option value="tool">Remember for this tool</option>
-            </select>
-          )}
         </div>
         <p class="nb-quiet nb-said" role="status">
-          {broken ? "This is not a JSON object." : said(asked.digest, shown, readable)}
+          {standing(digest, shown())}
         </p>
-      </fieldset>
+      </>
     );
   }
 }
 
-const WORDS = {
-  run: { ask: "Run", yes: "Approve", no: "Deny", edit: "Arguments, as JSON", reason: "Reason, if you deny" },
-  result: {
-    ask: "Let the model read the result of",
-    yes: "Release",
-    no: "Withhold",
-    edit: "Text for the model",
-    reason: "Reason, if you withhold",
-  },
+/** The words of each gate. */
+export const WORDS = {
+  run: { yes: "Approve", no: "Deny", reason: "Reason, if you deny" },
+  result: { yes: "Release", no: "Withhold", reason: "Reason, if you withhold" },
 };
-
-/** What each reference will be when it runs. */
-function References({ entries }: { entries: [string, string][] }): JSX.Element | null {
-  if (!entries.length) return null;
-  return (
-    <dl class="nb-refs">
-      {entries.map(([key, value]) => (
-        <div>
-          <dt>{visible(key)}</dt>
-          <dd>{visible(value)}</dd>
-        </div>
-      ))}
-    </dl>
-  );
-}
-
-function said(digest: string, { sent, link }: Shown, readable: boolean): string {
-  const mine = sent[digest];
-  switch (mine?.state) {
-    case "sent":
-      return "Sent.";
-    case "taken":
-      return "Taken.";
-    case "refused":
-      return mine.text;
-    case "unheard":
-      return UNHEARD;
-  }
-  if (link === "unheard")
-    return "The kernel cannot hear this page while the cell runs: use its interrupt button, or %chat.";
-  if (link === "gone") return "The kernel does not answer.";
-  return readable ? "" : "Open all of it before you approve.";
-}
 
 /** Keep keys inside the card: the notebook must not take them for commands. */
 function keep(event: KeyboardEvent): void {

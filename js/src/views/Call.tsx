@@ -1,80 +1,79 @@
-import type { JSX } from "preact";
+import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
-import {
-  decisionLine,
-  longArguments,
-  marker,
-  oneLine,
-  STATES,
-  seconds,
-  shortArguments,
-  visible,
-} from "../text";
+import { Island } from "../rich";
+import { longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text";
 
-/** One call: a line that says how it stands, and all of it in the fold. */
-export function Call({ block }: { block: CallBlock }): JSX.Element {
-  const [sign, word] = STATES[block.state] ?? STATES.unknown;
-  const facts = [
-    block.state !== "ok" && !block.decisions.some(({ verdict }) => verdict === block.state) && word,
+/** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
+export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
+  override state = { isOpen: false };
+
+  override shouldComponentUpdate({ block }: { block: CallBlock }, { isOpen }: { isOpen: boolean }): boolean {
+    return block !== this.props.block || isOpen !== this.state.isOpen;
+  }
+
+  render(): JSX.Element {
+    const { block } = this.props;
+    const [sign, word] = STATES[block.state] ?? STATES.unknown;
+    return (
+      <details
+        class={`nb-fold nb-call nb-is-${block.state}`}
+        onToggle={(event) => this.setState({ isOpen: event.currentTarget.open })}
+      >
+        <summary>
+          <span class="nb-state" role="img" aria-label={word}>
+            {sign}
+          </span>
+          <code class="nb-line">
+            <b>{oneLine(block.name, 64)}</b>({shortArguments(block.arguments)})
+          </code>
+          {block.fraction !== null && <progress max={1} value={block.fraction} aria-label="Progress" />}
+          <span class="nb-quiet nb-facts">{facts(block, word)}</span>
+        </summary>
+        {this.state.isOpen && (
+          <div class="nb-inside">
+            <Island view="call" props={{ block }}>
+              <Plain block={block} />
+            </Island>
+          </div>
+        )}
+      </details>
+    );
+  }
+}
+
+function facts(block: CallBlock, word: string): string {
+  const isTold = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
+  return [
+    !isTold && word,
     block.fraction !== null && `${Math.round(block.fraction * 100)} %`,
     block.started !== null && block.seconds !== null && seconds(block.seconds),
     ...block.decisions.map(({ verdict, by }) => `${verdict} by ${oneLine(by, 40)}`),
-  ].filter(Boolean);
-  return (
-    <details class={`nb-fold nb-call nb-is-${block.state}`}>
-      <summary>
-        <span class="nb-state">{sign}</span>
-        <code class="nb-line">
-          <b>{oneLine(block.name, 64)}</b>({shortArguments(block.arguments)})
-        </code>
-        <span class="nb-quiet nb-facts">{facts.join(" · ")}</span>
-      </summary>
-      <div class="nb-inside">
-        <Titled title="Arguments" text={longArguments(block.arguments)} omitted={block.more.arguments} />
-        <Titled title="Resolved" text={resolved(block)} />
-        {block.decisions.map((decided) => (
-          <p>{decisionLine(decided)}</p>
-        ))}
-        {saysMore(block) && <p>{oneLine(block.reason, 2000)}</p>}
-        <Titled title="Output" text={block.progress} omitted={block.more.progress} />
-        <Titled title="Result" text={block.result} omitted={block.more.result} />
-        {block.reference && <p class="nb-quiet">Kept as {oneLine(block.reference)}</p>}
-      </div>
-    </details>
-  );
+  ]
+    .filter(Boolean)
+    .join(" · ");
 }
 
-interface TitledProps {
-  title: string;
-  text: string;
-  omitted?: number | undefined;
-}
-
-/** A text under its title; nothing where there is none. */
-function Titled({ title, text, omitted }: TitledProps): JSX.Element | null {
-  if (!text.trim()) return null;
+/** The texts of a call as they are. */
+function Plain({ block }: { block: CallBlock }): JSX.Element {
+  const texts = [
+    ["Arguments", longArguments(block.arguments), block.more.arguments],
+    ["Output", block.progress, block.more.progress],
+    ["Result", block.result, block.more.result],
+  ] as const;
   return (
     <>
-      <div class="nb-title nb-quiet">{title}</div>
-      <pre class="nb-code nb-prewrap">
-        {text}
-        {omitted ? <i class="nb-quiet">{`\n${marker(omitted)}`}</i> : null}
-      </pre>
+      {texts.map(
+        ([title, text, omitted]) =>
+          text.trim() && (
+            <>
+              <div class="nb-title nb-quiet">{title}</div>
+              <pre class="nb-code nb-prewrap">
+                {text}
+                {omitted ? `\n${marker(omitted)}` : ""}
+              </pre>
+            </>
+          ),
+      )}
     </>
   );
-}
-
-/** What each reference stood for, where there were any. */
-function resolved({ arguments: written, resolved }: CallBlock): string {
-  if (!written.includes("$VAR_REF")) return "";
-  return visible(
-    Object.entries(resolved)
-      .map(([key, value]) => `${key} = ${value}`)
-      .join("\n"),
-  );
-}
-
-/** Whether the reason says what neither a decision nor the result says. */
-function saysMore({ reason, decisions, result }: CallBlock): boolean {
-  return reason !== "" && ![result, ...decisions.map((decided) => decided.reason)].includes(reason);
 }

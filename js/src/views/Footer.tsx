@@ -1,26 +1,96 @@
 import type { JSX } from "preact";
-import type { Head } from "../protocol";
+import { isLive } from "../connection";
+import type { Deed, Document, Head } from "../protocol";
 import { counted, ENDS, oneLine, seconds } from "../text";
+import { Copy } from "./Copy";
 import { Notice } from "./Notice";
 
-/** How the turn ended, and what it cost. */
-export function Footer({ head }: { head: Head }): JSX.Element {
-  const { usage } = head;
-  const tokens = usage.input_tokens + usage.output_tokens;
+interface FooterProps {
+  document: Document;
+  act: (deed: Deed, version?: number) => void;
+}
+
+const LABELS: Record<Exclude<Deed, "version">, string> = {
+  rerun: "Rerun",
+  edit: "Edit prompt",
+  code: "To code",
+  explore: "Explore",
+};
+
+/** Which model, how the turn ended, what it cost, and what can be done with it. */
+export function Footer({ document, act }: FooterProps): JSX.Element {
+  const { head, blocks } = document;
   const end = ENDS[head.status] && (head.error || ENDS[head.status]);
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
-  const facts = [
+  const reply = blocks.findLast((block) => block.kind === "text");
+  return (
+    <footer>
+      {end && <Notice block={{ text: end, level }} />}
+      <div class="nb-foot nb-quiet">
+        <span title={head.why ? oneLine(head.why, 300) : undefined}>{facts(head)}</span>
+        {!isLive(document) && (
+          <span class="nb-acts">
+            <Versions head={head} act={act} />
+            {reply?.kind === "text" && <Copy text={() => reply.text} label="Copy reply" />}
+            {(Object.keys(LABELS) as (keyof typeof LABELS)[]).map(
+              (deed) =>
+                head.acts?.includes(deed) && (
+                  <button key={deed} type="button" class="nb-plain" onClick={() => act(deed)}>
+                    {LABELS[deed]}
+                  </button>
+                ),
+            )}
+          </span>
+        )}
+      </div>
+    </footer>
+  );
+}
+
+function facts(head: Head): string {
+  const { usage } = head;
+  const tokens = usage.input_tokens + usage.output_tokens;
+  return [
     oneLine(head.model, 80),
+    head.replayed && `replayed from ${oneLine(head.replayed, 40)}`,
     head.round > 1 && counted(head.round, "round"),
     head.calls > 0 && counted(head.calls, "call"),
     tokens > 0 && counted(tokens, "token"),
     usage.cost !== null && `$${usage.cost.toFixed(4)}`,
     head.seconds !== null && seconds(head.seconds),
-  ];
+  ]
+    .filter(Boolean)
+    .join(" · ");
+}
+
+/** Which of how many versions of its place this turn is, and the way to the others. */
+function Versions({
+  head: { version = 1, versions = 1, acts },
+  act,
+}: {
+  head: Head;
+  act: FooterProps["act"];
+}): JSX.Element | null {
+  if (versions < 2) return null;
+  const to = (sign: string, name: string, other: number): JSX.Element | false =>
+    acts?.includes("version") === true && (
+      <button
+        type="button"
+        class="nb-plain"
+        aria-label={name}
+        disabled={other < 1 || other > versions}
+        onClick={() => act("version", other)}
+      >
+        {sign}
+      </button>
+    );
   return (
-    <footer>
-      {end && <Notice block={{ text: end, level }} />}
-      <div class="nb-foot nb-quiet">{facts.filter(Boolean).join(" · ")}</div>
-    </footer>
+    <span class="nb-versions">
+      {to("‹", "The version before", version - 1)}
+      <span role="img" aria-label={`Version ${version} of ${versions}`}>
+        {version}/{versions}
+      </span>
+      {to("›", "The next version", version + 1)}
+    </span>
   );
 }

@@ -1,20 +1,18 @@
-import { Component, type JSX } from "preact";
-import { growingMarkdown } from "../markdown";
+import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
+import { Island } from "../rich";
 import { Ending } from "./Ending";
+import { Grown } from "./Grown";
 
-/** Prose of the model, as Markdown. */
-export class Reply extends Component<{ block: ProseBlock }> {
-  #read = growingMarkdown();
-
-  render(): JSX.Element {
-    const { block } = this.props;
-    return (
-      <div class="nb-reply" aria-busy={block.state === "open"}>
+/** Prose of the model: as Markdown, and until the second module is there as it was written. */
+export function Reply({ block }: { block: ProseBlock }): JSX.Element {
+  return (
+    <Island view="prose" props={{ block }}>
+      <div class="nb-reply nb-prewrap" dir="auto" aria-busy={block.state === "open"}>
         {block.refusal && <p class="nb-quiet">The model refused:</p>}
-        {this.#read(block.text)}
+        <Grown text={block.text} />
         <Ending block={block} />
       </div>
-    );
-  }
+    </Island>
+  );
 }

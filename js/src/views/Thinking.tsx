@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
 import { Ending } from "./Ending";
+import { Grown } from "./Grown";
 
 /** What the model thought aloud, folded. */
 export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
@@ -8,7 +9,7 @@ export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
     <details class="nb-fold nb-thinking">
       <summary class="nb-quiet">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
       <div class="nb-inside nb-prewrap">
-        {block.text}
+        <Grown text={block.text} />
         <Ending block={block} />
       </div>
     </details>

@@ -1,63 +1,62 @@
-import { Component, type JSX } from "preact";
-import type { Connection } from "../connection";
-import type { Block } from "../protocol";
+import { Component, createRef, type JSX } from "preact";
+import { type Connection, isLive } from "../connection";
+import { Island } from "../rich";
 import { Approval } from "./Approval";
-import { Call } from "./Call";
+import { isAsking } from "./approval/asking";
+import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
+import { follow } from "./follow";
 import { Header } from "./Header";
-import { Notice } from "./Notice";
-import { Reply } from "./Reply";
-import { Thinking } from "./Thinking";
+import { Spoken } from "./Spoken";
 
 /** One turn: its state, its blocks in order, and what it cost. */
 export class Turn extends Component<{ connection: Connection }> {
   #undo = (): void => {};
+  #el = createRef<HTMLElement>();
+  #follow: ReturnType<typeof follow> | undefined;
 
   override componentDidMount(): void {
     this.#undo = this.props.connection.subscribe(() => this.forceUpdate());
+    if (this.#el.current && isLive(this.props.connection.shown().document))
+      this.#follow = follow(this.#el.current);
+  }
+
+  override componentDidUpdate(): void {
+    this.#follow?.moved();
+    if (isLive(this.props.connection.shown().document)) return;
+    this.#follow?.stop();
+    this.#follow = undefined;
   }
 
   override componentWillUnmount(): void {
     this.#undo();
+    this.#follow?.stop();
   }
 
   render(): JSX.Element {
     const { connection } = this.props;
     const shown = connection.shown();
+    const { head, blocks } = shown.document;
     return (
-      <section class="nb-turn" aria-label="Chat turn" data-lm-suppress-shortcuts="true">
+      <section class="nb-turn" aria-label="Chat turn" data-lm-suppress-shortcuts="true" ref={this.#el}>
         <Header shown={shown} stop={connection.stop} />
-        {shown.document.blocks.map((block) => (
-          <div key={block.id}>{view(block, connection)}</div>
-        ))}
-        <Footer head={shown.document.head} />
+        <Blocks blocks={blocks} connection={connection} />
+        {isAsking(shown.document) && (
+          <Island
+            view="approval"
+            props={{ connection, document: shown.document, sent: shown.sent, link: shown.link }}
+          >
+            <Approval connection={connection} />
+          </Island>
+        )}
+        <Footer document={shown.document} act={connection.act} />
+        {isLive(shown.document) && <Spoken blocks={blocks} />}
+        {head.status === "completed" && shown.link !== "still" && (
+          <p class="nb-unseen" role="status">
+            The turn is complete.
+          </p>
+        )}
       </section>
     );
-  }
-}
-
-function view(block: Block, { shown, decide }: Connection): JSX.Element {
-  switch (block.kind) {
-    case "text":
-      return <Reply block={block} />;
-    case "thinking":
-      return <Thinking block={block} />;
-    case "notice":
-      return <Notice block={block} />;
-    case "call":
-      return (
-        <>
-          <Call block={block} />
-          {block.question && (
-            <Approval
-              key={block.question.digest}
-              call={block}
-              asked={block.question}
-              shown={shown()}
-              decide={decide}
-            />
-          )}
-        </>
-      );
   }
 }

@@ -5,7 +5,18 @@ from __future__ import annotations
 import difflib
 
 from nbtool.errors import BadUsage
-from nbtool.magics.commands import about, approvals, decode, history
+from nbtool.magics.commands import (
+    about,
+    approvals,
+    bind,
+    branches,
+    decode,
+    explore,
+    exports,
+    history,
+    journal,
+    recordings,
+)
 from nbtool.magics.commands.here import Command, Here, table
 
 
@@ -30,7 +41,13 @@ def help_(_: Here, __: list[str]) -> str:
 COMMANDS: dict[str, Command] = {
     **about.COMMANDS,
     **history.COMMANDS,
+    **branches.COMMANDS,
+    **journal.COMMANDS,
+    **explore.COMMANDS,
     **approvals.COMMANDS,
+    **bind.COMMANDS,
+    **exports.COMMANDS,
+    **recordings.COMMANDS,
     **decode.COMMANDS,
     "help": help_,
 }

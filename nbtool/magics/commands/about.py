@@ -6,6 +6,7 @@ from nbtool.blocks.plain import one_line
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, SettingsError, UnknownReference
 from nbtool.magics.commands.here import Command, Here, table
+from nbtool.magics.commands.recordings import told
 from nbtool.settings import from_environment, home
 from nbtool.tools.variables import Variable, size_of
 from nbtool.wire.ledger import sent
@@ -27,6 +28,7 @@ def status(here: Here, _: list[str]) -> str:
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
         ("history", chat.history),
+        ("replay", told(here)),
         ("journal", _journal()),
         ("left here", "" if sent() else "nothing"),
         *((f"  {host}", f"{one.requests} requests, {_size(one.size)}") for host, one in sent().items()),

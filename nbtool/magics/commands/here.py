@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.chat.chat import Chat
+from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.config import NbTool
@@ -16,7 +17,7 @@ from nbtool.magics.namespace import Namespace
 class Kernel(Protocol):
     """The conversations of one kernel by name, its shell, the names of its notebook, and what is set for all cells.
 
-    `listed` are the models that a provider named when it was asked last.
+    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from.
     """
 
     chats: dict[str, Chat]
@@ -24,6 +25,7 @@ class Kernel(Protocol):
     names: Namespace
     settings: NbTool
     listed: list[str]
+    recording: Recording | None
 
     def chat(self, name: str) -> Chat:
         """Give the conversation of this name; made when first asked for."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 from IPython.display import display
 
 from nbtool.blocks.plain import one_line
-from nbtool.blocks.static_html import saved
+from nbtool.blocks.saved import saved
+from nbtool.chat.tree import Node
+from nbtool.chat.turn import Turn
+from nbtool.magics.commands.branches import branches
 from nbtool.magics.commands.here import Command, Here, named_turn, table
+from nbtool.magics.commands.journal import about_history
 
 
-def history(here: Here, _: list[str]) -> str:
-    """List the turns of the active line."""
-    rows = [
-        (turn.turn_id, f"{turn.status}; {_versions(node.current, len(node.versions))}{one_line(turn.prompt.text, 70)}")
-        for node in here.chat.tree.line
-        if (turn := node.turn)
-    ]
-    return table(*rows) if rows else "Nothing was said yet."
+def history(here: Here, words: list[str]) -> str:
+    """List the active line and the branches; with words, look into the journal of all chats (`history chats` …)."""
+    if words:
+        return about_history(here, words)
+    rows = [(turn.turn_id, _told(node, turn)) for node in here.chat.tree.line if (turn := node.turn)]
+    listed = table(*rows) if rows else "Nothing was said yet."
+    return "\n\n".join(filter(None, [listed, branches(here.chat)]))
 
 
 def show(here: Here, words: list[str]) -> str:
@@ -27,12 +30,16 @@ def show(here: Here, words: list[str]) -> str:
 
 def new(here: Here, _: list[str]) -> str:
     """Start the conversation afresh; what was said stays in the history."""
-    here.chat.tree.branch(None)
+    here.chat.new()
     return "A new conversation begins with the next cell."
 
 
 COMMANDS: dict[str, Command] = {"history": history, "show": show, "new": new}
 
 
-def _versions(current: int, count: int) -> str:
-    return f"version {current + 1} of {count}; " if count > 1 else ""
+def _told(node: Node[Turn], turn: Turn) -> str:
+    """Tell of a turn in one line: how it ended, its place among its versions, and what was said."""
+    others = ", ".join(version.turn_id for version in node.versions if version is not turn)
+    versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
+    marks = [turn.status, versions, "hidden" if node.hidden else "", "pinned" if node.pinned else ""]
+    return "; ".join([*filter(None, marks), one_line(turn.prompt.text, 70)])

@@ -1,4 +1,4 @@
-"""Plain functions → tools of a standard toolset."""
+"""Plain functions of ours → tools."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nbtool.tools.schema import parameters_of
 from nbtool.tools.tool import Tool
 
 
-def made(function: Callable[..., Any], of: str, policy: Policy, **options: Any) -> Tool:
+def made(function: Callable[..., Any], of: str, policy: Policy, *, name: str = "", **options: Any) -> Tool:
     """Make a tool that takes texts as they are written: a reference in its arguments is not resolved.
 
-    `of` says what the tool works on. A toolset that is made anew over the same has the same tools, so that an approval
-    that was remembered still holds.
+    `of` says what the tool works on, `name` is another name than the function's. A toolset that is made anew over the
+    same has the same tools, so that an approval that was remembered still holds.
     """
-    name = function.__name__
+    name = name or function.__name__
     description, parameters = parameters_of(function)
     return Tool(
         function=function,

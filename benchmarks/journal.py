@@ -1,0 +1,59 @@
+"""What the journal costs: waits for the disk a turn, time an event, and whether it stays so as it grows.
+
+    python benchmarks/journal.py [FOLDER]
+
+A turn asks for three calls in a round and answers; the model is scripted. The folder decides which disk is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+TURNS = (100, 400, 1_600)
+
+
+def main(folder: str | None) -> None:
+    """Print a row for each length of history."""
+    home = Path(tempfile.mkdtemp(dir=folder))
+    os.environ["NBTOOL_HOME"] = str(home)
+    from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
+    from nbtool.chat.journal import journal, reading, search  # noqa: PLC0415 - the same
+    from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
+
+    @tool(run="auto")
+    def fetch(page: int) -> str:
+        """Fetch a page."""
+        return f"page {page}: " + "lorem ipsum " * 100
+
+    done = 0
+    print("turns  ms a turn  events a turn  KB a turn  search s  list s")  # noqa: T201 - what the command is for
+    for total in TURNS:
+        began = time.perf_counter()
+        for turn in range(done, total):
+            replies = [[call("fetch", page=turn + n) for n in range(3)], "Done. " * 50]
+            Chat(wire=ScriptedWire(replies), tools=[fetch]).send(f"Question {turn}")
+        seconds = time.perf_counter() - began
+        book = journal()
+        events = book.change(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone()[0])
+        size = sum(file.stat().st_size for file in home.iterdir())
+        searched = time.perf_counter()
+        book.change(search.prepare)
+        found = book.read(lambda connection: search.search(connection, "lorem 17"))
+        listed = time.perf_counter()
+        lines = book.read(reading.turns)
+        ended = time.perf_counter()
+        assert found
+        assert len(lines) == total
+        print(  # noqa: T201 - the same
+            f"{total:5}  {seconds / (total - done) * 1000:9.1f}  {events / total:13.1f}  {size / total / 1000:9.1f}"
+            f"  {listed - searched:8.2f}  {ended - listed:6.2f}"
+        )
+        done = total
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2] or [None])

@@ -1,0 +1,179 @@
+"""What the page costs: the longest task, the cost of a flush as a reply grows, and bytes on the way to it.
+
+    python benchmarks/page.py            prints the table
+    python benchmarks/page.py --write    writes it into docs/page.md
+
+A reply of 1 MB comes in 200 tokens a second, flushed 20 times a second, into the built view in a real browser: mixed
+Markdown, one long code block, one long list, one long table. Every message goes at once after the frame of the one
+before, so that the page has nothing but work. Figures are counts and ratios; times are for orientation only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from playwright.sync_api import BrowserContext, sync_playwright
+
+from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
+from nbtool.messages import Usage, user
+from nbtool.view.pacing import FLUSHES_PER_SECOND
+from nbtool.view.rich import rich_module
+from nbtool.view.widget import STATIC, TurnWidget
+from tests.browser.bare import open_bare
+from tests.browser.chromium import find_chromium
+
+SIZE = 1_000_000
+PIECE = 100_000
+"""Characters that come between two measured stretches; a stretch is 25 flushes of 40 characters."""
+
+PAGE = Path(__file__).parents[1] / "docs" / "page.md"
+BEGIN, END = "<!-- table: python benchmarks/page.py --write -->", "<!-- end of table -->"
+
+MIXED = (
+    "## Part {n}\n\nSome *prose* with `code`, **bold** and [a link](https://a.example/{n}), and $x_{{{n}}}$ too, so "
+    "that it is read.\n\n- one\n- two\n\n| a | b |\n|---|---|\n| {n} | x |\n\n```python\nx_{n} = {n}\n```\n\n"
+)
+REPLIES: dict[str, Callable[[int], str]] = {
+    "mixed Markdown": lambda n: MIXED.format(n=n),
+    "one code block": lambda n: "```python\n" if n == 0 else f"value_{n} = compute({n}, 'a string')\n",
+    "one list": lambda n: f"- item {n} with *some* words and `code`\n",
+    "one table": lambda n: "| a | b |\n|---|---|\n" if n == 0 else f"| {n} | some *words* |\n",
+}
+
+STREAM = """async ([text, piece]) => {
+  const view = window.start();
+  view.tell({ kind: "ack", id: "x" });
+  view.patches({ op: "open", block: { id: "1", kind: "text", text: "", refusal: false, state: "open", more: {} } });
+  const tasks = [], costs = [];
+  const watch = new PerformanceObserver((list) => tasks.push(...list.getEntries().map((one) => one.duration)));
+  watch.observe({ entryTypes: ["longtask"] });
+  const say = async (from, to) => {
+    const began = performance.now();
+    view.patches({ op: "extend", id: "1", field: "text", text: text.slice(from, to) });
+    await Promise.resolve().then(() => new Promise((done) => setTimeout(done, 0)));
+    view.el.getBoundingClientRect();
+    return performance.now() - began;
+  };
+  for (let at = 0; at < text.length; at += piece) {
+    const stretch = [];
+    let from = at;
+    for (let i = 0; i < 25; i++, from += 40) { stretch.push(await say(from, from + 40)); }
+    costs.push(stretch.sort((a, b) => a - b)[12]);
+    const end = Math.min(at + piece, text.length);
+    for (; from < end; from += 5000) { await say(from, Math.min(from + 5000, end)); await window.frame(); }
+  }
+  const shown = view.el.textContent.length;
+  watch.disconnect();
+  view.close();
+  return { longest: Math.max(0, ...tasks), costs, shown };
+}"""
+
+
+def reply(line: Callable[[int], str]) -> str:
+    """Write a reply of the size."""
+    parts, size, n = [], 0, 0
+    while size < SIZE:
+        parts.append(line(n))
+        size += len(parts[-1])
+        n += 1
+    return "".join(parts)[:SIZE]
+
+
+def streamed(profile: BrowserContext, name: str, line: Callable[[int], str]) -> list[str]:
+    """Stream one reply into a fresh page; gives a row of the table."""
+    page, _ = open_bare(profile)
+    seen: dict[str, Any] = page.evaluate(STREAM, [reply(line), PIECE])
+    page.close()
+    costs = seen["costs"]
+    early, late = sorted(costs[1:4])[1], sorted(costs[-3:])[1]
+    return [name, f"{seen['longest']:.0f} ms", f"{early:.1f} ms", f"{late:.1f} ms", f"{late / early:.2f}"]
+
+
+def sent() -> tuple[float, float, float]:
+    """Send a turn of 20,000 tokens in 100 seconds of the widget's own clock: payload, all bytes, messages a second."""
+    text = "".join(f"word{n} " for n in range(20_000))
+    said: list[dict[str, Any]] = []
+
+    class Clock:
+        """Time that goes on only when it is told to."""
+
+        def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+            self.now, self._loop = 0.0, loop
+            self.due: list[tuple[float, Callable[[], object]]] = []
+
+        def time(self) -> float:
+            return self.now
+
+        def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+            self.due.append((self.now + delay, callback))
+            return self._loop.call_later(3600, callback)
+
+    async def turn() -> None:
+        clock = Clock(asyncio.get_running_loop())
+        widget = TurnWidget("t", decide=lambda *_: None, stop=lambda: None, post=lambda deed: deed(), clock=clock)
+        widget.send = said.append
+        events: list[Event] = [TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1)]
+        for event in [*events, *(TextDelta(f"word{n} ") for n in range(20_000))]:
+            clock.now += 1 / 200
+            ready, clock.due = (
+                [one for one in clock.due if one[0] <= clock.now],
+                [one for one in clock.due if one[0] > clock.now],
+            )
+            for _, callback in ready:
+                callback()
+            widget.feed(event)
+        widget.feed(TurnEnded("completed", text, Usage(), 1, 0, 100.0))
+
+    asyncio.run(turn())
+    payload = sum(len(json.dumps(one["patches"])) for one in said if one["kind"] == "patches")
+    envelopes = 700 * len(said)  # what Jupyter puts around a message: header, parent, signature
+    return payload / len(text), (payload + envelopes) / len(text), len(said) / 100
+
+
+def table() -> str:
+    """Measure all, and write it as Markdown."""
+    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
+        profile = playwright.chromium.launch_persistent_context(
+            folder, executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        )
+        rows = [streamed(profile, name, line) for name, line in REPLIES.items()]
+        profile.close()
+    first = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
+    payload, whole, rate = sent()
+    lines = [
+        "| a reply of 1 MB | longest task | a flush at 0.1 MB | a flush at 1 MB | ratio |",
+        "|---|--:|--:|--:|--:|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+        "| on the way to the page | |",
+        "|---|--:|",
+        f"| patches, as JSON, to the text | {payload:.2f} |",
+        f"| with Jupyter's envelopes (700 bytes each), to the text | {whole:.2f} |",
+        f"| messages a second, at most {FLUSHES_PER_SECOND} | {rate:.1f} |",
+        f"| sent with every widget, gzipped | {first / 1000:.1f} KB |",
+        f"| sent once a page, gzipped | {len(rich_module().packed) / 1000:.1f} KB |",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the table, or write it where it is told."""
+    made = table()
+    print(made)  # noqa: T201 - this is a program
+    if "--write" in sys.argv:
+        text = PAGE.read_text(encoding="utf-8")
+        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+        PAGE.write_text(f"{text[:begin]}\n{made}\n{text[end:]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

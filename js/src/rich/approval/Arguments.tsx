@@ -1,0 +1,134 @@
+import { Component, createRef, type JSX } from "preact";
+import { indented } from "../../text";
+import { own, saidArguments, type Waiting } from "../../views/approval/asking";
+import { highlight } from "../highlight";
+import { Changes } from "./Changes";
+import { type Entry, entriesOf, stringOf } from "./entries";
+import { languageOf } from "./language";
+import { marked, oddIn } from "./odd";
+
+/** Characters of each argument that are shown before all of it is opened. */
+const CLIP = 240;
+
+/** Lines of each argument that are shown before that. */
+const CLIP_LINES = 8;
+
+/** Pairs of arguments that are the two sides of an edit. */
+const EDITS = [
+  ["old", "new"],
+  ["old_text", "new_text"],
+  ["old_str", "new_str"],
+  ["old_string", "new_string"],
+] as const;
+
+interface Props {
+  call: Waiting;
+  /** The arguments as JSON: those asked about, or what a person put in their place. */
+  text: string;
+  opened: boolean;
+}
+
+/** All arguments, each as what it is: code in colours, an edit as its two sides, a reference as what it stands for. */
+export function Arguments({ call, text, opened }: Props): JSX.Element {
+  const entries = entriesOf(text);
+  if (!entries) return <pre class="nb-code nb-prewrap">{marked(clip(text, opened))}</pre>;
+  const edit = editIn(entries);
+  const said = new Map(saidArguments(call).map((one) => [one.name, one]));
+  const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
+  return (
+    <dl class="nb-arguments">
+      {entries
+        .filter(({ name }) => !edit?.names.includes(name))
+        .map((entry) => (
+          <div key={entry.name}>
+            <dt>
+              <code>{marked(entry.name)}</code>
+            </dt>
+            <dd>
+              <Value
+                entry={entry}
+                language={languageOf(entry, own(properties, entry.name), entries)}
+                opened={opened}
+              />
+              {said.get(entry.name)?.what && (
+                <div class="nb-quiet nb-stands">{marked(standsFor(call, entry.name))}</div>
+              )}
+            </dd>
+          </div>
+        ))}
+      {edit && (
+        <div>
+          <dt>the edit</dt>
+          <dd>
+            <Changes before={clip(edit.before, opened)} after={clip(edit.after, opened)} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function Value({
+  entry,
+  language,
+  opened,
+}: {
+  entry: Entry;
+  language: string;
+  opened: boolean;
+}): JSX.Element {
+  const text = stringOf(entry.raw);
+  if (text === null) return <pre class="nb-code nb-prewrap">{marked(clip(indented(entry.raw), opened))}</pre>;
+  const shown = clip(text, opened);
+  if (language && !oddIn(text)) return <Coloured text={shown} language={language} />;
+  const short = !shown.includes("\n") && shown.length < 80;
+  return short ? <code>"{marked(shown)}"</code> : <pre class="nb-code nb-prewrap">{marked(shown)}</pre>;
+}
+
+/** Code in the colours of its language; the same characters in the same order. */
+class Coloured extends Component<{ text: string; language: string }> {
+  #code = createRef<HTMLElement>();
+
+  override componentDidMount(): void {
+    this.#colour();
+  }
+
+  override componentDidUpdate(): void {
+    this.#colour();
+  }
+
+  #colour(): void {
+    const { text, language } = this.props;
+    const node = highlight(text, language);
+    this.#code.current?.replaceChildren(node?.textContent === text ? node : text);
+  }
+
+  render(): JSX.Element {
+    return (
+      <pre class="nb-code nb-prewrap">
+        <code ref={this.#code} />
+      </pre>
+    );
+  }
+}
+
+/** In full what an argument stands for. */
+function standsFor({ resolved }: Waiting, name: string): string {
+  return (own(resolved, name) ?? "").replace(/^\$VAR_REF\{\{.*?\}\}: /, "");
+}
+
+function editIn(entries: Entry[]): { names: readonly string[]; before: string; after: string } | null {
+  for (const names of EDITS) {
+    const [before, after] = names.map((name) =>
+      stringOf(entries.find((entry) => entry.name === name)?.raw ?? ""),
+    );
+    if (typeof before === "string" && typeof after === "string") return { names, before, after };
+  }
+  return null;
+}
+
+function clip(text: string, opened: boolean): string {
+  if (opened) return text;
+  const some = text.split("\n", CLIP_LINES).join("\n").slice(0, CLIP);
+  return some.length < text.length ? `${some}…` : text;
+}

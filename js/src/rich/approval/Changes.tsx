@@ -1,0 +1,98 @@
+import { diffLines } from "diff";
+import type { JSX } from "preact";
+import { indented } from "../../text";
+import { entriesOf, stringOf } from "./entries";
+import { marked } from "./odd";
+
+/** Lines of what did not change that are shown around a change. */
+const AROUND = 2;
+
+/** Steps after which two texts count as wholly different: what is that far apart is no edit. */
+const MAX_STEPS = 2000;
+
+type Sign = "+" | "−" | " " | "…";
+type Line = readonly [sign: Sign, text: string];
+
+/** Two texts, line by line: what goes with a minus, what comes with a plus. */
+export function Changes({ before, after }: { before: string; after: string }): JSX.Element {
+  return (
+    <div class="nb-code nb-changes">
+      {linesOf(before, after).map(([sign, text]) => (
+        <Changed sign={sign} text={text} />
+      ))}
+    </div>
+  );
+}
+
+function Changed({ sign, text }: { sign: Sign; text: string }): JSX.Element {
+  return (
+    <div class={CLASSES[sign]}>
+      <span class="nb-change-sign" role="img" aria-label={WORDS[sign]}>
+        {sign}
+      </span>
+      <span class="nb-prewrap">{marked(text)}</span>
+    </div>
+  );
+}
+
+/** How edited arguments differ from those that the model asked for, argument by argument. */
+export function ArgumentChanges({ before, after }: { before: string; after: string }): JSX.Element | null {
+  const old = new Map(entriesOf(before)?.map(({ name, raw }) => [name, raw]));
+  const now = new Map(entriesOf(after)?.map(({ name, raw }) => [name, raw]));
+  const names = [...new Set([...old.keys(), ...now.keys()])];
+  const changed = names.filter((name) => old.get(name) !== now.get(name));
+  if (!changed.length) return null;
+  return (
+    <section aria-label="Changes" class="nb-diff">
+      <div class="nb-title nb-quiet">Changed from what the model asked for</div>
+      {changed.map((name) => (
+        <>
+          <code class="nb-name">{marked(name)}</code>
+          <Changes before={written(old.get(name))} after={written(now.get(name))} />
+        </>
+      ))}
+    </section>
+  );
+}
+
+/** What a call will change, as its tool tells it: a unified diff, or any other text. */
+export function Effect({ text }: { text: string }): JSX.Element {
+  const lines = text.split("\n");
+  const isDiff = lines[0]?.startsWith("--- ") && lines[1]?.startsWith("+++ ");
+  if (!isDiff) return <pre class="nb-code nb-prewrap">{marked(text)}</pre>;
+  return (
+    <div class="nb-code nb-changes">
+      {lines.slice(2).map((line) => {
+        const sign = line.startsWith("@@") ? "…" : (SIGNS[line[0] ?? ""] ?? " ");
+        return <Changed sign={sign} text={sign === "…" ? line : line.slice(1)} />;
+      })}
+    </div>
+  );
+}
+
+function written(raw: string | undefined): string {
+  return raw === undefined ? "" : (stringOf(raw) ?? indented(raw));
+}
+
+function linesOf(before: string, after: string): Line[] {
+  const whole = { value: before, added: false, removed: true };
+  const parts = diffLines(before, after, { maxEditLength: MAX_STEPS }) ?? [
+    whole,
+    { value: after, added: true, removed: false },
+  ];
+  return parts.flatMap(({ value, added, removed }, at): Line[] => {
+    const lines = value.replace(/\n$/, "").split("\n");
+    if (value === "") return [];
+    if (added || removed) return lines.map((line) => [added ? "+" : "−", line] as const);
+    const head = at > 0 ? AROUND : 0;
+    const tail = at < parts.length - 1 ? AROUND : 0;
+    if (lines.length <= head + tail + 1) return lines.map((line) => [" ", line] as const);
+    const skipped: Line = ["…", `${lines.length - head - tail} lines that stay`];
+    const same = (some: string[]): Line[] => some.map((line) => [" ", line] as const);
+    return [...same(lines.slice(0, head)), skipped, ...same(lines.slice(lines.length - tail))];
+  });
+}
+
+const SIGNS: Record<string, Sign> = { "+": "+", "-": "−" };
+const WORDS = { "+": "comes", "−": "goes", " ": "stays", "…": "left out" };
+const CLASSES = { "+": "nb-comes", "−": "nb-goes", " ": "nb-stays", "…": "nb-quiet" };

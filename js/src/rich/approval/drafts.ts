@@ -1,0 +1,59 @@
+import type { Decision } from "../../protocol";
+import { LONG, type Waiting } from "../../views/approval/asking";
+
+/** What a person has done about one question so far, and not yet sent. */
+export interface Draft {
+  /** All that is asked about was in view: what is long was opened. */
+  opened: boolean;
+  /** The end of the question was on the screen. */
+  seen: boolean;
+  /** Whether the editor is open. */
+  editing: boolean;
+  /** What takes the place of what was asked about: arguments as JSON, or the text of a result. */
+  text: string | null;
+  /** Why that cannot be sent, by argument. */
+  problems: Record<string, string>;
+  remember: "" | "call" | "tool";
+  reason: string;
+}
+
+/** A draft in which nothing was done. */
+export const NEW: Draft = {
+  opened: false,
+  seen: false,
+  editing: false,
+  text: null,
+  problems: {},
+  remember: "",
+  reason: "",
+};
+
+/** How much there is to read before one can agree. */
+export function lengthOf({ question }: Waiting): number {
+  return question.shown.length + (question.effect?.length ?? 0);
+}
+
+/** Whether all of a question is in view as it stands. */
+export function isReadable(call: Waiting, draft: Draft): boolean {
+  return draft.opened || lengthOf(call) <= LONG;
+}
+
+/** Whether something else than what was asked about would be sent. */
+export function isEdited({ question }: Waiting, { text }: Draft): boolean {
+  return text !== null && text !== question.shown;
+}
+
+/** The decision that lets a call run, or its result out, as it stands in the draft. */
+export function agreement(call: Waiting, draft: Draft): Decision {
+  const { digest, gate } = call.question;
+  const edited = isEdited(call, draft) ? draft.text : null;
+  if (gate === "result") return { kind: "release", digest, ...(edited !== null && { text: edited }) };
+  if (edited !== null) return { kind: "approve", digest, arguments: edited };
+  return { kind: "approve", digest, ...(draft.remember && { remember: draft.remember }) };
+}
+
+/** The decision that refuses. */
+export function refusal({ question }: Waiting, reason: string): Decision {
+  const { digest, gate } = question;
+  return { kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) };
+}

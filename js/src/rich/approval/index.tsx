@@ -1,0 +1,23 @@
+import { render } from "preact";
+import type { Mount } from "../../rich";
+import { Card } from "./Card";
+import css from "./card.css";
+import { ToNotebook } from "./ToNotebook";
+
+/** The views of approval, for the islands of the first module. */
+export const approvalViews: Record<string, Mount> = {
+  approval: (el, props) => render(props && <Card {...(props as Card["props"])} />, dressed(el)),
+  toNotebook: (el, props) => render(props && <ToNotebook {...(props as ToNotebook["props"])} />, dressed(el)),
+};
+
+let sheet: CSSStyleSheet | null = null;
+
+/** Put the card's style sheet into the page, once, when the first of its views is drawn. */
+function dressed(el: HTMLElement): HTMLElement {
+  if (!sheet) {
+    sheet = new CSSStyleSheet();
+    sheet.replaceSync(css);
+    document.adoptedStyleSheets.push(sheet);
+  }
+  return el;
+}

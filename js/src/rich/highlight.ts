@@ -1,0 +1,86 @@
+import core from "highlight.js/lib/core";
+import bash from "highlight.js/lib/languages/bash";
+import c from "highlight.js/lib/languages/c";
+import cpp from "highlight.js/lib/languages/cpp";
+import css from "highlight.js/lib/languages/css";
+import diff from "highlight.js/lib/languages/diff";
+import go from "highlight.js/lib/languages/go";
+import ini from "highlight.js/lib/languages/ini";
+import java from "highlight.js/lib/languages/java";
+import javascript from "highlight.js/lib/languages/javascript";
+import json from "highlight.js/lib/languages/json";
+import julia from "highlight.js/lib/languages/julia";
+import latex from "highlight.js/lib/languages/latex";
+import markdown from "highlight.js/lib/languages/markdown";
+import python from "highlight.js/lib/languages/python";
+import pythonRepl from "highlight.js/lib/languages/python-repl";
+import r from "highlight.js/lib/languages/r";
+import rust from "highlight.js/lib/languages/rust";
+import sql from "highlight.js/lib/languages/sql";
+import typescript from "highlight.js/lib/languages/typescript";
+import xml from "highlight.js/lib/languages/xml";
+import yaml from "highlight.js/lib/languages/yaml";
+
+const LANGUAGES = {
+  bash,
+  c,
+  cpp,
+  css,
+  diff,
+  go,
+  ini,
+  java,
+  javascript,
+  json,
+  julia,
+  latex,
+  markdown,
+  python,
+  "python-repl": pythonRepl,
+  r,
+  rust,
+  sql,
+  typescript,
+  xml,
+  yaml,
+};
+
+for (const [name, language] of Object.entries(LANGUAGES)) core.registerLanguage(name, language);
+core.registerAliases(["ipython", "python3"], { languageName: "python" });
+
+/** Characters of code that are coloured; a longer text stays as it is. */
+export const CODE_LIMIT = 50_000;
+
+const PIECES = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g;
+const CHARACTERS: Record<string, string> = {
+  "&amp;": "&",
+  "&lt;": "<",
+  "&gt;": ">",
+  "&quot;": '"',
+  "&#x27;": "'",
+};
+
+/** The code in colours; null where the language is not known or the code is too long. */
+export function highlight(code: string, language: string): Node | null {
+  if (code.length > CODE_LIMIT || !core.getLanguage(language)) return null;
+  const nodes = built(core.highlight(code, { language, ignoreIllegals: true }).value);
+  return nodes.textContent === code ? nodes : null;
+}
+
+/** Build nodes of what highlight.js writes: spans with a class, and escaped text. Nothing else becomes an element. */
+function built(html: string): DocumentFragment {
+  const root = document.createDocumentFragment();
+  const open: ParentNode[] = [root];
+  for (const [, classes, closes, text] of html.matchAll(PIECES)) {
+    const parent = open.at(-1) ?? root;
+    if (classes !== undefined) {
+      const span = document.createElement("span");
+      span.className = `nb-hl-${/hljs-(\w+)/.exec(classes)?.[1] ?? "plain"}`;
+      parent.append(span);
+      open.push(span);
+    } else if (closes && open.length > 1) open.pop();
+    else if (text)
+      parent.append(text.replace(/&(?:amp|lt|gt|quot|#x27);/g, (found) => CHARACTERS[found] ?? found));
+  }
+  return root;
+}

@@ -1,0 +1,45 @@
+import type { JSX } from "preact";
+import type { Glance } from "../../protocol";
+import { visible } from "../../text";
+
+interface CardProps {
+  name: string;
+  text: string;
+  glance: Glance | undefined;
+}
+
+/** What a reference stands for: type and shape, and the first rows where they were opened for reading. */
+export function ReferenceCard({ name, text, glance }: CardProps): JSX.Element {
+  return (
+    <div class="nb-ref">
+      <code>{visible(name)}</code> <span class="nb-quiet">{visible(text)}</span>
+      {glance && glance.rows.length > 0 && <Rows glance={glance} />}
+    </div>
+  );
+}
+
+function Rows({ glance: { columns, rows } }: { glance: Glance }): JSX.Element {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section class="nb-table nb-scroll" tabIndex={0} aria-label="First rows">
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col">{visible(column)}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr>
+              {row.map((cell) => (
+                <td>{visible(cell)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

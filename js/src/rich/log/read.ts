@@ -1,0 +1,36 @@
+/** A number as it was written: the page's own numbers are too coarse for large integers. */
+export interface Written {
+  source: string;
+}
+
+/** JSON as it is shown: its numbers stay as they were written. */
+export type Json = null | boolean | string | Written | Json[] | { [name: string]: Json };
+
+/** Whether this is a number as it was written, and no object. */
+export function isWritten(value: Json): value is Written {
+  return typeof value === "object" && value !== null && value instanceof Number_;
+}
+
+class Number_ implements Written {
+  constructor(readonly source: string) {}
+}
+
+const STRINGS_AND_NUMBERS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Read JSON; undefined where it is none. */
+export function readJson(text: string): Json | undefined {
+  const numbers: string[] = [];
+  try {
+    JSON.parse(text);
+    const marked = text.replace(STRINGS_AND_NUMBERS, (found) =>
+      found.startsWith('"') ? found : `{"\\u0000":${numbers.push(found) - 1}}`,
+    );
+    return JSON.parse(marked, (_, value) =>
+      typeof value === "object" && value !== null && "\0" in value
+        ? new Number_(numbers[value["\0"]] ?? "")
+        : value,
+    );
+  } catch {
+    return undefined;
+  }
+}

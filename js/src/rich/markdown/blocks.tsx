@@ -1,0 +1,206 @@
+import type { Token, Tokens } from "marked";
+import { type ComponentChildren, Fragment, type JSX, type VNode } from "preact";
+import { Code } from "./code";
+import { Formula } from "./formula";
+import type { MathToken, NoteMark, NotesToken } from "./lexer";
+import { link } from "./links";
+
+/** Characters of one block, item or cell above which it is shown as it was written. */
+export const BLOCK_LIMIT = 16_000;
+
+/** Rows and items that are kept together: those that are settled are never looked at again. */
+export const GROUP = 64;
+
+/** One block as it is shown. */
+export function block(token: Token): ComponentChildren {
+  const known = token as Tokens.Generic;
+  switch (token.type) {
+    case "space":
+    case "def":
+      return null;
+    case "hr":
+      return <hr />;
+    case "code":
+      return <Code text={known.text} language={language(known.lang)} open={false} />;
+    case "math":
+      return math(known as MathToken);
+    case "notes":
+      return (known as NotesToken).notes.map(({ label, tokens }) => (
+        <p class="nb-note" dir="auto">
+          <sup>{label}</sup> {spans(tokens)}
+        </p>
+      ));
+    case "heading": {
+      const Heading = `h${Math.min(known.depth + 2, 6)}` as "h3";
+      return <Heading dir="auto">{inline(token)}</Heading>;
+    }
+    case "blockquote":
+      return <blockquote dir="auto">{blocks(known.tokens)}</blockquote>;
+    case "list":
+      return list(token as Tokens.List);
+    case "table":
+      return table(token as Tokens.Table);
+    case "text":
+      return inline(token);
+    default:
+      return <p dir="auto">{inline(token)}</p>;
+  }
+}
+
+/** A text as it was written. */
+export function plain(text: string): JSX.Element {
+  return (
+    <div class="nb-prewrap" dir="auto">
+      {text}
+    </div>
+  );
+}
+
+/** The language a code fence names. */
+export function language(info: string | undefined): string {
+  return /^[\w+#.-]{1,20}/.exec(info ?? "")?.[0].toLowerCase() ?? "";
+}
+
+function blocks(tokens: Token[] | undefined): ComponentChildren[] {
+  return (tokens ?? []).map(block);
+}
+
+/** Nodes in groups of the same size: a group that is full is the same object for ever, and the page skips it. */
+export function grouped(nodes: ComponentChildren[], before: readonly VNode[] = []): VNode[] {
+  const groups = [...before];
+  for (let at = 0; at < nodes.length; at += GROUP) {
+    groups.push(<Fragment key={groups.length}>{nodes.slice(at, at + GROUP)}</Fragment>);
+  }
+  return groups;
+}
+
+/** A list; `before` holds the groups of its items that are settled. A long one is several to the browser's layout. */
+export function list(token: Tokens.List, before?: readonly VNode[]): ComponentChildren {
+  const groups = grouped(listItems(token.items), before);
+  const first = Number(token.start) || 0;
+  const chunk = groups.length > 1 ? "nb-chunk" : undefined;
+  return groups.map((items, i) =>
+    token.ordered ? (
+      <ol key={i} class={chunk} start={first + i * GROUP}>
+        {items}
+      </ol>
+    ) : (
+      <ul key={i} class={chunk}>
+        {items}
+      </ul>
+    ),
+  );
+}
+
+/** The items of a list, each on its own: whether another one is loose changes nothing. */
+export function listItems(items: Tokens.ListItem[]): JSX.Element[] {
+  return items.map((item) => (
+    <li dir="auto" class={item.task ? "nb-task" : undefined}>
+      {listItem(item)}
+    </li>
+  ));
+}
+
+function listItem({ tokens, checked }: Tokens.ListItem): ComponentChildren {
+  const isProse = ({ type }: Token): boolean => type === "text" || type === "paragraph";
+  const many = tokens.filter(isProse).length > 1;
+  return tokens.map((token) => {
+    if (token.type === "checkbox") return checked ? "☑ " : "☐ ";
+    if (!isProse(token)) return block(token);
+    return many ? <p dir="auto">{inline(token)}</p> : inline(token);
+  });
+}
+
+/** A table; `before` holds the groups of its rows that are settled. A long one is several, of columns alike. */
+export function table({ header, rows }: Tokens.Table, before?: readonly VNode[]): JSX.Element {
+  const groups = grouped(tableRows(rows), before);
+  const head = (
+    <thead>
+      <tr>{cells(header, "th")}</tr>
+    </thead>
+  );
+  const [first, ...more] = groups;
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section class="nb-table" tabIndex={0} aria-label="Table">
+      <table class={more.length > 0 ? "nb-alike" : undefined}>
+        {head}
+        <tbody>{first}</tbody>
+      </table>
+      {more.map((group, i) => (
+        <table key={i} class="nb-alike nb-chunk">
+          <tbody>{group}</tbody>
+        </table>
+      ))}
+    </section>
+  );
+}
+
+/** The rows of a table. */
+export function tableRows(rows: Tokens.TableCell[][]): JSX.Element[] {
+  return rows.map((row) => <tr>{cells(row, "td")}</tr>);
+}
+
+function cells(row: Tokens.TableCell[], Cell: "td" | "th"): JSX.Element[] {
+  return row.map((cell) => (
+    <Cell dir="auto" style={cell.align ? { textAlign: cell.align } : {}}>
+      {spans(cell.tokens)}
+    </Cell>
+  ));
+}
+
+function math({ tex, raw, display }: MathToken): JSX.Element {
+  return <Formula tex={tex} raw={raw} display={display} />;
+}
+
+function inline(token: Token): ComponentChildren {
+  const { tokens, text, raw } = token as Tokens.Generic;
+  return tokens ? spans(tokens) : unescaped(text ?? raw);
+}
+
+function spans(tokens: Token[]): ComponentChildren[] {
+  return tokens.map(span);
+}
+
+function span(token: Token): ComponentChildren {
+  const { href, text } = token as Tokens.Generic;
+  switch (token.type) {
+    case "strong":
+      return <strong>{inline(token)}</strong>;
+    case "em":
+      return <em>{inline(token)}</em>;
+    case "del":
+      return <del>{inline(token)}</del>;
+    case "codespan":
+      return <code>{text}</code>;
+    case "br":
+      return <br />;
+    case "escape":
+      return text;
+    case "link":
+      return link(href, inline(token), token.raw);
+    case "image":
+      return ["[", link(href, text ? `image: ${text}` : "image", ""), "]"];
+    case "math":
+      return math(token as MathToken);
+    case "notemark":
+      return <sup>{(token as NoteMark).label}</sup>;
+    case "text":
+      return inline(token);
+    default:
+      return token.raw;
+  }
+}
+
+const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };
+
+/** Character references as the characters they stand for. */
+function unescaped(text: string): string {
+  return text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|(\w{2,8}));/g, (whole, decimal, hex, name) => {
+    if (name) return ENTITIES[name] ?? whole;
+    const code = decimal ? Number(decimal) : Number.parseInt(hex, 16);
+    return code > 0 && code < 0x110000 && (code < 0xd800 || code > 0xdfff)
+      ? String.fromCodePoint(code)
+      : "\ufffd";
+  });
+}

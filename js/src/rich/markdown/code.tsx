@@ -1,0 +1,54 @@
+import { Component, createRef, type JSX } from "preact";
+import { Copy } from "../../views/Copy";
+import { Grown } from "../../views/Grown";
+import { highlight } from "../highlight";
+
+/** Characters of code that are coloured while it grows; a whole block is coloured up to `highlight`'s limit. */
+const LIVE_LIMIT = 4_000;
+
+interface CodeProps {
+  text: string;
+  language: string;
+  open: boolean;
+}
+
+/** A code block: coloured where it is whole or short; a long one only grows while it is open. */
+export class Code extends Component<CodeProps> {
+  override shouldComponentUpdate({ text, language, open }: CodeProps): boolean {
+    const { props } = this;
+    return text !== props.text || language !== props.language || open !== props.open;
+  }
+
+  render(): JSX.Element {
+    const { text, language, open } = this.props;
+    const colours = open && text.length > LIVE_LIMIT ? null : highlight(text, language);
+    return (
+      <div class="nb-block">
+        {!open && <Copy text={() => this.props.text} />}
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+        <section class="nb-scroll" tabIndex={0} aria-label={language ? `Code, ${language}` : "Code"}>
+          <pre class="nb-code" dir="ltr">
+            <code>{colours ? <Coloured nodes={colours} /> : <Grown text={text} />}</code>
+          </pre>
+        </section>
+      </div>
+    );
+  }
+}
+
+/** Nodes that were made outside of the tree of components. */
+class Coloured extends Component<{ nodes: Node }> {
+  #el = createRef<HTMLSpanElement>();
+
+  override componentDidMount(): void {
+    this.#el.current?.replaceChildren(this.props.nodes);
+  }
+
+  override componentDidUpdate(): void {
+    this.#el.current?.replaceChildren(this.props.nodes);
+  }
+
+  render(): JSX.Element {
+    return <span ref={this.#el} />;
+  }
+}

@@ -1,0 +1,34 @@
+import { Component, createRef, type JSX } from "preact";
+import { math } from "../math";
+
+interface FormulaProps {
+  tex: string;
+  raw: string;
+  display: boolean;
+}
+
+/** A formula, set; as it was written where it cannot be read. */
+export class Formula extends Component<FormulaProps> {
+  #el = createRef<HTMLSpanElement>();
+
+  override shouldComponentUpdate({ raw }: FormulaProps): boolean {
+    return raw !== this.props.raw;
+  }
+
+  override componentDidMount(): void {
+    this.#set();
+  }
+
+  override componentDidUpdate(): void {
+    this.#set();
+  }
+
+  render(): JSX.Element {
+    return <span class={this.props.display ? "nb-math nb-display" : "nb-math"} dir="ltr" ref={this.#el} />;
+  }
+
+  #set(): void {
+    const { tex, raw, display } = this.props;
+    this.#el.current?.replaceChildren(math(tex, display) ?? raw.trim());
+  }
+}

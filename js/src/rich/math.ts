@@ -1,0 +1,69 @@
+import temml from "temml";
+
+/** Characters of a formula that is set; a longer one stays as it was written. */
+export const FORMULA_LIMIT = 5_000;
+
+/** Elements of a formula that is set: a macro that writes without end has more. */
+const NODE_LIMIT = 5_000;
+
+/** Macros that a formula may expand. */
+const EXPANSION_LIMIT = 500;
+
+const NAMESPACE = "http://www.w3.org/1998/Math/MathML";
+const ELEMENTS = new Set(
+  "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot mstyle merror mpadded mphantom msub msup msubsup munder mover munderover mmultiscripts mprescripts none mtable mtr mtd menclose".split(
+    " ",
+  ),
+);
+const ATTRIBUTES = new Set(
+  "display mathvariant form fence separator stretchy symmetric largeop movablelimits accent accentunder columnalign columnlines rowlines scriptlevel displaystyle notation".split(
+    " ",
+  ),
+);
+const LENGTHS = new Set(
+  "lspace rspace width minsize maxsize linethickness rowspacing columnspacing".split(" "),
+);
+const LENGTH = /^(?:\d{1,2}(?:\.\d+)?|0?\.\d+)(?:em|ex|pt|px|mu|%)?$/;
+
+/** As much of temml's tree as is read here: elements, texts, and groups of both. */
+interface Made {
+  type?: string;
+  text?: string;
+  attributes?: Record<string, unknown>;
+  children?: Made[];
+}
+
+/** The formula as MathML; null where it cannot be read. Only plain notation and small lengths are built. */
+export function math(tex: string, display: boolean): Node | null {
+  if (tex.length > FORMULA_LIMIT) return null;
+  const options = { displayMode: display, throwOnError: true, trust: false, maxExpand: EXPANSION_LIMIT };
+  try {
+    const node = built(temml.__renderToMathMLTree(tex, options) as Made, { left: NODE_LIMIT });
+    if (node instanceof Element) node.setAttribute("aria-label", tex);
+    return node;
+  } catch {
+    return null;
+  }
+}
+
+function built(made: Made, budget: { left: number }): Node {
+  if (budget.left-- <= 0) throw new RangeError("too large a formula");
+  if (typeof made.text === "string") return document.createTextNode(made.text);
+  const { type = "", attributes = {}, children = [] } = made;
+  const nodes = children.map((child) => built(child, budget));
+  if (!type) {
+    const group = document.createDocumentFragment();
+    group.append(...nodes);
+    return group;
+  }
+  const el = document.createElementNS(NAMESPACE, ELEMENTS.has(type) ? type : "mrow");
+  for (const [name, value] of Object.entries(attributes)) {
+    if (isHarmless(name, String(value))) el.setAttribute(name, String(value));
+  }
+  el.append(...nodes);
+  return el;
+}
+
+function isHarmless(name: string, value: string): boolean {
+  return LENGTHS.has(name) ? LENGTH.test(value) : ATTRIBUTES.has(name) && /^[\w .-]{0,60}$/.test(value);
+}

@@ -1,0 +1,41 @@
+import type { JSX } from "preact";
+import { counted, oneLine, readObject } from "../../text";
+import { saidArguments, type Waiting } from "./asking";
+
+const NAMED = 6;
+
+/** What will happen, in one sentence; what a model wrote stands in it as a quoted word and nothing else. */
+export function Sentence({ call }: { call: Waiting }): JSX.Element {
+  const { question } = call;
+  const tool = <code>{oneLine(question.tool, 80)}</code>;
+  if (question.gate === "result")
+    return (
+      <p class="nb-ask">
+        The model will read the result of {tool} ({counted(question.shown.length, "character")}).
+      </p>
+    );
+  if (!readObject(question.shown))
+    return (
+      <p class="nb-ask">
+        {tool} asks: {oneLine(question.shown, 300)}
+      </p>
+    );
+  const said = saidArguments(call);
+  const parts = said
+    .slice(0, NAMED)
+    .map(({ name, value, what }, at) => [
+      at ? ", " : " with ",
+      <code class="nb-said-name">{name}</code>,
+      " = ",
+      <code>{value}</code>,
+      what && ` (${what})`,
+    ]);
+  const more = said.length - NAMED;
+  return (
+    <p class="nb-ask">
+      {tool} will run{parts}
+      {more > 0 && ` and ${counted(more, "argument")} more`}
+      {said.length ? "." : " without arguments."}
+    </p>
+  );
+}

@@ -1,0 +1,178 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { dangers } from "../page";
+import { ask, calls, type Desk } from "./desk";
+
+const schema = {
+  type: "object",
+  properties: {
+    ticker: { type: "string", minLength: 1 },
+    n: { type: "integer", minimum: 1 },
+    mode: { enum: ["w", "a"] },
+  },
+  required: ["ticker"],
+  additionalProperties: false,
+};
+let desk: Desk;
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => {
+  desk.page.close();
+  vi.useRealTimers();
+});
+
+async function edit(shown = '{"ticker":"ACME","n":12345678901234567890}'): Promise<void> {
+  desk = await ask(calls({ shown, schema }));
+  await desk.press("Edit");
+}
+
+const problems = (): string[] =>
+  [...desk.el.querySelectorAll(".nb-problem")].map((each) => each.textContent ?? "");
+
+test("a changed text leaves as JSON, and a number that nobody touched as it was written", async () => {
+  await edit();
+
+  await desk.type("textarea", 'GL"OB');
+  await desk.press("Approve as edited");
+
+  expect(desk.decisions()).toEqual([
+    { kind: "approve", digest: "d1", arguments: '{"ticker": "GL\\"OB", "n": 12345678901234567890}' },
+  ]);
+});
+
+test("what does not fit the schema is said beside its field and cannot be approved", async () => {
+  await edit();
+
+  await desk.type('textarea[id$="-n"]', "0");
+  const low = problems();
+  await desk.type('textarea[id$="-n"]', '"x"');
+  const wrong = problems();
+  await desk.type('textarea[id$="-n"]', "[1");
+  const broken = problems();
+  const field = desk.el.querySelector('textarea[id$="-n"]');
+  const described = desk.el.querySelector(`[id="${field?.getAttribute("aria-describedby")}"]`);
+
+  expect(low).toEqual(["✕ 0 is less than 1."]);
+  expect(wrong).toEqual(["✕ Expected integer, not string."]);
+  expect(broken).toEqual(["✕ This is not JSON: put a text in quotes."]);
+  expect(described?.textContent).toBe(broken[0]);
+  expect(field?.getAttribute("aria-invalid")).toBe("true");
+  expect(desk.button("Approve").disabled).toBe(true);
+  await desk.key("textarea", "Enter", { ctrlKey: true });
+  expect(desk.decisions()).toEqual([]);
+});
+
+test("what the tool must have cannot be left out, and what it may have can be added", async () => {
+  await edit('{"ticker":"ACME"}');
+
+  await desk.press("Leave out");
+  const lacking = problems();
+  await desk.type('select[aria-label="Add an argument"]', "mode");
+  await desk.type('select[aria-label="Add an argument"]', "ticker");
+  await desk.type('textarea[id$="-ticker"]', "GLOB");
+  await desk.type('select[id$="-mode"]', '"a"');
+  await desk.press("Approve as edited");
+
+  expect(lacking).toEqual(["✕ ticker: This argument is required."]);
+  expect(desk.decisions()).toEqual([
+    { kind: "approve", digest: "d1", arguments: '{"mode": "a", "ticker": "GLOB"}' },
+  ]);
+});
+
+test("an edit is shown as a diff against what the model asked, and undone", async () => {
+  await edit();
+  await desk.type("textarea", "GLOB");
+  const lines = [...desk.el.querySelectorAll(".nb-changes > div")].map((line) => line.textContent);
+
+  await desk.press("Undo the edit");
+  await desk.press("Approve");
+
+  expect(lines).toEqual(["−ACME", "+GLOB"]);
+  expect(dangers(desk.el)).toEqual([]);
+  expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+});
+
+test("an edit that comes back to what was asked is no edit", async () => {
+  await edit();
+
+  await desk.type("textarea", "GLOB");
+  await desk.type("textarea", "ACME");
+  await desk.press("Approve");
+
+  expect(desk.decisions()).toEqual([{ kind: "approve", digest: "d1" }]);
+});
+
+test("Escape leaves the editor and keeps what was typed", async () => {
+  await edit();
+  await desk.type("textarea", "GLOB");
+  desk.el.querySelector("textarea")?.focus();
+
+  await desk.key("textarea", "Escape");
+
+  expect(document.activeElement?.className).toBe("nb-item");
+  expect(desk.el.querySelector("textarea")?.value).toBe("GLOB");
+});
+
+test("what cannot be seen in a field is said below it", async () => {
+  await edit();
+
+  await desk.type("textarea", "GL\u200bOB");
+
+  expect(desk.el.querySelector(".nb-field .nb-odd")?.textContent).toBe("\\u{200b}");
+});
+
+test("an edited result is released as it was typed", async () => {
+  desk = await ask(calls({ gate: "result", shown: "owner: jane" }));
+  await desk.press("Edit");
+  await desk.type("textarea", "owner: somebody");
+
+  await desk.press("Release as edited");
+
+  expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1", text: "owner: somebody" }]);
+});
+
+test("what is selected in a result is taken out, wherever it stands or there alone", async () => {
+  const shown = "owner: jane\u200b\nbackup: jane\u200b\n";
+  for (const [everywhere, text] of [
+    [true, "owner: [redacted]\nbackup: [redacted]\n"],
+    [false, "owner: [redacted]\nbackup: jane\u200b\n"],
+  ] as const) {
+    desk = await ask(calls({ gate: "result", shown }));
+    if (!everywhere) desk.el.querySelector<HTMLInputElement>('input[type="checkbox"]')?.click();
+    await vi.advanceTimersByTimeAsync(10);
+    const pre = desk.el.querySelector(".nb-item pre");
+    const range = document.createRange();
+    range.setStart(pre?.childNodes[0] as Node, 7);
+    range.setEnd(pre?.childNodes[1]?.firstChild as Node, 3);
+    getSelection()?.removeAllRanges();
+    getSelection()?.addRange(range);
+
+    await desk.press("Redact the selection");
+    await desk.press("Release as edited");
+
+    expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1", text }]);
+    desk.page.close();
+  }
+  desk = await ask(calls({}));
+});
+
+test("a redaction needs a selection", async () => {
+  desk = await ask(calls({ gate: "result", shown: "owner: jane" }));
+  getSelection()?.removeAllRanges();
+
+  await desk.press("Redact the selection");
+
+  expect(desk.el.querySelector(".nb-redact")?.textContent).toContain("Select what the model must not read");
+  await desk.press("Release");
+  expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1" }]);
+});
+
+test("by the keys alone, the editor's selection is taken out", async () => {
+  desk = await ask(calls({ gate: "result", shown: "owner: jane" }));
+  await desk.press("Edit");
+  desk.el.querySelector("textarea")?.setSelectionRange(7, 11);
+
+  await desk.press("Redact the selection");
+  await desk.press("Release as edited");
+
+  expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1", text: "owner: [redacted]" }]);
+});

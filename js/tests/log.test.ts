@@ -1,0 +1,148 @@
+import { expect, test } from "vitest";
+import type { Block, CallBlock, Document, Head } from "../src/protocol";
+import { readJson } from "../src/rich/log/read";
+import { drawn, Kernel, shown, start } from "./page";
+
+function call(values: Partial<CallBlock> = {}): CallBlock {
+  return {
+    id: "c1",
+    kind: "call",
+    call_id: "c1",
+    name: "price",
+    round: 2,
+    arguments: '{"ticker": "ACME", "n": 12345678901234567890, "table": "$VAR_REF{{df}}"}',
+    resolved: { table: "df: DataFrame, 2 rows" },
+    repaired: [],
+    state: "ok",
+    question: null,
+    decisions: [],
+    progress: "",
+    fraction: null,
+    result: '{"close": [7, 8]}',
+    reason: "",
+    reference: "price_1",
+    started: 1,
+    seconds: 0.4,
+    more: {},
+    glances: { table: { columns: ["ticker", "close"], rows: [["ACME", "7"]] } },
+    ...values,
+  };
+}
+
+async function page(
+  blocks: Block[],
+  head: Partial<Head> = {},
+): Promise<{ el: HTMLElement; kernel: Kernel; close(): void }> {
+  const document: Document = { ...start(), blocks };
+  const kernel = new Kernel({ ...document, head: { ...document.head, ...head } });
+  const made = shown(kernel);
+  await drawn();
+  return { ...made, kernel };
+}
+
+async function open(el: Element): Promise<void> {
+  for (const fold of el.querySelectorAll("details")) {
+    fold.open = true;
+    fold.dispatchEvent(new Event("toggle"));
+  }
+  await drawn();
+}
+
+test("a call is one line until it is opened, and then all of it", async () => {
+  const { el, close } = await page([call()]);
+  const closed = el.querySelector(".nb-inside");
+
+  await open(el);
+
+  expect(closed).toBeNull();
+  const text = el.querySelector(".nb-inside")?.textContent ?? "";
+  for (const part of [
+    "12345678901234567890",
+    "df: DataFrame, 2 rows",
+    "ACME7",
+    "close",
+    "round 2",
+    "took 0.4 s",
+    "price_1",
+  ]) {
+    expect(text).toContain(part);
+  }
+  close();
+});
+
+test("what the model saw stands beside what the person sees, where they differ", async () => {
+  const { el, close } = await page([call({ result: "all of it", shown: "a part" })]);
+
+  await open(el);
+
+  expect(el.textContent).toContain("What the model sawCopya part");
+  close();
+});
+
+test("arguments appear as they are written", async () => {
+  const { el, kernel, close } = await page([call({ state: "writing", arguments: '{"code": "x =' })]);
+  await open(el);
+
+  kernel.patches({ op: "extend", id: "c1", field: "arguments", text: " 1" });
+  await drawn();
+
+  expect(el.querySelector(".nb-inside")?.textContent).toContain('{"code": "x = 1');
+  close();
+});
+
+test("many finished calls are one line that says how many of which did not do well", async () => {
+  const calls = Array.from({ length: 100 }, (_, n) => call({ id: `c${n}`, state: n === 3 ? "error" : "ok" }));
+  const { el, close } = await page([...calls, call({ id: "last", state: "running" })]);
+
+  expect(el.querySelectorAll("section > .nb-group, .nb-group")).toHaveLength(1);
+  expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
+    "100 calls: price ×100 1 not done · 40.0 s",
+  );
+  expect(el.querySelector(".nb-is-running")?.closest(".nb-group")).toBeNull();
+  close();
+});
+
+test("a list of a hundred thousand entries is shown a hundred at a time", async () => {
+  const { el, close } = await page([
+    call({ result: JSON.stringify({ all: Array.from({ length: 9000 }, (_, n) => n) }) }),
+  ]);
+  await open(el);
+
+  await open(el.querySelector(".nb-inside") as Element);
+
+  expect(el.querySelectorAll("li").length).toBeLessThan(120);
+  expect(el.textContent).toContain("8,900 more");
+  close();
+});
+
+test.each([
+  ['{"a": 1.0, "b": "1", "c": [1e400]}', "1.0"],
+  ['{"n": -12345678901234567890}', "-12345678901234567890"],
+  ["[1, 2", undefined],
+])("numbers of %j stay as they were written", (text, number) => {
+  expect(JSON.stringify(readJson(text))?.includes(`"source":"${number}"`)).toBe(
+    number === undefined ? undefined : true,
+  );
+});
+
+test("a finished turn offers what its kernel can do, and says so to it", async () => {
+  const { el, kernel, close } = await page([], {
+    status: "completed",
+    acts: ["rerun", "code", "version"],
+    version: 1,
+    versions: 2,
+    replayed: "2026-11-22",
+  });
+  const buttons = [...el.querySelectorAll<HTMLButtonElement>("footer button")];
+
+  for (const button of buttons) button.click();
+
+  expect(buttons.map(({ textContent }) => textContent)).toEqual(["‹", "›", "Rerun", "To code"]);
+  expect(el.textContent).toContain("replayed from 2026-11-22");
+  expect(kernel.of("act").map(({ deed, version }) => [deed, version])).toEqual([
+    ["version", 2],
+    ["rerun", undefined],
+    ["code", undefined],
+  ]);
+  close();
+});

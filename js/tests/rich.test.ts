@@ -1,0 +1,98 @@
+import { gzipSync } from "node:zlib";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { adopt, load } from "../src/rich";
+import { highlight } from "../src/rich/highlight";
+import sourceRich from "../src/rich/index";
+import { math } from "../src/rich/math";
+import { drawn, Kernel, shown, start } from "./page";
+
+const REPLY = {
+  id: "1",
+  kind: "text",
+  text: "Some *words*",
+  refusal: false,
+  state: "open",
+  more: {},
+} as const;
+
+beforeEach(() => adopt(null));
+afterEach(() => adopt(sourceRich));
+
+test("a reply stands as it was written until the second module has come, and is then Markdown in its place", async () => {
+  const page = shown(new Kernel({ ...start(), blocks: [REPLY] }));
+  await drawn();
+  const before = page.el.querySelector(".nb-reply")?.innerHTML;
+
+  adopt(sourceRich);
+  await drawn();
+
+  expect(before).toContain("Some *words*");
+  expect(page.el.querySelector(".nb-reply em")?.textContent).toBe("words");
+  page.close();
+});
+
+test("while it is plain, a reply grows in the same text node", async () => {
+  const kernel = new Kernel({ ...start(), blocks: [REPLY] });
+  const page = shown(kernel);
+  await drawn();
+  const node = page.el.querySelector(".nb-lines")?.firstChild;
+
+  kernel.patches({ op: "extend", id: "1", field: "text", text: " and more" });
+  await drawn();
+
+  expect(page.el.querySelector(".nb-lines")?.firstChild).toBe(node);
+  expect(node?.textContent).toBe("Some *words* and more");
+  page.close();
+});
+
+test("of several widgets on a page one asks for the module, and only when the kernel answers", async () => {
+  vi.useFakeTimers({ now: Date.now() + 60_000 });
+  const kernels = [1, 2].map(() => new Kernel({ ...start(), blocks: [REPLY] }));
+  const pages = kernels.map(shown);
+  await vi.advanceTimersByTimeAsync(10);
+  const early = kernels.flatMap((kernel) => kernel.of("rich"));
+
+  for (const kernel of kernels) kernel.tell({ v: 1, kind: "ack", id: "x" });
+
+  expect(early).toEqual([]);
+  expect(kernels.flatMap((kernel) => kernel.of("rich"))).toHaveLength(1);
+  for (const page of pages) page.close();
+  vi.useRealTimers();
+});
+
+test("a module that was built with another script is not loaded", async () => {
+  const packed = gzipSync(new TextEncoder().encode("globalThis.loaded = true; export default {}"), {
+    level: 1,
+  });
+
+  await load("another", new DataView(packed.buffer as ArrayBuffer));
+
+  expect("loaded" in globalThis).toBe(false);
+});
+
+test("code in colours is the code, character by character", () => {
+  const code = 'def f(a: str) -> str:\n    return f"<b>{a}</b> & \\x27"  # "x"\n';
+
+  expect(highlight(code, "python")?.textContent).toBe(code);
+  expect(highlight(code, "no such language")).toBeNull();
+  expect(highlight("x".repeat(50_001), "python")).toBeNull();
+});
+
+test.each([
+  ["\\href{https://a.example}{x}", ""],
+  ["\\includegraphics{https://a.example}", ""],
+  ["\\def\\a{\\a\\a}\\a", ""],
+  ["x".repeat(5001), ""],
+  ["\\frac{", ""],
+  ["\\rule{500em}{500em}x", "x"],
+  ["\\kern-50em y", "y"],
+  ["\\raisebox{20em}{z}", "z"],
+])("%j is no way out of a formula", (tex, text) => {
+  const made = math(tex, true);
+  const html = made instanceof Element ? made.outerHTML : "";
+
+  expect(made?.textContent ?? "").toContain(text);
+  expect(html.replace(/aria-label="[^"]*"/, "")).not.toMatch(
+    /[ "](href|src|style|voffset)=|-50|500|a\.example/,
+  );
+});

@@ -1,0 +1,52 @@
+"""Words in what was said, called and answered, in the turns of one conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nbtool.blocks.history.shapes import Found
+from nbtool.blocks.history.told import Told
+from nbtool.blocks.plain import one_line
+from nbtool.events import CallFinished, CallReady, ReplyFinished
+
+MAX_QUERY = 200
+"""Characters of a search."""
+
+MAX_FOUND = 2_000
+"""Turns that a search gives, the first ones."""
+
+MAX_WORDS = 200_000
+"""Characters of one turn that are searched."""
+
+_SNIPPET = 120
+_BEFORE = 30
+
+
+def search(turns: Iterable[Told], text: str) -> list[Found]:
+    """Give the turns that hold all these words, whatever their case; none for no words."""
+    words = text[:MAX_QUERY].casefold().split()
+    found: list[Found] = []
+    for turn in turns if words else ():
+        said = _said(turn)
+        folded = said.casefold()
+        if all(word in folded for word in words):
+            at = max(0, min(folded.find(word) for word in words) - _BEFORE)
+            found.append({"turn_id": turn.turn_id, "snippet": one_line(said[at : at + 2 * _SNIPPET], _SNIPPET)})
+            if len(found) == MAX_FOUND:
+                break
+    return found
+
+
+def _said(turn: Told) -> str:
+    pieces = [turn.prompt.text, turn.turn_id]
+    for event in list(turn.log):
+        match event:
+            case ReplyFinished():
+                pieces.append(event.message.text)
+            case CallReady():
+                pieces += [event.name, event.arguments]
+            case CallFinished():
+                pieces += [event.shown, event.reason]
+            case _:
+                pass
+    return "\n".join(pieces)[:MAX_WORDS]

@@ -1,0 +1,53 @@
+"""What is read of a conversation: the places of a tree, and the turns that were tried there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from nbtool.events import Event, TurnStatus
+from nbtool.messages import Message
+
+
+class Told(Protocol):
+    """A turn, running or ended. `moments` are the times of `log`, in seconds since the epoch, where they are known."""
+
+    @property
+    def turn_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn`
+    @property
+    def prompt(self) -> Message: ...  # noqa: D102
+    @property
+    def model(self) -> str: ...  # noqa: D102
+    @property
+    def status(self) -> TurnStatus: ...  # noqa: D102
+    @property
+    def log(self) -> Sequence[Event]: ...  # noqa: D102
+    @property
+    def moments(self) -> Sequence[float | None]: ...  # noqa: D102
+    @property
+    def difference(self) -> object | None: ...  # noqa: D102
+
+
+class Place(Protocol):
+    """One place of a conversation, the versions that are seen there, and the places that follow."""
+
+    @property
+    def node_id(self) -> str: ...  # noqa: D102 - the names are those of `Node`
+    @property
+    def versions(self) -> Sequence[Told]: ...  # noqa: D102
+    @property
+    def current(self) -> int: ...  # noqa: D102
+    @property
+    def children(self) -> Sequence[Place]: ...  # noqa: D102
+    @property
+    def hidden(self) -> bool: ...  # noqa: D102
+    @property
+    def pinned(self) -> bool: ...  # noqa: D102
+
+
+def log_of(turn: Told) -> list[tuple[float | None, Event]]:
+    """Give what happened in a turn, each event with its time where that is known; safe while the turn goes on."""
+    log, moments = list(turn.log), list(turn.moments)
+    if len(moments) < len(log):
+        return [(None, event) for event in log]
+    return list(zip(moments, log, strict=False))

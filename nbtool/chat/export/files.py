@@ -1,0 +1,69 @@
+"""Writing and reading the files of an export: nothing is overwritten unasked, and nothing is left half written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from nbtool.errors import BadUsage
+
+
+def write(path: Path, text: str, *, force: bool = False) -> None:
+    """Write a text file; with `force` in place of one that is there.
+
+    Raises:
+        BadUsage: there is one already, or it cannot be written.
+    """
+    data = text.encode("utf-8", "replace")
+    try:
+        if force:
+            _replace(path, data)
+        else:
+            with path.open("xb") as file:
+                file.write(data)
+    except FileExistsError:
+        raise BadUsage(f"{path} exists and is not overwritten.", fix="Name another file, or add --force.") from None
+    except (OSError, ValueError) as error:
+        raise BadUsage(f"{path} cannot be written ({_said(error)}).", fix="Check the path.") from None
+
+
+def read(path: Path, most: int) -> bytes:
+    """Read a file of at most so many bytes.
+
+    Raises:
+        BadUsage: it is larger, no plain file, or cannot be read.
+    """
+    try:
+        if not path.is_file():
+            raise BadUsage(f"{path} is no file.", fix="Check the path.")
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except (OSError, ValueError) as error:
+        raise BadUsage(f"{path} cannot be read ({_said(error)}).", fix="Check the path.") from None
+    if len(data) > most:
+        raise BadUsage(f"{path} is larger than {most >> 20} MiB.", fix="Export a shorter line of the conversation.")
+    return data
+
+
+def _replace(path: Path, data: bytes) -> None:
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        beside.chmod(mode)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _said(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

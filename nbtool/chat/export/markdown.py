@@ -1,0 +1,87 @@
+"""A line of conversation as Markdown: what was said stands in fences, so that none of it can be taken for structure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+
+from nbtool.blocks.plain import one_line, visible
+from nbtool.chat.turn import Turn
+from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
+from nbtool.tools.record import CallRecord
+
+TITLES = {"text": "Reply", "thinking": "Thinking", "refusal": "Refusal"}
+
+
+def as_markdown(turns: Sequence[Turn]) -> str:
+    """Write turns as Markdown, with each call, its arguments, decisions and result."""
+    models = ", ".join(dict.fromkeys(span(turn.model) for turn in turns)) or "no model"
+    said = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number)]
+    return "\n\n".join([f"# A chat with {models}", *said]) + "\n"
+
+
+def fenced(text: str, language: str) -> str:
+    """Put a text into a fence that is longer than any in it, with nothing invisible left."""
+    shown = visible(text)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    return f"{fence}{language}\n{shown}\n{fence}"
+
+
+def span(text: str) -> str:
+    """Write a text of one line as code in a line of prose."""
+    shown = one_line(text)
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    padding = " " if shown[:1] in ("`", "") or shown[-1:] == "`" else ""
+    return f"{ticks}{padding}{shown}{padding}{ticks}"
+
+
+def _turn(turn: Turn, number: int) -> Iterable[str]:
+    yield f"## {number}. Prompt"
+    yield from _message(turn.prompt, {}, own=True)
+    records = {record.call_id: record for record in turn.calls}
+    for message in turn.messages.chain:
+        if message.role == "assistant":
+            yield from _message(message, records)
+    for record in records.values():  # those that no message asks for: a script of the model made them
+        yield from _call(record.name, record.arguments, record)
+    if turn.error:
+        yield f"### Error\n\n{fenced(str(turn.error), 'text')}"
+    usage, stats = turn.usage, turn.stats
+    yield (
+        f"*{turn.status}; {stats.rounds} requests, {stats.calls} calls, "
+        f"{usage.input_tokens} tokens in, {usage.output_tokens} out*"
+    )
+
+
+def _message(message: Message, records: dict[str, CallRecord], *, own: bool = False) -> Iterable[str]:
+    for part in message.parts:
+        match part:
+            case Text() | Thinking() | Refusal() if part.text.strip():
+                title = "" if own else f"### {TITLES[part.kind]}\n\n"
+                yield f"{title}{fenced(part.text, 'markdown')}"
+            case Media():
+                yield f"Attached: {span(str(part))}" if own else f"### Media\n\n{span(str(part))}"
+            case ToolCall():
+                yield from _call(part.name, part.arguments, records.pop(part.call_id, None))
+
+
+def _call(name: str, arguments: str, record: CallRecord | None) -> Iterable[str]:
+    yield f"### Call of {span(name)}: {record.status if record else 'not_run'}"
+    yield fenced(_indented(record.edited if record and record.edited else arguments), "json")
+    if record and record.edited:
+        yield "Edited before it ran. The model had asked for:"
+        yield fenced(_indented(arguments), "json")
+    for decided in record.decisions if record else ():
+        edited = ", edited" if decided.edited else ""
+        reason = f": {span(decided.reason)}" if decided.reason else ""
+        yield f"{decided.verdict.capitalize()} by {span(decided.by)}{edited}{reason}"
+    if record and record.shown.strip():
+        yield f"The model was told:\n\n{fenced(record.shown, 'text')}"
+
+
+def _indented(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments or "{}"), indent=2, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return arguments

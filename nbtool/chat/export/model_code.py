@@ -1,0 +1,71 @@
+"""Code that a model wrote, made fit to stand among other code: whole, visible, and not run by being written."""
+
+from __future__ import annotations
+
+import ast
+import warnings
+from collections.abc import Iterator
+
+from nbtool.blocks.plain import visible
+from nbtool.chat.export.literals import Unwritable
+
+BY_MODEL = "# Written by the model, and run after you allowed it: read it before you run it again."
+UNSEEN = "# Code of a model, from an imported file: nobody here ran or allowed it."
+
+
+def names_in(code: str) -> Iterator[str]:
+    """Give the names that some code uses or binds; none where it cannot be read."""
+    tree = _parsed(code)
+    for node in ast.walk(tree) if tree else ():
+        for name in ("id", "name", "asname", "arg"):
+            if isinstance(found := getattr(node, name, None), str):
+                yield found.partition(".")[0]
+
+
+def as_source(code: str, bind: str = "") -> str:
+    """Give code as it can be written; with `bind` the value of its last expression gets this name.
+
+    Raises:
+        Unwritable: it is not plain Python, or has no value to bind.
+    """
+    tree = _parsed(code)
+    if tree is None:
+        raise Unwritable("plain Python: the code is for IPython, or broken")
+    last = tree.body[-1] if tree.body else None
+    if bind and not isinstance(last, ast.Expr):
+        raise Unwritable("a value: the last statement of the code has none")
+    source = code if visible(code) == code else ast.unparse(tree)
+    if bind and isinstance(last, ast.Expr):
+        if source == code and not last.col_offset:
+            lines = code.splitlines(keepends=True)
+            return "".join([*lines[: last.lineno - 1], f"{bind} = ", *lines[last.lineno - 1 :]]).rstrip()
+        tree.body[-1] = ast.copy_location(ast.Assign([ast.Name(bind, ast.Store())], last.value), last)
+        source = ast.unparse(ast.fix_missing_locations(tree))
+    return source.rstrip()
+
+
+def as_comment(code: str) -> str:
+    """Give code that nothing can run."""
+    return "\n".join(f"#   {visible(line)}" for line in code.splitlines())
+
+
+def compiles(source: str, *, script: bool = False) -> bool:
+    """Whether a piece of code is Python; it is not run."""
+    flags = 0 if script else ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            compile(source, "<code>", "exec", flags=flags, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    return True
+
+
+def _parsed(code: str) -> ast.Module | None:
+    if not compiles(code):
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tree = ast.parse(code)
+    is_future = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+    return None if is_future else tree  # it may stand at the beginning of a file alone

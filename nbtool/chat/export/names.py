@@ -1,0 +1,159 @@
+"""The names of a notebook as written code may use them: where a thing is found there, and which names are free."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import keyword
+import sys
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+_RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "get_ipython", "In", "Out"))
+
+
+class Names:
+    """The names that written code has around it.
+
+    `notebook` is where the code will run. A name that the code takes for itself clashes with nothing there, with no
+    builtin and with none that it uses. `imports` are the lines that the code needs first, `used` the names of the
+    notebook that it needs, `made` the instances that it makes of the person's classes.
+    """
+
+    def __init__(self, notebook: Mapping[str, Any], taken: Iterable[str] = ()) -> None:
+        self._notebook = notebook
+        self._taken = {*notebook, *taken}
+        self._modules: dict[str, str] = {}
+        self._instances: dict[int, str] = {}
+        self._numbers: dict[str, int] = {}
+        self.imports: list[str] = []
+        self.made: list[str] = []
+        self.used: dict[str, None] = {}
+
+    def fresh(self, stem: str) -> str:
+        """Take a name that nothing else has: `stem`, or `stem` with the lowest number that is free."""
+        number, name = 0, stem
+        while not is_name(name) or name in self._taken:
+            number += 1
+            name = f"{stem}{number}"
+        self._taken.add(name)
+        return name
+
+    def numbered(self, stem: str) -> str:
+        """Take the next name of a row that is free: `r1`, `r2`, `r3`."""
+        number = self._numbers.get(stem, 0) + 1
+        while f"{stem}{number}" in self._taken:
+            number += 1
+        self._numbers[stem] = number
+        self._taken.add(f"{stem}{number}")
+        return f"{stem}{number}"
+
+    def has(self, name: str) -> bool:
+        """Whether the notebook has something of this name."""
+        return name in self._notebook
+
+    def has_function(self, name: str) -> bool:
+        """Whether the notebook has something of this name that can be called."""
+        return callable(self._notebook.get(name))
+
+    def use(self, name: str) -> str:
+        """Give a name of the notebook, and remember that the code needs it."""
+        self._taken.add(name)
+        self.used[name] = None
+        return name
+
+    def builtin(self, name: str) -> str:
+        """Give a builtin: by its name, or through its module where the notebook has given the name away."""
+        return f"{self.module('builtins')}.{name}" if name in self._notebook else name
+
+    def module(self, name: str) -> str:
+        """Give the expression for a module; imported under a name that is free, unless the notebook has it."""
+        if name not in self._modules:
+            found = self._by_identity(sys.modules.get(name))
+            self._modules[name] = self.use(found) if found else self._imported(name)
+        return self._modules[name]
+
+    def where(self, thing: Any) -> str:
+        """Give the expression for a function, a class or an instance; empty where it cannot be reached by name."""
+        if found := self._by_identity(thing):
+            return self.use(found)
+        if isinstance(thing, functools.partial) and not thing.args and not thing.keywords:
+            return self.where(thing.func)  # what `@tool` makes of a method or a builtin
+        if inspect.ismethod(thing):
+            return self._method(thing)
+        return self._in_module(thing)
+
+    def _method(self, method: Any) -> str:
+        owner, name = method.__self__, method.__name__
+        if inspect.getattr_static(owner, name, None) is None:
+            return ""
+        of = self.where(owner) or self._instance(owner)
+        return f"{of}.{name}" if of else ""
+
+    def _instance(self, owner: Any) -> str:
+        """Make an instance like one that the notebook has no name for, if that takes no arguments."""
+        if id(owner) not in self._instances:
+            made_by = "" if _is_own(type(owner)) else self.where(type(owner))
+            if not made_by or not _needs_nothing(type(owner)):
+                return ""
+            name = self.fresh(type(owner).__name__.lower())
+            self._instances[id(owner)] = name
+            self.made.append(f"{name} = {made_by}()  # an instance as the chat had one, which has no name here")
+        return self._instances[id(owner)]
+
+    def _by_identity(self, thing: Any) -> str:
+        """Give the notebook's name of a thing: its own where that means it, else the first that does."""
+        own = str(getattr(thing, "__name__", "")) if callable(thing) else ""
+        if thing is not None and is_name(own) and self._notebook.get(own) is thing:
+            return own
+        return next((name for name, value in self._notebook.items() if value is thing and _is_public(name)), "")
+
+    def _in_module(self, thing: Any) -> str:
+        module, path = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
+        if not isinstance(module, str) or not isinstance(path, str) or module in ("__main__", "") or _is_own(thing):
+            return ""
+        found: Any = sys.modules.get(module)
+        for step in path.split("."):
+            found = inspect.getattr_static(found, step, None) if step.isidentifier() else None
+        found = getattr(found, "__func__", found)
+        return f"{self.module(module)}.{path}" if found is getattr(thing, "__func__", thing) else ""
+
+    def _imported(self, module: str) -> str:
+        last = module.rpartition(".")[2]
+        name = self.fresh(last)
+        self.imports.append(f"import {module}" if name == module else f"import {module} as {name}")
+        return name
+
+
+def is_identifier(text: str) -> bool:
+    """Whether a text is an identifier, and the very one that Python reads there.
+
+    Python reads identifiers in NFKC form: https://docs.python.org/3/reference/lexical_analysis.html#identifiers
+    """
+    return text.isidentifier() and not keyword.iskeyword(text) and unicodedata.normalize("NFKC", text) == text
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be bound as a name and means nothing else."""
+    return is_identifier(text) and text not in _RESERVED
+
+
+def _is_public(name: str) -> bool:
+    return is_name(name) and not name.startswith("_")
+
+
+def _is_own(thing: Any) -> bool:
+    """Whether a thing is nbtool's: code that is written runs without it."""
+    return str(getattr(thing, "__module__", "")).partition(".")[0] == "nbtool"
+
+
+def _needs_nothing(cls: type) -> bool:
+    try:
+        return all(
+            one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+            for one in inspect.signature(cls).parameters.values()
+        )
+    except (ValueError, TypeError):
+        return False

@@ -1,0 +1,52 @@
+"""A line of conversation as a notebook: each prompt as a cell, its saved output, and its calls as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nbtool.blocks.plain import visible
+from nbtool.blocks.saved import saved
+from nbtool.chat.export.calls import Around
+from nbtool.chat.export.code import code_of
+from nbtool.chat.export.share import shared
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+
+LOAD = "%load_ext nbtool"
+
+
+def as_notebook(turns: Sequence[Turn], around: Around, plugins: Sequence[object] = ()) -> str:
+    """Write turns as a notebook of format 4, without timestamps and with cell ids that stay the same.
+
+    Raises:
+        BadUsage: nbformat is not installed.
+    """
+    try:
+        import nbformat  # noqa: PLC0415 - only where a notebook is written, and optional
+    except ImportError:
+        fix = "`%pip install nbformat`, or export `md` instead."
+        raise BadUsage("Writing notebooks needs the package nbformat.", fix=fix) from None
+    untyped: Any = nbformat  # it ships no types
+    new = untyped.v4
+    code = code_of(turns, around)
+    cells = [new.new_code_cell(LOAD, id="load"), new.new_code_cell(code.cells[0].source, id="before")]
+    for turn in turns:
+        told = shared(turn, plugins)
+        output = new.new_output("display_data", saved(told.transcript().document()), metadata={})
+        prompt = f"%%chat\n{visible(told.prompt.text)}"
+        cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=[output]))
+        cells += [
+            new.new_code_cell(cell.source, id=f"{turn.turn_id}-code-{number}"[:64], metadata=_tags(cell.by_model))
+            for number, cell in enumerate(one for one in code.cells if one.turn_id == turn.turn_id)
+        ]
+    notebook = new.new_notebook(cells=cells, metadata=_METADATA)
+    untyped.validate(notebook)
+    return f"{untyped.writes(notebook)}\n"
+
+
+_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+
+
+def _tags(by_model: bool) -> dict[str, Any]:
+    return {"tags": ["written-by-model"]} if by_model else {}

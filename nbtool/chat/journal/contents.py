@@ -1,0 +1,118 @@
+"""Long texts and bytes, each kept once under its hash: branches and retries say the same things again.
+
+An event's body keeps the beginning of such a text in its place, and the table `places` says what belongs where. It
+says so outside the body, so that nothing a model or a tool writes can stand for a content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+LONG = 1_000
+"""Characters from which on a text is kept apart from its event."""
+
+PREVIEW = 100
+"""Characters of it that stay in the event."""
+
+MAX_CONTENT = 16 * 1024 * 1024
+"""Characters or bytes of a content; of more than that, the beginning and the hash are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A text or bytes, where it belongs in an event (keys and indexes, as JSON), and its SHA-256."""
+
+    path: str
+    hash: str
+    data: str | bytes | None
+
+
+def split(body: str) -> tuple[str, list[Content]]:
+    """Part an event's JSON from its long contents."""
+    if len(body) < LONG:
+        return body, []
+    from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where something long is written
+
+    plain = from_json(body)
+    found = [_taken_out(holder, key, path) for holder, key, path in list(_long_texts(plain))]
+    return (to_json(plain).decode(), found) if found else (body, [])
+
+
+def save(connection: sqlite3.Connection, seq: int, contents: Iterable[Content]) -> None:
+    """Write the contents of an event; those that are there already are written no second time."""
+    for content in contents:
+        if content.data is not None:
+            connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (content.hash, content.data))
+        connection.execute("INSERT INTO places VALUES (?, ?, ?)", (seq, content.path, content.hash))
+
+
+def whole(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
+    """Give an event as plain data with its contents in their places; one that is lost or changed stays a beginning.
+
+    Raises:
+        ValueError: the body is not JSON.
+    """
+    from pydantic_core import from_json  # noqa: PLC0415 - only where history is read
+
+    plain = from_json(body if isinstance(body, str | bytes) else "null", allow_inf_nan=False)
+    query = "SELECT path, places.hash, data FROM places LEFT JOIN contents USING (hash) WHERE seq = ?"
+    for path, hash_, data in connection.execute(query, (seq,)).fetchall():
+        if isinstance(data, str | bytes) and digest(data) == hash_ and isinstance(path, str):
+            _put_back(plain, path, data)
+    return plain
+
+
+def digest(data: str | bytes) -> str:
+    """Give the SHA-256 of a text, in UTF-8, or of bytes."""
+    return hashlib.sha256(data.encode("utf-8", "replace") if isinstance(data, str) else data).hexdigest()
+
+
+def _long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
+    """Give each long text by what holds it, its key there, and its path."""
+    waiting: list[tuple[Any, list[Any]]] = [(plain, [])]
+    while waiting:
+        holder, path = waiting.pop()
+        items = holder.items() if isinstance(holder, dict) else enumerate(holder)
+        for key, value in items:
+            if isinstance(value, str):
+                if len(value) >= LONG:
+                    yield holder, key, [*path, key]
+            elif isinstance(value, dict | list):
+                waiting.append((value, [*path, key]))
+
+
+def _taken_out(holder: Any, key: Any, path: list[Any]) -> Content:
+    from pydantic_core import to_json  # noqa: PLC0415 - only where something long is written
+
+    text: str = holder[key]
+    data = _bytes_of(text) if key == "data" and holder.get("kind") == "media" else None
+    holder[key] = "" if data is not None else text[:PREVIEW]
+    kept = text if data is None else data
+    return Content(to_json(path).decode(), digest(kept), kept if len(kept) <= MAX_CONTENT else None)
+
+
+def _bytes_of(text: str) -> bytes | None:
+    try:
+        data = urlsafe_b64decode(text)
+    except ValueError:
+        return None
+    return data if urlsafe_b64encode(data).decode() == text else None
+
+
+def _put_back(plain: Any, path: str, data: str | bytes) -> None:
+    from pydantic_core import from_json  # noqa: PLC0415 - only where history is read
+
+    try:
+        *above, last = from_json(path)
+        holder = plain
+        for key in above:
+            holder = holder[key]
+        if isinstance(holder[last], str):
+            holder[last] = data if isinstance(data, str) else urlsafe_b64encode(data).decode()
+    except (ValueError, TypeError, LookupError):
+        return  # the path leads nowhere: whoever wrote it did not write this event

@@ -1,0 +1,64 @@
+"""What is kept of an event when a plugin hides private values: its shape whole, its texts without them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nbtool.chain.hooks import JournalContext
+
+FAILED = "[kept out: a plugin's on_journal failed]"
+"""What is written in place of a text that a plugin could not look at."""
+
+NAMES = frozenset({
+    "kind", "role", "turn_id", "call_id", "id", "message_id", "digest", "node_id", "parent_id", "child_id", "cell_id",
+    "mime", "verdict", "gate", "status", "stop_reason", "level", "op", "phase", "wire",
+})  # fmt: skip
+"""Fields of ours that hold names and ids: never private, and needed to read the event back."""
+
+FREE = frozenset({"args", "payload", "schema", "resolved"})
+"""Fields whose inside is not ours: there every key and every text is looked at."""
+
+
+def hiding(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | None:
+    """Give what hides the private values of a turn: the `on_journal` of all plugins; None where none has one."""
+    hooks = [hook for plugin in plugins if (hook := getattr(plugin, "on_journal", None))]
+
+    def hide(text: str) -> str:
+        context = JournalContext(turn_id, text)
+        try:
+            for hook in hooks:
+                hook(context)
+        except Exception:  # noqa: BLE001 - what could not be looked at is not kept
+            return FAILED
+        return context.text
+
+    return hide if hooks else None
+
+
+def without_private(body: str, hide: Callable[[str], str]) -> str:
+    """Give an event's JSON with its private values hidden."""
+    from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where history is written
+
+    return to_json(_hidden(from_json(body), hide, is_free=False)).decode()
+
+
+def _hidden(value: Any, hide: Callable[[str], str], *, is_free: bool) -> Any:
+    if isinstance(value, str):
+        return hide(value)
+    if isinstance(value, list):
+        return [_hidden(inner, hide, is_free=is_free) for inner in value]
+    if not isinstance(value, dict):
+        return value if not is_free or isinstance(value, bool | None) else _number(value, hide)
+    if is_free:
+        return {hide(key): _hidden(inner, hide, is_free=True) for key, inner in value.items()}
+    kept = NAMES | {"data"} if value.get("kind") == "media" else NAMES
+    return {
+        key: inner if key in kept and isinstance(inner, str) else _hidden(inner, hide, is_free=key in FREE)
+        for key, inner in value.items()
+    }
+
+
+def _number(value: float, hide: Callable[[str], str]) -> Any:
+    """A number may read as something private: a telephone number, say."""
+    return value if hide(str(value)) == str(value) else hide(str(value))

@@ -1,0 +1,151 @@
+"""Words in everything that was said, called and answered, over all chats and notebooks.
+
+The index is made of the journal, here and not where events are written: a search first takes in what is new, a
+transaction at a time. It keeps no text of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from nbtool.chat.journal.reading import number, plain
+from nbtool.errors import JournalError
+
+MAX_FOUND = 100
+"""Places that a search gives at most, the latest first."""
+
+MAX_QUERY = 1_000
+"""Characters of a search."""
+
+MAX_WORDS = 1_000_000
+"""Characters of one event that are searched."""
+
+BATCH = 200
+"""Events that are taken into the index in one transaction, so that other kernels wait only a moment."""
+
+SNIPPET = 160
+"""Characters that are shown around a word."""
+
+KINDS = ("turn_started", "reply_finished", "call_ready", "call_finished")
+WHAT = {"turn_started": "prompt", "reply_finished": "reply", "call_ready": "call", "call_finished": "result"}
+
+# Chinese, Japanese, Korean, Thai and their like are written without spaces: each of their letters is a word of its own.
+_SPACELESS = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One place where the words stand; `what` is prompt, reply, call or result."""
+
+    chat_id: str
+    turn_id: str
+    at: float
+    what: str
+    snippet: str
+
+
+def prepare(connection: sqlite3.Connection) -> None:
+    """Take into the index what was written since the last search.
+
+    Raises:
+        JournalError: this Python's SQLite cannot search.
+    """
+    try:
+        connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, content='', tokenize='unicode61')"
+        )
+    except sqlite3.OperationalError as error:
+        if "no such module" in str(error):
+            raise JournalError("The SQLite of this Python has no full-text search (FTS5).") from None
+        raise
+    connection.execute("CREATE TABLE IF NOT EXISTS searchable (id INTEGER PRIMARY KEY CHECK (id = 0), upto INTEGER)")
+    connection.execute("INSERT OR IGNORE INTO searchable VALUES (0, 0)")
+    while _take_in(connection):
+        pass
+
+
+def forget(connection: sqlite3.Connection) -> None:
+    """Drop the index; the next search makes it anew."""
+    connection.execute("DROP TABLE IF EXISTS words")
+    connection.execute("DROP TABLE IF EXISTS searchable")
+
+
+def search(connection: sqlite3.Connection, text: str) -> list[Found]:
+    """Give the places that hold all these words, the latest first; the last word may be the beginning of one.
+
+    Raises:
+        JournalError: no word is asked for.
+    """
+    words = re.findall(r"\w+", text[:MAX_QUERY])
+    if not words:
+        raise JournalError("There is no word to search for.", fix="Give letters or digits.")
+    query = f"""
+        SELECT seq, at, chat_id, turn_id, kind, body FROM words JOIN events ON events.seq = words.rowid
+        WHERE words MATCH ? ORDER BY seq DESC LIMIT {MAX_FOUND}
+    """
+    asked = " ".join(f'"{_spaced(word)}"' for word in words) + "*"
+    found = []
+    for seq, at, chat_id, turn_id, kind, body in connection.execute(query, (asked,)).fetchall():
+        shown = _snippet(_words(plain(connection, seq, body)), words)
+        found.append(Found(str(chat_id), str(turn_id), number(at), WHAT.get(kind, str(kind)), shown))
+    return found
+
+
+def _take_in(connection: sqlite3.Connection) -> bool:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        (since,) = connection.execute("SELECT upto FROM searchable").fetchone()
+        kinds = ", ".join(f"'{kind}'" for kind in KINDS)
+        query = f"SELECT seq, body FROM events WHERE seq > ? AND kind IN ({kinds}) ORDER BY seq LIMIT {BATCH}"
+        rows = connection.execute(query, (since,)).fetchall()
+        for seq, body in rows:
+            words = _spaced(_words(plain(connection, seq, body)))
+            connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (seq, words))
+        (last,) = connection.execute("SELECT max(seq) FROM events").fetchone()
+        upto = rows[-1][0] if len(rows) == BATCH else last or 0
+        connection.execute("UPDATE searchable SET upto = ?", (upto,))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return len(rows) == BATCH
+
+
+def _words(event: dict[str, Any] | None) -> str:
+    """Give what is searched of an event: the prompt, the reply, a call's name and arguments, or its result."""
+    match event:
+        case {"kind": "turn_started", "prompt": {"parts": list(parts)}}:
+            pieces = _prose(parts)
+        case {"kind": "reply_finished", "message": {"parts": list(parts)}}:
+            pieces = _prose(parts)
+        case {"kind": "call_ready", "name": str(name), "arguments": str(arguments)}:
+            pieces = [name, arguments]
+        case {"kind": "call_finished", "name": str(name), "shown": str(shown), "reason": str(reason)}:
+            pieces = [name, shown, reason if reason not in shown else ""]
+        case _:
+            pieces = []
+    return "\n".join(filter(None, pieces))[:MAX_WORDS]
+
+
+def _spaced(text: str) -> str:
+    return _SPACELESS.sub(r" \1 ", text)
+
+
+def _prose(parts: list[Any]) -> list[str]:
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("kind") in ("text", "refusal"))
+    return [text for text in texts if isinstance(text, str)]
+
+
+def _snippet(text: str, words: list[str]) -> str:
+    """Give what stands around the first of the words."""
+    places = (re.search(rf"\b{re.escape(word)}|{re.escape(word)}", text, re.IGNORECASE) for word in words)
+    at = min((place.start() for place in places if place), default=0)
+    start = max(0, at - SNIPPET // 4)
+    piece = text[start : start + SNIPPET]
+    return f"{'…' if start else ''}{piece}{'…' if start + SNIPPET < len(text) else ''}"

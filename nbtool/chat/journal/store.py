@@ -1,0 +1,186 @@
+"""One database and the one thread of this process that writes to it."""
+
+from __future__ import annotations
+
+import os
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from nbtool.chat.journal import layout
+from nbtool.chat.journal.contents import save, split
+
+T = TypeVar("T")
+
+MAX_TOGETHER = 100
+"""Writes that are put into one transaction, where so many wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One event of a chat, as JSON; `at` is seconds since the epoch."""
+
+    at: float
+    chat_id: str
+    turn_id: str
+    kind: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    rows: list[Row]
+    done: Future[None] = field(default_factory=Future)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Callable[[], None]
+
+
+class Store:
+    """A database file, or, without a path, one in memory. Safe from any thread.
+
+    The thread is made when there is something to write, and does not keep the process from ending: a disk that hangs
+    then hangs alone.
+    """
+
+    def __init__(self, path: Path | None, *, notebook: str = "") -> None:
+        self.path = path
+        self._notebook = notebook
+        self._known: set[str] = set()
+        self._waiting: queue.SimpleQueue[_Write | _Job] = queue.SimpleQueue()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    def write(self, rows: list[Row]) -> Future[None]:
+        """Write rows; the future is done when they are on the disk, and raises what kept them from it."""
+        write = _Write(rows)
+        self._put(write)
+        return write.done
+
+    def change(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        """Do something to the database on its own thread, after what was written before."""
+        done: Future[T] = Future()
+
+        def do() -> None:
+            try:
+                done.set_result(work(self._open()))
+            except BaseException as error:  # noqa: BLE001 - it is the caller's
+                done.set_exception(error)
+
+        self._put(_Job(do))
+        return done
+
+    def read(self, ask: Callable[[sqlite3.Connection], T], *, seconds: float) -> T:
+        """Ask the database something, after what was written before; the writing thread is not kept from its work.
+
+        Raises:
+            TimeoutError: the writing thread hangs for longer than that.
+            sqlite3.Error, JournalError: it cannot be read.
+        """
+        if self.path is None:
+            return self.change(ask).result(seconds)
+        if not self.path.exists():
+            with layout.connect(None) as empty:
+                return ask(empty)
+        try:
+            self.change(lambda _: None).result(seconds)  # makes the tables those of this version, too
+        except TimeoutError:
+            raise
+        except layout.TROUBLE:
+            pass  # what cannot be written may yet be read
+        connection = layout.open_to_read(self.path)
+        try:
+            return ask(connection)
+        finally:
+            connection.close()
+
+    def close(self) -> Future[None]:
+        """Close the file; later writes open it again."""
+        done: Future[None] = Future()
+
+        def do() -> None:
+            connection, self._connection = self._connection, None
+            try:
+                if connection:
+                    connection.close()
+            finally:
+                done.set_result(None)
+
+        self._put(_Job(do))
+        return done
+
+    # --- on the thread ----------------------------------------------------------------------------------------
+
+    def _put(self, job: _Write | _Job) -> None:
+        self._waiting.put(job)
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="nbtool-journal", daemon=True)
+                self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            job = self._waiting.get()
+            together: list[_Write] = []
+            while isinstance(job, _Write):
+                together.append(job)
+                if self._waiting.empty() or len(together) == MAX_TOGETHER:
+                    break
+                job = self._waiting.get()
+            if together:
+                self._write(together)
+            if isinstance(job, _Job):
+                job.work()
+
+    def _write(self, together: list[_Write]) -> None:
+        """Write what waits in one transaction: one wait for the disk, however many ask for it."""
+        try:
+            connection = self._open()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                for write in together:
+                    self._insert(connection, write.rows)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        except BaseException as error:  # noqa: BLE001 - it is told to those who wait
+            for write in together:
+                write.done.set_exception(error)
+        else:
+            for write in together:
+                write.done.set_result(None)
+
+    def _insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        for row in rows:
+            if row.chat_id not in self._known:
+                values = (row.chat_id, row.at, self._notebook)
+                connection.execute("INSERT OR IGNORE INTO chats VALUES (?, ?, ?)", values)
+                self._known.add(row.chat_id)
+            body, contents = split(row.body)
+            inserted = connection.execute(
+                "INSERT INTO events (at, chat_id, turn_id, kind, body) VALUES (?, ?, ?, ?, ?)",
+                (row.at, row.chat_id, row.turn_id, row.kind, body),
+            )
+            save(connection, inserted.lastrowid or 0, contents)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._known.clear()
+            self._connection = layout.connect(self.path)
+        return self._connection
+
+
+def forget_in_children(forget: Callable[[], object]) -> None:
+    """Call something in every forked child: a connection must not be carried over (https://www.sqlite.org/howtocorrupt.html)."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)

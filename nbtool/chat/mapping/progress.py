@@ -1,0 +1,34 @@
+"""A line that says how far many prompts are: written over itself, where a person is looking."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+INTERVAL = 0.2
+"""Seconds between two writings."""
+
+
+class ProgressLine:
+    """Writes to the error stream of whoever began; to a file or a pipe nothing is written."""
+
+    def __init__(self, *, is_shown: bool) -> None:
+        self._stream: TextIO | None = sys.stderr if is_shown and _is_watched(sys.stderr) else None
+        self._last = 0.0
+        self._width = 0
+
+    def show(self, text: str, *, is_last: bool = False) -> None:
+        """Write the line anew, unless it was written a moment ago."""
+        now = time.monotonic()
+        if self._stream is None or (now - self._last < INTERVAL and not is_last):
+            return
+        self._last = now
+        self._stream.write(f"\r{text:<{self._width}}{chr(10) if is_last else ''}")
+        self._stream.flush()
+        self._width = len(text)
+
+
+def _is_watched(stream: TextIO) -> bool:
+    """Whether a person sees the stream at once: a terminal, or the output of a notebook's cell."""
+    return stream.isatty() or type(stream).__module__.startswith("ipykernel")

@@ -1,0 +1,60 @@
+"""What a turn waits for, and whether it still needs the thread that waits with it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Literal
+
+from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
+
+
+class Parking:
+    """Follows the events of one turn, on nbtool's own loop. `is_parked`: the turn has outlived its cell."""
+
+    def __init__(self) -> None:
+        self.is_parked = False
+        self._questions: dict[str, str] = {}
+        self._on_thread: set[str] = set()
+        self._change = asyncio.Event()
+
+    @property
+    def status(self) -> Literal["running", "waiting", "parked"]:
+        """Whether a person is waited for, and whether a cell waits too."""
+        if not self._questions:
+            return "running"
+        return "parked" if self.is_parked else "waiting"
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether only a person can move a turn that has outlived its cell."""
+        return self.is_parked and bool(self._questions) and not self._on_thread
+
+    @property
+    def questions(self) -> tuple[str, ...]:
+        """The digests of the questions that wait, oldest first."""
+        return tuple(self._questions)
+
+    def note(self, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case CallAsked():
+                self._questions[event.digest] = event.call_id
+                self._on_thread.discard(event.call_id)  # its tool has not begun, or has ended
+            case CallDecided():
+                self._questions.pop(event.digest, None)
+            case CallStarted(thread="main"):
+                self._on_thread.add(event.call_id)
+            case CallFinished():
+                self._on_thread.discard(event.call_id)
+                self._questions = {key: call for key, call in self._questions.items() if call != event.call_id}
+            case TurnParked():
+                self.is_parked = True
+            case _:
+                return
+        self._change.set()
+
+    async def until_free(self) -> None:
+        """Wait until no call runs on the lent thread."""
+        while self._on_thread:
+            self._change.clear()
+            await self._change.wait()

@@ -1,0 +1,211 @@
+"""The file of a recording: JSON to be read and compared by people, kept next to the notebook and in git.
+
+    {"nbtool_recording": 1, "turns": [{"recorded": "2026-11-21", "prompt": …, "key": {…}, "calls": {…}, "events": […]}]}
+
+Turns stand in the order in which they were first recorded; one that is recorded again takes its former place. Whatever
+a file holds, it is data: it is read against a closed schema and bounds, nothing in it is looked up or run, and a file
+that cannot be read is never written over.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from nbtool.chat.recording.lock import locked
+from nbtool.errors import BadRecording
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+FORMAT = 1
+"""The version of the format; a file of a later one is refused."""
+
+MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of a recording."""
+
+MAX_TURNS = 2_000
+"""Turns in a recording."""
+
+MAX_TURN_BYTES = 16 * 1024 * 1024
+"""Bytes of one recorded turn."""
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCall:
+    """What is kept of a call beside its events: its result where that is plain, or that it has to run again for it.
+
+    `edited` is the JSON of the arguments that a person put in place of the model's.
+    """
+
+    again: bool = False
+    has_value: bool = False
+    value: Any = None
+    arguments_reference: str = ""
+    edited: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTurn:
+    """One turn as it was recorded: the date, the prompt for who reads the file, the key's parts, calls, and events."""
+
+    recorded: str
+    model: str
+    prompt: str
+    key: Mapping[str, str]
+    calls: Mapping[str, KeptCall] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Recording:
+    """A file of recorded turns. Read when it is first needed, and again when somebody else has changed it."""
+
+    def __init__(self, path: str | os.PathLike[str], *, writes: bool = False) -> None:
+        self.path = Path(path).expanduser().resolve()
+        self.writes = writes
+        self._stamp: tuple[int, int, int] | None = None
+        self._turns: tuple[RecordedTurn, ...] = ()
+
+    def turns(self) -> tuple[RecordedTurn, ...]:
+        """Give the recorded turns, in order; none where there is no file yet.
+
+        Raises:
+            BadRecording: the file cannot be read, or is no recording.
+        """
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            self._stamp, self._turns = None, ()
+            return ()
+        except OSError as error:
+            raise _unreadable(self.path, error.strerror or str(error)) from None
+        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if stamp != self._stamp:
+            self._turns = _read(self.path, found.st_size)
+            self._stamp = stamp
+        return self._turns
+
+    def add(self, turn: RecordedTurn) -> None:
+        """Add a turn, in the place of one with the same key; other kernels may write at the same time.
+
+        Raises:
+            BadRecording: the file cannot be read or written, or would be too large.
+        """
+        if len(_written([turn])) > MAX_TURN_BYTES:
+            raise BadRecording(f"The turn is larger than {MAX_TURN_BYTES >> 20} MiB and was not recorded.")
+        try:
+            with locked(self.path):
+                turns = _placed(self.turns(), turn)
+                data = _written(turns)
+                if len(turns) > MAX_TURNS or len(data) > MAX_BYTES:
+                    limit = f"{MAX_TURNS:,} turns or {MAX_BYTES >> 20} MiB"
+                    raise BadRecording(f"{self.path.name} is full ({limit}).", fix="Record into another file.")
+                _replace(self.path, data)
+        except OSError as error:
+            raise BadRecording(f"{self.path} cannot be written ({error.strerror or error}).") from None
+
+
+def _placed(turns: tuple[RecordedTurn, ...], new: RecordedTurn) -> list[RecordedTurn]:
+    kept = list(turns)
+    for place, turn in enumerate(kept):
+        if dict(turn.key) == dict(new.key):
+            is_same = replace(turn, recorded=new.recorded) == new
+            kept[place] = turn if is_same else new  # a date alone is no reason for another file
+            return kept
+    return [*kept, new]
+
+
+def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
+    from pydantic import ValidationError  # noqa: PLC0415 - only where a recording is read
+
+    if size > MAX_BYTES:
+        raise _unreadable(path, f"it is larger than {MAX_BYTES >> 20} MiB")
+    try:
+        data = path.read_bytes()
+        whole = _adapter().validate_json(data, strict=True)
+    except OSError as error:
+        raise _unreadable(path, error.strerror or str(error)) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))[:80]
+        raise _unreadable(path, f"{where or 'the file'}: {first['msg'][:120]}") from None
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(path, str(error)[:120]) from None
+    if whole.nbtool_recording != FORMAT:
+        raise _unreadable(path, f"it is of format {whole.nbtool_recording}, which this nbtool does not know")
+    if len(whole.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in whole.turns):
+        raise _unreadable(path, f"it has more than {MAX_TURNS:,} turns, or one without a date")
+    return tuple(whole.turns)
+
+
+def _written(turns: list[RecordedTurn]) -> bytes:
+    told = [{**asdict(turn), "calls": {name: _brief(call) for name, call in turn.calls.items()}} for turn in turns]
+    whole = {"nbtool_recording": FORMAT, "turns": told}
+    return (json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+
+
+def _brief(call: KeptCall) -> dict[str, Any]:
+    default = KeptCall()
+    return {
+        name: value
+        for name, value in asdict(call).items()
+        if value != getattr(default, name) or (name == "value" and call.has_value)
+    }
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Put a file in the place of another, whole or not at all, also where the machine fails meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
+    try:
+        handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(OSError):  # a new file has no former mode to keep
+            draft.chmod(path.stat().st_mode & 0o777)
+        os.replace(draft, path)  # noqa: PTH105 - the name that says it is atomic
+    finally:
+        draft.unlink(missing_ok=True)
+    _settle(path.parent)
+
+
+def _settle(folder: Path) -> None:
+    """Let the new name survive a loss of power; not every system opens folders."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _unreadable(path: Path, why: str) -> BadRecording:
+    return BadRecording(f"{path.name} cannot be read as a recording ({why}).", fix="Record anew, into another file.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Whole:
+    nbtool_recording: int
+    turns: list[RecordedTurn]
+
+
+@cache
+def _adapter() -> TypeAdapter[_Whole]:
+    from pydantic import ConfigDict, TypeAdapter, with_config  # noqa: PLC0415 - only where a recording is read
+
+    closed = ConfigDict(extra="forbid", allow_inf_nan=False)
+    for kind in (KeptCall, RecordedTurn, _Whole):
+        with_config(closed)(kind)
+    return TypeAdapter(_Whole)

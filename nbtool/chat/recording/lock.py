@@ -1,0 +1,61 @@
+"""A lock between kernels, kept in nbtool's own folder, so that nothing lies next to somebody's notebook."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from nbtool.errors import JournalError
+from nbtool.settings import home
+
+WAIT_SECONDS = 5.0
+"""How long a kernel waits for another one to finish writing."""
+
+PAUSE = 0.004
+"""Seconds between two tries."""
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other kernels from writing a file.
+
+    Raises:
+        JournalError: another one has held it for `WAIT_SECONDS`.
+        OSError: the lock cannot be made.
+    """
+    folder = home() / "locks"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
+    handle = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        _wait_for(handle, path)
+        yield
+    finally:
+        os.close(handle)  # and with it the lock
+
+
+def _wait_for(handle: int, path: Path) -> None:
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not _take(handle):
+        if time.monotonic() > deadline:
+            raise JournalError(f"Another kernel is writing {path.name}.")
+        time.sleep(PAUSE)
+
+
+def _take(handle: int) -> bool:
+    with suppress(BlockingIOError, PermissionError):
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415 - only there on Windows
+
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl  # noqa: PLC0415 - not there on Windows
+
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False

@@ -1,0 +1,114 @@
+"""Events as JSON, and back: what the journal, a recording and an export hold.
+
+Reading is strict. The schema is closed, bounds hold, nothing is looked up by a name that stands in the data, and
+nothing but values comes of it, whoever wrote the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any
+
+from nbtool.errors import UnreadableEvent
+from nbtool.events import Event
+from nbtool.messages import clean_text
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+MAX_EVENT_BYTES = 128 * 1024 * 1024
+"""Bytes of JSON that one event may be."""
+
+MAX_DEPTH = 100
+"""How deep lists and objects may stand inside each other in an event that is read."""
+
+MAX_NUMBER = 2**63
+"""How far from zero a whole number may be in an event that is read."""
+
+
+def dump_event(event: Event) -> str:
+    """Write an event as JSON: bytes as base64, an object that JSON does not know by the name of its type alone."""
+    from pydantic_core import PydanticSerializationError, to_json  # noqa: PLC0415 - only where history is written
+
+    try:
+        return to_json(event, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
+    except PydanticSerializationError:  # lone surrogates: rare, and dear to look for in every text
+        cleaned = _cleaned(asdict(event))
+        return to_json(cleaned, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
+
+
+def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
+    """Read an event back from what `dump_event` wrote, as JSON or as plain data; nothing but values comes of it.
+
+    The schema is closed: every field has its type, and a field that this version does not know is dropped.
+
+    Raises:
+        UnreadableEvent: the data is no event; the text says what is wrong and where.
+    """
+    from pydantic import ValidationError  # noqa: PLC0415 - only where history is read
+    from pydantic_core import PydanticSerializationError, from_json, to_json  # noqa: PLC0415 - the same
+
+    try:
+        text = data if isinstance(data, str | bytes) else to_json(data)
+        if len(text) > MAX_EVENT_BYTES:
+            raise UnreadableEvent(f"An event is larger than {MAX_EVENT_BYTES >> 20} MiB.")
+        _check_bounds(from_json(text, allow_inf_nan=False))
+        return _adapter().validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the event"
+        raise UnreadableEvent(f"No event of a turn: {where[:200]!r}: {first['msg'][:200]!r}.") from None
+    except (ValueError, RecursionError, PydanticSerializationError) as error:
+        raise UnreadableEvent(f"No event of a turn, for it is not JSON: {str(error)[:200]!r}.") from None
+
+
+def load_events(items: Iterable[str | bytes | Mapping[str, Any]]) -> list[Event]:
+    """Read events back, in order.
+
+    Raises:
+        UnreadableEvent: one of them is no event; the text says which, counted from 1.
+    """
+    events: list[Event] = []
+    for item in items:
+        try:
+            events.append(load_event(item))
+        except UnreadableEvent as error:
+            raise UnreadableEvent(f"Event {len(events) + 1}: {error.message}") from None
+    return events
+
+
+@cache
+def _adapter() -> TypeAdapter[Event]:
+    from pydantic import Field, TypeAdapter  # noqa: PLC0415 - only where history is read
+
+    return TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+
+
+def _check_bounds(value: Any) -> None:
+    """Refuse what is deeper or greater than anything that is written; a level at a time, whatever the depth."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict | list):
+                inner.extend(item.values() if isinstance(item, dict) else item)
+            elif type(item) is int and abs(item) >= MAX_NUMBER:
+                raise UnreadableEvent("An event holds a whole number beyond 2 to the power of 63.")
+        if not inner:
+            return
+        level = inner
+    raise UnreadableEvent(f"An event is more than {MAX_DEPTH} levels deep.")
+
+
+def _type_name(value: object) -> str:
+    return f"<{type(value).__name__}>"
+
+
+def _cleaned(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, dict):
+        return {clean_text(str(key)): _cleaned(inner) for key, inner in value.items()}
+    return [_cleaned(inner) for inner in value] if isinstance(value, list | tuple) else value

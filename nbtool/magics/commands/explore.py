@@ -1,0 +1,59 @@
+"""The history of a conversation, to be looked through: `explore`."""
+
+from __future__ import annotations
+
+from IPython.display import display
+
+from nbtool.chat import recall
+from nbtool.chat.journal import journal, reading
+from nbtool.errors import BadUsage
+from nbtool.magics.commands.here import Command, Here
+from nbtool.magics.explored import Explored
+from nbtool.magics.waiting import has_front_end
+
+STATIC = "--static"
+
+
+def explore(here: Here, words: list[str]) -> str:
+    """Explore the history: tree, time lines, search, comparison, totals; `explore [CHAT_ID] [--static]`.
+
+    In a page it is a widget, and below it the same as text, which a saved notebook keeps. What is done from there is a
+    cell that it puts below, for you to run. A past chat of the journal is named by its id.
+    """
+    named = [word for word in words if word != STATIC]
+    if len(named) > 1:
+        raise BadUsage("%chat explore takes one chat at most.", fix="`%chat history chats` lists them.")
+    explored = _past(here, named[0]) if named else Explored(here)
+    if not explored.tree.roots:
+        return "Nothing was said yet."
+    kept = explored.bundle()
+    if getattr(here.kernel.shell, "kernel", None) is None:
+        return kept["text/plain"]
+    if STATIC not in words and has_front_end(here.kernel.shell):
+        # Only who explores pays for importing a widget.
+        from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415
+
+        title = f"History of {named[0] if named else here.name}"
+        display(ExplorerWidget(explored, title=title, acts=explored.acts))  # type: ignore[no-untyped-call]  # IPython ships no types for it
+    display(kept, raw=True)  # type: ignore[no-untyped-call]  # the same
+    return ""
+
+
+COMMANDS: dict[str, Command] = {"explore": explore}
+
+
+def _past(here: Here, begin: str) -> Explored:
+    """Recall a chat of the journal, to be looked at alone.
+
+    Raises:
+        BadUsage: no chat, or several, begin like this.
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+    found = [line.chat_id for line in journal().read(reading.chats) if line.chat_id.startswith(begin)]
+    if found == [here.chat.chat_id]:
+        return Explored(here)
+    if len(found) != 1:
+        many = "several chats begin" if found else "no chat begins"
+        raise BadUsage(f"In the journal {many} with {begin[:60]!r}.", fix="`%chat history chats` lists them.")
+    events = journal().read(lambda connection: reading.chat_events(connection, found[0]))
+    return Explored(here, recall.tree(events), past=found[0])

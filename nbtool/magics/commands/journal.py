@@ -1,0 +1,131 @@
+"""The journal of all chats: `history chats|search|frame|vacuum|erase`, `open`."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+from nbtool.blocks.plain import one_line
+from nbtool.chat import recall
+from nbtool.chat.journal import journal, keeping, reading, search
+from nbtool.chat.journal.frame import frame
+from nbtool.errors import BadUsage
+from nbtool.magics.commands.exports import open_file
+from nbtool.magics.commands.here import Command, Here, table
+
+MAX_LISTED = 50
+"""Chats, or places found, that are listed; the latest first."""
+
+USAGE = "`%chat history [chats | search TEXT | frame [NAME] | vacuum [DAYS] | erase all|ID]`"
+
+
+def about_history(here: Here, words: list[str]) -> str:
+    """Carry out `%chat history WORDS`.
+
+    Raises:
+        BadUsage: the words make no sense.
+        nbtool.errors.JournalError: the journal cannot be read or written.
+    """
+    match words:
+        case ["chats"]:
+            return _listed()
+        case ["search", *words] if words:
+            return _found(" ".join(words))
+        case ["frame" | "--frame"]:
+            return _frame(here, "history")
+        case ["frame" | "--frame", str(name)]:
+            return _frame(here, name)
+        case ["vacuum", *days] if len(days) < 2:
+            return _vacuumed(days)
+        case ["erase", "all"]:
+            return f"{journal().change(keeping.erase)} turns are erased; nothing is left in the journal."
+        case ["erase", str(id_)] if id_:
+            whole = _whole_id(id_)
+            turns = journal().change(lambda connection: keeping.erase(connection, whole))
+            return f"{whole} is erased: {turns} turn{'' if turns == 1 else 's'}."
+    raise BadUsage(f"%chat history does not know {' '.join(words)[:80]!r}.", fix=USAGE)
+
+
+def open_(here: Here, words: list[str]) -> str:
+    """Continue an old chat in this kernel: `open ID`, as `history chats` lists it, or `open FILE` from an export.
+
+    Its tree comes back with all versions. Nothing runs, no approval is carried over, and what its references pointed
+    to is gone until it is exposed again.
+    """
+    if len(words) != 1:
+        raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
+    if (path := Path(words[0]).expanduser()).is_file():
+        return open_file(here, path)
+    found = [line for line in journal().read(reading.chats) if line.chat_id.startswith(words[0])]
+    if len(found) != 1:
+        many = "several chats begin" if found else "no chat begins"
+        raise BadUsage(f"In the journal {many} with {words[0][:60]!r}.", fix="`%chat history chats` lists them.")
+    chat_id = found[0].chat_id
+    if here.name in here.kernel.chats:
+        here.chat.check_free()
+        del here.kernel.chats[here.name]
+    dead = recall.into(here.chat, chat_id, journal().read(lambda connection: reading.chat_events(connection, chat_id)))
+    turns = len(here.chat.tree.line)
+    lost = f" Not exposed any more: {', '.join(dead[:20])}{' …' if len(dead) > 20 else ''}." if dead else ""
+    return f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line.{lost}"
+
+
+COMMANDS: dict[str, Command] = {"open": open_}
+
+
+def _listed() -> str:
+    rows = [
+        (
+            line.chat_id,
+            f"{_when(line.ended)}  {line.turns:>3} turns  {one_line(line.title, 60)}"
+            + (f"  ({one_line(line.notebook, 60)})" if line.notebook else ""),
+        )
+        for line in journal().read(reading.chats)[:MAX_LISTED]
+    ]
+    return table(*rows) if rows else "The journal is empty."
+
+
+def _found(text: str) -> str:
+    book = journal()
+    book.change(search.prepare)
+    found = book.read(lambda connection: search.search(connection, text))
+    rows = [
+        (one.turn_id, f"{_when(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({one.chat_id})")
+        for one in found[:MAX_LISTED]
+    ]
+    more = f"\n… and more: the {MAX_LISTED} latest are shown." if len(found) > MAX_LISTED else ""
+    return table(*rows) + more if rows else f"Nothing in the journal holds {one_line(text, 80)!r}."
+
+
+def _frame(here: Here, name: str) -> str:
+    if not name.isidentifier():
+        raise BadUsage(f"{name[:60]!r} is no name for a variable.", fix=USAGE)
+    made = frame(journal().read(reading.turns))
+    here.kernel.names.bind(name, made)
+    return f"{name} is a frame of {len(made):,} turns."
+
+
+def _vacuumed(days: list[str]) -> str:
+    retention = keeping.Retention.of_settings()
+    if days:
+        retention = keeping.Retention(keeping.as_number("DAYS", days[0]), retention.megabytes)
+    swept = journal().change(lambda connection: keeping.vacuum(connection, retention))
+    return f"{swept.turns} turns are gone; the journal is {swept.after:,} bytes now, and was {swept.before:,}."
+
+
+def _whole_id(begin: str) -> str:
+    """Give the one chat or turn whose id begins so: nothing is erased by a guess."""
+    ids = {line.chat_id for line in journal().read(reading.chats)}
+    ids |= {line.turn_id for line in journal().read(reading.turns)}
+    found = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
+    if len(found) != 1:
+        many = "several chats or turns begin" if found else "no chat or turn begins"
+        raise BadUsage(f"In the journal {many} with {begin[:60]!r}.", fix="`%chat history chats` lists them.")
+    return found[0]
+
+
+def _when(seconds: float) -> str:
+    try:
+        return f"{dt.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):
+        return "at no known time"

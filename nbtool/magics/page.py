@@ -1,0 +1,153 @@
+"""A turn in a page: the widget, its clicks, the live card of a turn that outlives its cell, and the static twin."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from nbtool.blocks.saved import saved
+from nbtool.blocks.shapes import Document, NoticeBlock
+from nbtool.blocks.transcript import Transcript
+from nbtool.chat.chat import Chat
+from nbtool.events import Event
+from nbtool.loop import core, run_here
+from nbtool.magics.binding import bind_result
+from nbtool.magics.outputs import Outputs
+from nbtool.magics.waiting import ears_for, keeps_place
+from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
+
+if TYPE_CHECKING:
+    from nbtool.chat.turn import Turn
+    from nbtool.view.widget import TurnWidget
+
+PARKED = (
+    "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools run in a worker "
+    "thread from here on. A kernel that restarts does not go on with it."
+)
+WAS_PARKED = "This turn outlived its cell: parked at {at}, ended at {end}."
+
+
+class Page(Outputs):
+    """Shows a turn in the page, hears its clicks, and leaves a static twin in the widget's place.
+
+    When the turn is parked, the output becomes the static transcript so far, and below it a card goes on living.
+    """
+
+    def __init__(self, shell: Any, turn: Turn, chat: Chat) -> None:
+        self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
+        self._ears = ears_for(shell.kernel)
+        self._parked_at = ""
+        self._widget = self._made()
+        self.hello = self._widget.heard_hello
+        self._handle = self._card = _displayed(self._widget)
+
+    def feed(self, event: Event) -> None:
+        """Show the next event."""
+        self._widget.feed(event)
+
+    def listen(self) -> None:
+        """Hear what has come."""
+        if self._ears:
+            self._ears.listen()
+
+    def park(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has folded the turn itself
+        """Put the transcript so far into the output, and a card of what waits and what comes below it."""
+        before, self._parked_at = self._widget, _clock()
+        document, since = run_here(_so_far(before.transcript))
+        above, below = document["blocks"][:since], document["blocks"][since:]
+        shown: Document = {**document, "blocks": below}
+        card = self._made(in_cell=False, transcript=before.transcript, since=since, document=shown)
+        note = _note(PARKED.format(at=self._parked_at))
+        self._handle.update(saved(_headless({**document, "blocks": [*above, note]})), raw=True)
+        run_here(self._hand_over(card))
+        self._card = _displayed(card)
+        self._forget(before)
+
+    def finish(self, turn: Turn) -> None:
+        """Put the static twin into the output, and close the widget."""
+        self._forget(self._widget)
+        if not self._parked_at:
+            self._handle.update(self._widget.finish(), raw=True)
+            return
+        note = _note(WAS_PARKED.format(at=self._parked_at, end=_clock()))
+        document = self._widget.document
+        self._handle.update(saved(turn.transcript().document()), raw=True)
+        self._card.update(saved(_headless({**document, "blocks": [note]})), raw=True)
+
+    def show_media(self, media: Any) -> None:
+        """Show each as an output of the cell; after the cell only where the kernel finds it again."""
+        if not self._parked_at or keeps_place(self._kernel):
+            super().show_media(media)
+
+    def _made(self, *, in_cell: bool = True, **how: Any) -> TurnWidget:
+        # Only a cell that shows a widget pays for importing one.
+        from nbtool.view.widget import TurnWidget  # noqa: PLC0415
+
+        desk = self._chat.desk
+        widget = TurnWidget(
+            self._turn.turn_id,
+            decide=lambda digest, verdict: desk.decide(digest, decision(verdict), by="button"),
+            stop=self._turn.stop,
+            post=core().call_soon,
+            bind=lambda binding: bind_result(self._chat, binding, self._names),
+            **how,
+        )
+        widget.on_msg(lambda _widget, content, _buffers: widget.hear(content))
+        if self._ears and widget.comm:
+            self._ears.open(widget.comm.comm_id, widget.hear, in_cell=in_cell)
+        else:
+            widget.give_rich()  # the page cannot ask for it
+        return widget
+
+    async def _hand_over(self, card: TurnWidget) -> None:
+        self._widget = card
+        card.take_over()
+
+    def _forget(self, widget: TurnWidget) -> None:
+        """Listen no more, and close the widget unless it is all that a page which was loaded anew can show."""
+        if self._ears and widget.comm:
+            self._ears.close(widget.comm.comm_id)
+        if not (self._parked_at and widget is self._widget and widget.has_moved):
+            widget.close()
+
+
+def decision(verdict: dict[str, Any]) -> Decision:
+    """Make a decision of what the page said."""
+    match verdict["verdict"]:
+        case "approved":
+            return Approved(verdict.get("arguments"), verdict.get("remember") or "")
+        case "denied":
+            return Denied(verdict.get("reason", ""))
+        case "released":
+            return Released(verdict.get("text"))
+        case _:
+            return Withheld(verdict.get("reason", ""))
+
+
+async def _so_far(transcript: Transcript) -> tuple[Document, int]:
+    """Give the turn as it stands, and which of its blocks is the first that waits for a person; on the loop."""
+    document = transcript.document()
+    blocks = document["blocks"]
+    waiting = (at for at, block in enumerate(blocks) if block["kind"] == "call" and block["question"])
+    return document, next(waiting, len(blocks))
+
+
+def _headless(document: Document) -> Document:
+    """Take away what is said of the turn as a whole: this is a part of it."""
+    head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
+    head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
+    return {**document, "head": head}
+
+
+def _note(text: str) -> NoticeBlock:
+    return {"id": "parked", "kind": "notice", "text": text, "level": "info"}
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M")
+
+
+def _displayed(widget: TurnWidget) -> Any:
+    return display(widget, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

@@ -1,0 +1,140 @@
+"""What became of a call that ran: written out, shown at the second gate, remembered, and told to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from nbtool.errors import BadUsage, NbtoolError, ToolFailed
+from nbtool.tools.approval import Question, Released, Ruling
+from nbtool.tools.bound import Bound
+from nbtool.tools.closed import holds_closed, may_quote
+from nbtool.tools.describe import describe, type_name
+from nbtool.tools.gate import refused_text, word_of
+from nbtool.tools.places import off_loop
+from nbtool.tools.record import CallRecord, Closed, images_in
+from nbtool.tools.render import Rendered, cut, error_text, render
+from nbtool.tools.running import Ended
+from nbtool.tools.variables import Variables
+
+RENDER_SECONDS = 5.0
+"""Seconds that writing out a result may take."""
+
+REFERENCE_FROM = 200
+"""Characters from which on a plain result is offered as a reference."""
+
+UNKNOWN = {
+    "running": "its tool cannot be stopped and is still running",
+    "perhaps": "had its tool begun at its executor, it may still be running",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """The way of an outcome to the model. `ask` gets a ruling on a question of the second gate."""
+
+    bound: Bound
+    record: CallRecord
+    variables: Variables
+    budget: int
+    ask: Callable[[Question], Awaitable[Ruling]]
+
+    async def deliver(self, ended: Ended) -> None:
+        """Give the record its outcome.
+
+        Raises:
+            Closed: nothing is to be delivered, or a person withheld it.
+        """
+        if ended.status == "unknown":
+            raise Closed("unknown", f"The call was cancelled, but {UNKNOWN[ended.left]}: its outcome is unknown.")
+        if ended.status == "cancelled":
+            raise Closed("cancelled", "The call was cancelled.")
+        self.record.shown = "The tool ran, and the turn was cancelled before its result was delivered."
+        if ended.status == "error":
+            await self._failure(ended.outcome.error)
+        else:
+            await self._result(ended.outcome.value)
+
+    async def _result(self, value: Any) -> None:
+        self.record.result = value
+        # a tool that takes names, not objects, reads on purpose, and asks before it does
+        is_closed = self.bound.tool.resolve and holds_closed(value, self.variables)
+        drawn = _described(value) if is_closed else await _drawn(value, self.budget)
+        edited = None
+        if word_of(self.bound, "result") == "always":
+            edited = await self._released(drawn.text)
+        if edited is not None:  # what the person took out must not be kept where a reference could reach it
+            value, drawn, is_closed = edited, render(edited, self.budget), False
+        elif not is_closed:
+            self.record.images = images_in(value)
+        if self.bound.tool.remembered:
+            drawn = self._remembered(value, drawn, readable=not is_closed)
+            self._remember_arguments()
+        self.record.end("ok", drawn.text)
+
+    async def _failure(self, error: BaseException | None) -> None:
+        text = _failure_text(error)
+        if word_of(self.bound, "result") != "never" or may_quote(error, self.bound, self.variables):
+            edited = await self._released(text, failed=type(error))
+            text = text if edited is None else render(edited, self.budget).text
+        self.record.end("error", text, text)
+
+    async def _released(self, text: str, *, failed: type | None = None) -> str | None:
+        """Pass the second gate; gives the text that a person put in place of this one."""
+        ruling = await self.ask(self.bound.question(self.record.call_id, "result", text))
+        if isinstance(ruling.decision, Released):
+            return ruling.decision.text
+        of = f"the text of its error ({type_name(failed)})" if failed else "its result"
+        raise Closed("withheld", refused_text(ruling.decision, of=of), getattr(ruling.decision, "reason", ""))
+
+    def _remembered(self, value: Any, drawn: Rendered, *, readable: bool) -> Rendered:
+        """Keep the result as a variable and, where that is of use, tell the model its name."""
+        tool = self.bound.tool
+        text = drawn.text if drawn.is_whole and not drawn.is_object else None
+        keep = partial(
+            self.variables.remember, value=value, text=text, description=f"Result of {tool.name}.", readable=readable
+        )
+        try:
+            name = keep(tool.store_as or self.variables.next_name(tool.name))
+        except BadUsage:  # an exposed variable has the name that the author chose
+            name = keep(self.variables.next_name(tool.name))
+        self.record.reference = name
+        if drawn.is_whole and not drawn.is_object and len(drawn.text) < REFERENCE_FROM:
+            return drawn
+        what = "Whole result" if drawn.is_whole else f"Shown in part; the whole ({describe(value)})"
+        return Rendered(f"{drawn.text}\n[{what}: $VAR_REF{{{{{name}}}}}]", drawn.is_whole, drawn.is_object)
+
+    def _remember_arguments(self) -> None:
+        """Keep long arguments as a variable too: later turns are told them cut short."""
+        written = self.bound.shown
+        name = self.record.reference.removesuffix("_result") + "_args"
+        if len(written) >= REFERENCE_FROM:
+            with suppress(BadUsage):  # an exposed variable has this name; the record has the arguments all the same
+                self.record.arguments_reference = self.variables.remember(
+                    name, self.bound.arguments, written, description=f"Arguments of {self.bound.tool.name}."
+                )
+
+
+def _described(value: Any) -> Rendered:
+    text = f"{describe(value)}\n[It was exposed by reference only: its values stay in the notebook]"
+    return Rendered(text, is_whole=False, is_object=True)
+
+
+async def _drawn(value: Any, budget: int) -> Rendered:
+    outcome = await off_loop(partial(render, value, budget), RENDER_SECONDS)
+    if outcome is None or outcome.error:
+        return Rendered(f"{describe(value)} (it cannot be shown in time)", is_whole=False, is_object=True)
+    drawn: Rendered = outcome.value
+    return drawn
+
+
+def _failure_text(error: BaseException | None) -> str:
+    """Write an error for the model: a tool's own words, or type and message."""
+    if isinstance(error, ToolFailed):
+        return render(str(error) or "The tool failed.").text
+    if isinstance(error, NbtoolError) or error is None:
+        return render(str(error)).text
+    return cut(error_text(error))

@@ -1,0 +1,111 @@
+"""What a fingerprint is written with: a running digest, and bounds on what is read."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import Any
+
+MAX_BYTES = 8 * 1024**3
+"""Bytes of one object that are read; SHA-256 takes one to two gigabytes a second where the processor helps."""
+
+MAX_ITEMS = 2_000_000
+"""Python objects in one value that are looked at one by one."""
+
+MAX_LEAVES = 50_000_000
+"""Plain values in one list that are read all at once."""
+
+MAX_SECONDS = 10.0
+"""Seconds that one fingerprint may take."""
+
+MAX_DEPTH = 100
+"""Levels of containers inside each other."""
+
+CHUNK = 16 * 1024 * 1024
+"""Bytes that are read between two looks at the clock."""
+
+
+class Unknown(Exception):
+    """The object cannot be compared; the text says why."""
+
+
+class Ink:
+    """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike."""
+
+    def __init__(self, seconds: float = MAX_SECONDS) -> None:
+        self._digest = hashlib.sha256()
+        self._deadline = time.monotonic() + seconds
+        self._left = MAX_BYTES
+        self._items = MAX_ITEMS
+        self._above: list[int] = []
+
+    def mark(self, text: str) -> None:
+        """Write what comes next: a kind, a name, a shape."""
+        data = text.encode("utf-8", "surrogatepass")
+        self._digest.update(b"%d:" % len(data))
+        self._digest.update(data)
+
+    def data(self, data: Any) -> None:
+        """Write bytes, or anything that shows itself as a flat buffer of bytes.
+
+        Raises:
+            Unknown: it is more than may be read, or the time is over.
+        """
+        view = memoryview(data).cast("B")
+        self._left -= len(view)
+        if self._left < 0:
+            raise Unknown("it is too large to compare")
+        self._digest.update(b"%d:" % len(view))
+        for start in range(0, len(view), CHUNK):
+            self._digest.update(view[start : start + CHUNK])
+            self._look_at_the_clock()
+
+    def item(self, count: int = 1) -> None:
+        """Count objects that are looked at.
+
+        Raises:
+            Unknown: they are too many, or the time is over.
+        """
+        before, self._items = self._items, self._items - count
+        if self._items < 0:
+            raise Unknown("it is too large to compare")
+        if before // 1_000 != self._items // 1_000:
+            self._look_at_the_clock()
+
+    def enter(self, container: object) -> bool:
+        """Go into a container; False where it lies inside itself, which is then written as the level it lies on.
+
+        Raises:
+            Unknown: too many lie inside each other.
+        """
+        if id(container) in self._above:
+            self.mark(f"again {self._above.index(id(container))}")
+            return False
+        if len(self._above) >= MAX_DEPTH:
+            raise Unknown("it is nested too deep to compare")
+        self._above.append(id(container))
+        return True
+
+    def leave(self) -> None:
+        """Come out of the container that was entered last."""
+        self._above.pop()
+
+    def apart(self) -> Ink:
+        """Give ink for a part whose place must not matter; what it may read is taken from the same measure."""
+        part = Ink.__new__(Ink)
+        part._digest = hashlib.sha256()
+        part._deadline, part._left, part._items, part._above = self._deadline, self._left, self._items, self._above
+        return part
+
+    def take(self, parts: list[Ink]) -> None:
+        """Write parts in an order of their own, whatever order they came in."""
+        for word in sorted(part.word() for part in parts):
+            self.mark(word)
+
+    def word(self) -> str:
+        """Give the word that was written."""
+        return self._digest.hexdigest()[:40]
+
+    def _look_at_the_clock(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise Unknown("it takes too long to compare")

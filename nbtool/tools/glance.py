@@ -1,0 +1,82 @@
+"""The first rows of a value, for the person who looks at a call: what is a table, or nearly one, as a few short texts.
+
+Only what was opened for reading is glanced at, and no cell's own code is run: what is not a plain value, or one of a
+table's own kinds, is told by its type.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+ROWS = 5
+"""Rows that are shown of a table."""
+
+COLUMNS = 8
+"""Columns that are shown of a table."""
+
+CELL = 40
+"""Characters that are shown of one cell."""
+
+PLAIN_PACKAGES = ("numpy", "pandas", "datetime", "decimal")
+"""Packages whose values are told by their own words."""
+
+Glance = dict[str, list[Any]]
+"""`columns`: the names; `rows`: for each row its cells; all texts."""
+
+
+def glance(value: Any) -> Glance | None:
+    """Give the first rows; None for what is no table, and where a table cannot be read."""
+    try:
+        return _of_library(value) or _of_plain(value)
+    except Exception:  # noqa: BLE001 - a table of somebody's own making may fail in any way; it is told by its shape then
+        return None
+
+
+def _of_library(value: Any) -> Glance | None:
+    kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
+    match kind:
+        case "pandas.DataFrame":
+            part = value.iloc[:ROWS, :COLUMNS]
+            return _glance(part.columns, part.itertuples(index=False, name=None))
+        case "pandas.Series":
+            part = value.iloc[:ROWS]
+            return _glance(("", part.name), zip(part.index, part, strict=True))
+        case "polars.DataFrame":
+            return _glance(value.columns[:COLUMNS], value.head(ROWS).select(value.columns[:COLUMNS]).iter_rows())
+        case "polars.Series":
+            return _glance((value.name,), ((one,) for one in value.head(ROWS)))
+        case "numpy.ndarray" if value.ndim == 2:
+            return _glance(range(min(value.shape[1], COLUMNS)), (row[:COLUMNS] for row in value[:ROWS]))
+        case _:
+            return None
+
+
+def _of_plain(value: Any) -> Glance | None:
+    if type(value) is dict and value:
+        return _glance(("key", "value"), islice(value.items(), ROWS))
+    if type(value) not in (list, tuple) or not value:
+        return None
+    first = list(islice(value, ROWS))
+    if all(type(row) is dict for row in first):
+        names = list(dict.fromkeys(name for row in first for name in row))[:COLUMNS]
+        return _glance(names, ([row.get(name, "") for name in names] for row in first))
+    return _glance(("",), ([one] for one in first))
+
+
+def _glance(columns: Any, rows: Any) -> Glance:
+    names = [_cell(name) for name in islice(columns, COLUMNS)]
+    return {"columns": names, "rows": [[_cell(one) for one in islice(row, COLUMNS)] for row in islice(rows, ROWS)]}
+
+
+def _cell(value: Any) -> str:
+    """Write a cell: plain values as they are, those of the table libraries by their own words, others by their type."""
+    package = type(value).__module__.partition(".")[0]
+    if value is None or type(value) in (str, int, float, bool, complex) or package in PLAIN_PACKAGES:
+        text = str(value)
+    elif type(value) in (dict, list, tuple, set, bytes):
+        text = f"{type(value).__name__} of {len(value)}"
+    else:
+        text = type(value).__name__
+    text = text[: CELL * 2].replace("\n", " ")
+    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"

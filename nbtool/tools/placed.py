@@ -1,0 +1,45 @@
+"""The tools of a source at an executor of the person's."""
+
+from __future__ import annotations
+
+import inspect
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from nbtool.tools.tool import Tool
+from nbtool.tools.toolset import Rule, ToolSource, rules_on_demand
+
+
+class PlacedTools:
+    """The tools of a source, the plain functions among them at an executor.
+
+    What is asynchronous or yields stays where it is, as do tools of nbtool's own and those that have an executor.
+    """
+
+    def __init__(self, source: ToolSource, executor: Executor) -> None:
+        self.name = source.name
+        self._source = source
+        self._executor = executor
+        self._seen: dict[Tool, Tool] = {}
+
+    def tools(self) -> dict[str, Tool]:
+        """Give them at the executor."""
+        return {name: self._placed(tool) for name, tool in self._source.tools().items()}
+
+    def rules(self) -> str:
+        """Give the source's rules."""
+        return self._source.rules()
+
+    def on_demand(self) -> tuple[Rule, ...]:
+        """Give the source's rules on demand."""
+        return rules_on_demand(self._source)
+
+    def _placed(self, tool: Tool) -> Tool:
+        if tool not in self._seen:
+            stays = tool.executor or tool.is_async or _yields(tool) or tool.origin.startswith("nbtool.")
+            self._seen[tool] = tool if stays else replace(tool, executor=self._executor, thread=False)
+        return self._seen[tool]
+
+
+def _yields(tool: Tool) -> bool:
+    return inspect.isgeneratorfunction(inspect.unwrap(getattr(tool.function, "func", tool.function)))

@@ -1,0 +1,103 @@
+"""The history explorer: the page gets a light index of the conversation, and a turn when it is opened.
+
+Nothing is pushed and nothing runs: the page asks, and what it may ask is a closed set. What acts is a cell that the
+page puts below, for a person to run.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+from uuid import uuid4
+
+import anywidget
+import traitlets
+
+from nbtool.blocks.history.shapes import Detail, Found, Index, Totals
+from nbtool.blocks.shapes import VERSION
+from nbtool.errors import NbtoolError
+from nbtool.view.asked import Asked, CellWanted, read
+from nbtool.view.rich import rich_module
+from nbtool.view.widget import HEARD_LIMIT, built
+
+
+class History(Protocol):
+    """A conversation that can be explored; each of its methods raises an `NbtoolError` to refuse."""
+
+    def index(self) -> Index:
+        """Give the tree as it stands."""
+
+    def detail(self, turn_id: str) -> Detail:
+        """Give one turn."""
+
+    def search(self, text: str) -> Sequence[Found]:
+        """Give the turns that hold these words."""
+
+    def totals(self) -> Totals:
+        """Give what the conversation took."""
+
+    def cell(self, wanted: CellWanted) -> str:
+        """Write the cell that does this."""
+
+
+class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
+    """Shows the history of one conversation, as it stands when the page asks for it.
+
+    `title` says of which; `acts` are the deeds that the page may offer (see `asked.CellDeed`).
+    """
+
+    _esm = built("explorer.js")
+    _css = built("explorer.css")
+
+    nonce = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+    acts = traitlets.List(traitlets.Unicode()).tag(sync=True)
+
+    def __init__(self, history: History, *, title: str, acts: Sequence[str]) -> None:
+        self._history = history
+        self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
+        self._lock = threading.Lock()
+        super().__init__(nonce=uuid4().hex, title=title, acts=list(acts))
+        self.place = self.model_id or ""  # by it the page finds the cell below which others are put
+        self.on_msg(lambda _widget, content, _buffers: self.hear(content))
+
+    def hear(self, content: object) -> bool:
+        """Take a message of the page, on any thread; says whether it was one of ours, and new."""
+        asked = read(content, nonce=self.nonce)
+        with self._lock:
+            if asked is None or asked.message_id in self._heard:
+                return False
+            self._heard.append(asked.message_id)
+            try:
+                self._answer(asked)
+            except NbtoolError as error:
+                self._say(asked, "refused", text=str(error))
+        return True
+
+    def _answer(self, asked: Asked) -> None:
+        match asked.kind:
+            case "hello":
+                self._say(asked, "index", index=self._history.index())
+            case "open":
+                self._say(asked, "turn", detail=self._history.detail(asked.turn_id))
+            case "search":
+                self._say(asked, "found", found=list(self._history.search(asked.text)))
+            case "totals":
+                self._say(asked, "totals", totals=self._history.totals())
+            case "cell":
+                self._say(asked, "cell", text=self._history.cell(asked.cell or CellWanted("show")))
+            case "rich":
+                self._send_rich()
+
+    def _send_rich(self) -> None:
+        """Send the second module, which the views of turns share; a page that gets none stays plain."""
+        with suppress(OSError):
+            module = rich_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
+
+    def _say(self, asked: Asked, kind: str, **values: Any) -> None:
+        self.send({"v": VERSION, "kind": kind, "id": asked.message_id, **values})

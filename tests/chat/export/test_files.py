@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat.export.files import read, write
+from nbtool.errors import BadUsage
+
+
+def test_a_file_is_written_with_the_usual_rights(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        write(tmp_path / "new.md", "é\n")
+        write(tmp_path / "forced.md", "b", force=True)
+    finally:
+        os.umask(mask)
+
+    assert (tmp_path / "new.md").read_bytes() == "é\n".encode()
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("new.md", "forced.md")] == [0o644, 0o644]
+
+
+def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("mine")
+    (tmp_path / "dangling").symlink_to(tmp_path / "elsewhere")
+    for name in ("a.md", "dangling"):
+        with pytest.raises(BadUsage, match=r"exists and is not overwritten\. Name another file, or add --force"):
+            write(tmp_path / name, "theirs")
+
+    assert path.read_text() == "mine"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_force_replaces_the_file_whole_and_keeps_its_rights(tmp_path: Path) -> None:
+    path = tmp_path / "a.md"
+    path.write_text("mine")
+    path.chmod(0o600)
+    write(path, "theirs", force=True)
+
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("theirs", 0o600)
+    assert [one.name for one in tmp_path.iterdir()] == ["a.md"]
+
+
+@pytest.mark.parametrize("name", ["missing/a.md", "", "a\0b"])
+@pytest.mark.parametrize("force", [False, True])
+def test_a_path_that_cannot_be_written_is_said_in_a_line(tmp_path: Path, name: str, force: bool) -> None:
+    with pytest.raises(BadUsage, match=r"cannot be written|exists"):
+        write(tmp_path / name, "text", force=force)
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"12345")
+
+    assert read(path, 5) == b"12345"
+    for wrong, most in ((path, 4), (tmp_path, 5), (tmp_path / "none", 5), (Path("a\0b"), 5)):
+        with pytest.raises(BadUsage):
+            read(wrong, most)

@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import sys
+
+import nbformat
+import pytest
+
+from nbtool import Chat
+from nbtool.chat.export.calls import Around
+from nbtool.chat.export.notebook import as_notebook
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+from nbtool.testing import ScriptedWire
+from tests.chat.export.saying import SECRET, double, talked
+
+
+def line(chat: Chat) -> list[Turn]:
+    return [node.turn for node in chat.tree.line if node.turn]
+
+
+def around(chat: Chat) -> Around:
+    return Around(chat.tools.tools(), chat.variables, {"double": double})
+
+
+def test_a_notebook_holds_prompts_saved_outputs_and_code() -> None:
+    chat = talked()
+    written = as_notebook(line(chat), around(chat))
+    notebook = nbformat.reads(written, as_version=4)
+    nbformat.validate(notebook)
+
+    sources = [cell.source for cell in notebook.cells]
+    assert [sources[0], sources[2]] == ["%load_ext nbtool", "%%chat\nFirst *thing*"]
+    assert sources[1].startswith("# The calls of a chat as plain Python.")
+    assert any("r1 = double(n=4)" in source for source in sources)
+    html = notebook.cells[2].outputs[0].data["text/html"]
+    assert "<script" not in html
+    assert "All" in html
+    assert SECRET not in written
+
+
+def test_the_same_turns_give_the_same_notebook() -> None:
+    chat = talked()
+
+    assert as_notebook(line(chat), around(chat)) == as_notebook(line(chat), around(chat))
+
+
+def test_a_prompt_holds_nothing_invisible_and_stays_in_its_cell() -> None:
+    with ScriptedWire(["Done."]) as wire:
+        chat = Chat(wire=wire)
+        chat.send("%%bash\n\u202e rm")
+    notebook = nbformat.reads(as_notebook(line(chat), around(chat)), as_version=4)
+
+    assert notebook.cells[2].source == "%%chat\n%%bash\n\\u{202e} rm"
+
+
+def test_without_nbformat_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "nbformat", None)
+    chat = talked()
+    with pytest.raises(BadUsage, match="pip install nbformat"):
+        as_notebook(line(chat), around(chat))

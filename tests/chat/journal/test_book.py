@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, reading
+from nbtool.errors import JournalError
+from nbtool.events import Notice, TurnStarted
+from nbtool.messages import user
+
+
+def written(book: Journal, *events: object, turn_id: str = "t") -> list[dict[str, object]]:
+    asyncio.run(book.record("c", turn_id, events))  # type: ignore[arg-type]  # events of these tests
+    return book.events(turn_id)
+
+
+def test_events_are_read_back_in_their_order_as_plain_data(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+
+    assert [event["text"] for event in written(book, Notice("one"), Notice("two"))] == ["one", "two"]
+    assert book.events("another") == []
+
+
+def test_what_was_written_is_there_for_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book = Journal(path)
+    written(book, Notice("kept"))
+    book.close()
+
+    assert [event["text"] for event in Journal(path).events("t")] == ["kept"]
+
+
+def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o755)
+    written(Journal(folder / "journal.sqlite"), Notice("private"))
+
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
+    assert modes == dict.fromkeys(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"], 0o600)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_folder_with_other_things_in_it_keeps_its_rights(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "project.py").touch()
+    written(Journal(tmp_path / "journal.sqlite"), Notice("private"))
+
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "journal.sqlite").stat().st_mode) == 0o600
+
+
+def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.touch(0o644)
+    written(Journal(path), Notice("private"))
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_journal_that_cannot_be_written_says_so_once_and_loses_nothing(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "no such folder" / "journal.sqlite")
+
+    with pytest.warns(UserWarning, match="history stays in memory") as warned:
+        written(book, Notice("one"))
+    written(book, Notice("two"))  # a second warning would be an error
+
+    assert len(warned) == 1
+    assert [event["text"] for event in book.events("t")] == ["one", "two"]
+
+
+def test_a_file_of_a_newer_format_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+
+    with pytest.warns(UserWarning, match="newer nbtool"):
+        written(Journal(path), Notice("new"))
+
+    assert path.read_bytes() == before
+
+
+def test_a_corrupt_file_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+
+    with pytest.warns(UserWarning, match="not a database"):
+        written(Journal(path), Notice("new"))
+
+    assert path.read_bytes() == b"this is no database" * 100
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_cancellation_that_comes_as_the_write_ends_is_not_swallowed(tmp_path: Path, steps: int) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+
+    async def is_swallowed() -> bool:
+        recording = asyncio.ensure_future(book.record("c", "t", [Notice("one")]))
+        await asyncio.sleep(0)
+        book.events("t")  # waits for the writing thread: the write has ended, and the loop learns of it step by step
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        came_in_time = recording.cancel()
+        await asyncio.wait({recording})
+        return came_in_time and not recording.cancelled()
+
+    assert not asyncio.run(is_swallowed())
+
+
+def test_the_journal_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_JOURNAL", "off")
+    journal.cache_clear()
+    try:
+        assert journal().path is None
+    finally:
+        journal.cache_clear()
+
+
+def test_a_file_that_another_process_holds_is_given_up_within_two_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    holding = (
+        "import sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None); c.execute('BEGIN EXCLUSIVE');"
+    )
+    command = [sys.executable, "-c", f"{holding} print('held', flush=True); sys.stdin.read()", str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        book, began = Journal(path), time.monotonic()
+        with pytest.warns(UserWarning, match="history stays in memory"):
+            asyncio.run(book.record("c", "t", [Notice("while")]))
+        took = time.monotonic() - began
+        other.communicate()
+
+    assert took < WAIT_SECONDS + 0.2
+    assert [event["text"] for event in book.events("t")] == ["before", "while"]
+
+
+def test_a_file_that_may_not_grow_is_given_up_and_keeps_what_it_has(tmp_path: Path) -> None:
+    script = """
+import asyncio, resource, signal, sys, warnings
+from pathlib import Path
+from nbtool.chat.journal import Journal
+from nbtool.events import Notice
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+warnings.showwarning = lambda message, *_, **__: print("warning:", message)
+book = Journal(Path(sys.argv[1]))
+for number in range(40):
+    asyncio.run(book.record("c", "t", [Notice(f"{number} " + "x" * 9_000)]))
+print(len(book.events("t")))
+"""
+    path = tmp_path / "journal.sqlite"
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True, timeout=50
+    )
+    warned, count = run.stdout.splitlines()
+
+    assert "history stays in memory" in warned
+    assert count == "40"
+    kept = [str(event["text"]).split()[0] for event in Journal(path).events("t")]
+    assert kept == [str(number) for number in range(len(kept))]
+    assert 3 < len(kept) < 40
+
+
+def test_damage_inside_a_file_is_found_and_the_file_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book = Journal(path)
+    written(book, *(Notice(f"{number} " + "x" * 900) for number in range(50)))
+    book.close()
+    data = bytearray(path.read_bytes())
+    data[-4096 * 3 :] = os.urandom(4096 * 3)
+    path.write_bytes(data)
+
+    book = Journal(path)
+    with pytest.warns(UserWarning, match="damaged"):
+        asyncio.run(book.record("c", "new", [Notice("new")]))
+    found = book.events("new")
+    book.close()
+
+    assert [event["text"] for event in found] == ["new"]
+    assert path.read_bytes() == data
+
+
+def test_several_kernels_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys, warnings
+from pathlib import Path
+from nbtool.chat.journal import Journal
+from nbtool.events import Notice
+warnings.simplefilter("error")
+book = Journal(Path(sys.argv[1]))
+for number in range(100):
+    asyncio.run(book.record(sys.argv[2], sys.argv[2], [Notice(str(number)), Notice("x" * 2_000)]))
+"""
+    path = tmp_path / "journal.sqlite"
+    kernels = [subprocess.Popen([sys.executable, "-c", script, str(path), f"chat_{n}"]) for n in range(3)]
+
+    assert [kernel.wait(50) for kernel in kernels] == [0, 0, 0]
+    for number in range(3):
+        texts = [event["text"] for event in Journal(path).events(f"chat_{number}")]
+        assert texts[::2] == [str(n) for n in range(100)]
+        assert set(texts[1::2]) == {"x" * 2_000}
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM contents").fetchone() == (1,)
+
+
+def test_writes_that_wait_together_are_one_transaction(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+
+    async def many() -> None:
+        await asyncio.gather(*(book.record("c", "t", [Notice(str(number))]) for number in range(200)))
+
+    written(book, Notice("first"))
+    size = (tmp_path / "journal.sqlite-wal").stat().st_size
+    asyncio.run(many())
+
+    assert len(book.events("t")) == 201
+    assert (tmp_path / "journal.sqlite-wal").stat().st_size - size < 200 * 4096
+
+
+def test_chats_are_listed_with_their_notebook_and_what_was_said_first(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite", notebook="prices.ipynb")
+    for turn_id in ("t1", "t2"):
+        asyncio.run(book.record("c", turn_id, [TurnStarted(turn_id, "m", user(f"Hello {turn_id}"), 1.0)]))
+
+    (line,) = book.read(reading.chats)
+    assert (line.chat_id, line.turns, line.notebook, line.title) == ("c", 2, "prices.ipynb", "Hello t1")
+
+
+def test_a_file_that_is_no_journal_is_an_error_of_one_line(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").write_text("no database, " * 1_000)
+
+    with pytest.raises(JournalError, match="cannot be read"):
+        Journal(tmp_path / "journal.sqlite").read(reading.chats)
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    assert Journal(tmp_path / "journal.sqlite").read(reading.chats) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_takes_a_journal_of_its_own() -> None:
+    mine = journal()
+    child = os.fork()
+    if not child:
+        os._exit(0 if journal() is not mine else 1)
+
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,142 @@
+"""A process that is killed, or whose disk fails, at each of its writes in turn."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat import recall
+from nbtool.chat.journal import Journal, reading
+from nbtool.event_json import load_events
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+STRIDE = 25
+"""Of how many points the quick tests try one."""
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler or not sys.platform.startswith("linux"):
+        pytest.skip("the shim that ends a process at a write needs Linux and a C compiler")
+    built = tmp_path_factory.mktemp("shim") / "crash.so"
+    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(built), str(HERE / "crash.c"), "-ldl"]
+    subprocess.run(command, check=True, timeout=60)
+    return built
+
+
+def hold(folder: Path, shim: Path, points: Iterable[str]) -> list[Path]:
+    """Hold a session for each point, each on a journal of the first format, and give their homes."""
+    homes = [folder / point for point in points]
+    for home in homes:
+        home.mkdir(parents=True, mode=0o700)
+        shutil.copy(HERE / "version1.sqlite", home / "journal.sqlite")
+    environment = {**os.environ, "LD_PRELOAD": str(shim), "CRASH_COUNT": str(folder / "count")}
+    environment.pop("NBTOOL_HOME", None)
+    command = [sys.executable, str(HERE / "session.py"), str(folder), *(home.name for home in homes)]
+    with (folder / "errors").open("wb") as errors:
+        process = subprocess.Popen(command, env=environment, cwd=ROOT, stderr=errors, start_new_session=True)
+        try:
+            assert process.wait(50 + 3 * len(homes)) == 0, (folder / "errors").read_text()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # a session that hangs goes with the rest
+    return homes
+
+
+@pytest.fixture(scope="module")
+def count(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """How many calls that change files a session makes that nothing happens to; it is checked, too."""
+    folder = tmp_path_factory.mktemp("whole")
+    (home,) = hold(folder, shim, ["-0"])
+    check(home)
+    assert [line[2] for line in said(home) if line[0] == "turn"] == ["completed", "completed"]
+    return int((folder / "count").read_text())
+
+
+def said(home: Path) -> list[list[str]]:
+    return [line.split(" ", 2) for line in home.with_suffix(".out").read_text().splitlines()]
+
+
+def check(home: Path) -> None:
+    """Check what holds after any end: all that was acknowledged, one effect a call, a word for each call, no damage."""
+    book = Journal(home / "journal.sqlite")
+    lines = said(home)
+    effects = [name for word, name, *_ in lines if word == "effect"]
+    acknowledged: dict[str, list[str]] = {}
+    for word, *rest in lines:
+        if word == "event":
+            acknowledged.setdefault(rest[0], []).append(rest[1])
+    delivered: dict[str, str] = {}
+    for turn_id, kinds in acknowledged.items():
+        events = load_events(book.events(turn_id))
+        written = [event.kind for event in events if not event.kind.endswith("_delta")]
+        assert written[: len(kinds)] == kinds, f"{home}: {kinds} were acknowledged, {written} are there"
+        turn = recall.turn(events)
+        delivered |= {call.resolved["to"].strip('"'): call.status for call in turn.calls}
+    assert len(effects) == len(set(effects)), f"{home}: something ran twice: {effects}"
+    assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
+    assert [line.turns for line in book.read(reading.chats) if line.chat_id == "chat_old"] == [3]
+    book.close()
+    with sqlite3.connect(home / "journal.sqlite") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+
+
+def try_all(folder: Path, shim: Path, points: list[str]) -> None:
+    for home in hold(folder, shim, points):
+        check(home)
+        shutil.rmtree(home)
+    print(f"{len(points)} crash points")  # noqa: T201 - the figure of the campaign
+
+
+def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(tmp_path: Path, shim: Path, count: int) -> None:
+    points = [f"{('kill', 'torn')[number % 2]}-{number}" for number in range(1, count + 1, STRIDE)]
+
+    assert count > 100
+    try_all(tmp_path, shim, points)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("what", ["kill", "torn"])
+def test_after_a_kill_at_any_write_every_acknowledged_event_is_there(
+    tmp_path: Path, shim: Path, count: int, what: str
+) -> None:
+    try_all(tmp_path, shim, [f"{what}-{number}" for number in range(1, count + 1)])
+
+
+def fail_at(folder: Path, shim: Path, points: list[str]) -> None:
+    for home in hold(folder, shim, points):
+        lines = said(home)
+        warnings = [line for line in lines if line[0] == "warning"]
+        assert [line[2] for line in lines if line[0] == "turn"] == ["completed", "completed"], f"{home}: {lines}"
+        assert sorted(line[1] for line in lines if line[0] == "effect") == ["Ada", "Bob", "Cy"]
+        assert len(warnings) <= 1, f"{home}: {warnings}"
+        assert all("history stays in memory" in " ".join(line) for line in warnings)
+        assert all(float(line[1]) < 2.0 for line in lines if line[0] == "seconds"), f"{home}: {lines[-1]}"
+        kept = [line.turns for line in Journal(home / "journal.sqlite").read(reading.chats) if "old" in line.chat_id]
+        assert kept == [3], f"{home}: what was there before is not whole"
+        shutil.rmtree(home)
+    print(f"{len(points)} failing writes")  # noqa: T201 - the figure of the campaign
+
+
+def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(tmp_path: Path, shim: Path) -> None:
+    errors = [f"{what}-{number}" for number in (1, 41) for what in ("ENOSPC", "EROFS")]
+    fail_at(tmp_path, shim, [*errors, "EIO-10", "EDQUOT-101", "hang-30"])
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("what", ["ENOSPC", "EIO", "EROFS", "EDQUOT"])
+def test_a_disk_that_fails_at_any_write_is_said_once(tmp_path: Path, shim: Path, count: int, what: str) -> None:
+    fail_at(tmp_path, shim, [f"{what}-{number}" for number in range(1, count + 1)])

@@ -1,0 +1,167 @@
+"""What never reaches the disk: every byte of the journal's files is looked through for it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, Chat, Released, Withheld, tool
+from nbtool.chat.journal import Journal, Scribe, journal, search
+from nbtool.events import CallFinished, CallProgress, CallReady, CallStarted, Notice, TextDelta, ThinkingDelta
+from nbtool.plugins.privacy import Privacy
+from nbtool.testing import ScriptedApprover, ScriptedWire, call
+from nbtool.tools.tool import Progress
+
+SECRET = "SENTINEL-4711"
+
+
+def bytes_of(book: Journal) -> bytes:
+    """Give all that the journal has on disk, its log and its index included."""
+    assert book.path is not None
+    book.change(search.prepare)
+    return b"".join(file.read_bytes() for file in sorted(book.path.parent.iterdir()))
+
+
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "home"))
+    journal.cache_clear()
+    yield journal()
+    journal.cache_clear()
+
+
+@tool(run="auto", result="always")
+def look_up(name: str) -> Any:
+    "Look something up, and print on the way."
+    yield Progress(f"reading {SECRET}")
+    yield f"{name} is {SECRET}"
+
+
+def test_deltas_are_joined_and_written_with_the_next_event(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    scribe = Scribe(book, "c", "t")
+    for delta in (ThinkingDelta("H"), ThinkingDelta("m"), TextDelta("H"), TextDelta("i")):
+        scribe.note(delta)
+
+    asyncio.run(scribe.write(Notice("end")))
+
+    assert [(event["kind"], event["text"]) for event in book.events("t")] == [
+        ("thinking_delta", "Hm"), ("text_delta", "Hi"), ("notice", "end"),
+    ]  # fmt: skip
+
+
+def test_prose_goes_on_after_a_call_that_prints(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    scribe = Scribe(book, "c", "t")
+    scribe.note(TextDelta("Be"))
+    asyncio.run(scribe.write(CallProgress("c1", "printed")))
+    scribe.note(TextDelta("fore"))
+
+    asyncio.run(scribe.write(Notice("end")))
+
+    assert [event["text"] for event in book.events("t")] == ["Be", "printed", "fore", "end"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "is_kept"), [(Withheld("private"), False), (Released("it is ***"), False), (Released(), True)]
+)
+def test_a_result_is_kept_only_as_it_was_released(book: Journal, decision: Any, is_kept: bool) -> None:
+    wire = ScriptedWire([call("look_up", name="it"), "Done."])
+    turn = Chat(wire=wire, tools=[look_up], approver=ScriptedApprover([decision])).send("Look it up")
+
+    assert turn.status == "completed"
+    assert (SECRET.encode() in bytes_of(book)) is is_kept
+    assert b"look_up" in bytes_of(book)
+
+
+def test_what_a_person_is_asked_about_a_result_is_not_kept_when_the_kernel_ends_before_the_answer(
+    book: Journal,
+) -> None:
+    seen: list[bytes] = []
+
+    def ask(question: Any) -> Any:
+        seen.append(bytes_of(book))
+        return Withheld("no") if question.gate == "result" else Approved()
+
+    wire = ScriptedWire([call("look_up", name="it"), "Done."])
+    Chat(wire=wire, tools=[look_up], approver=ask).send("Look it up")
+
+    assert len(seen) == 1
+    assert SECRET.encode() not in seen[0]
+
+
+@pytest.mark.parametrize("status", ["withheld", "cancelled", "timed_out", "unknown"])
+def test_what_a_guarded_call_printed_goes_with_its_result(tmp_path: Path, status: Any) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    scribe = Scribe(book, "c", "t")
+    for event in (
+        CallStarted("c1", 1.0, guarded=True), CallProgress("c1", SECRET), CallFinished("c1", "f", 1, status, "no"),
+    ):  # fmt: skip
+        asyncio.run(scribe.write(event))
+
+    assert [event["kind"] for event in book.events("t")] == ["call_started", "call_finished"]
+    assert SECRET.encode() not in bytes_of(book)
+
+
+def test_what_other_calls_print_is_kept(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    scribe = Scribe(book, "c", "t")
+    for event in (CallStarted("c1", 1.0), CallProgress("c1", "half"), CallFinished("c1", "f", 1, "ok", "whole")):
+        asyncio.run(scribe.write(event))
+
+    assert [event["kind"] for event in book.events("t")] == ["call_started", "call_progress", "call_finished"]
+
+
+def test_private_values_stay_out_of_every_event(book: Journal) -> None:
+    address = "ada.lovelace@example.org"
+
+    @tool(run="auto")
+    def write(to: str) -> Any:
+        "Write to somebody."
+        yield Progress(f"to {to[:8]}")
+        yield Progress(f"{to[8:]}, sent")
+        yield {"sent to": to}
+
+    wire = ScriptedWire([
+        call("write", to="__MASK_EMAIL_1__"), "I wrote to __MASK_EMAIL_1__.",
+    ])  # fmt: skip
+    turn = Chat(wire=wire, tools=[write], plugins=[Privacy(["email"])]).send(f"Write to {address} ({SECRET})")
+    kept = bytes_of(book)
+
+    assert turn.text == f"I wrote to {address}."
+    assert address.encode() not in kept
+    assert SECRET.encode() in kept
+    assert [event["kind"] for event in book.events(turn.turn_id)][-1] == "turn_ended"
+    assert b"I wrote to [email]." in kept
+
+
+def test_private_values_are_kept_where_the_person_says_so(book: Journal) -> None:
+    plugin = Privacy(["email"], journal=True)
+    Chat(wire=ScriptedWire(["Good."]), plugins=[plugin]).send("I am ada@example.org")
+
+    assert b"ada@example.org" in bytes_of(book)
+
+
+def test_a_plugin_that_fails_to_look_keeps_the_text_out(book: Journal) -> None:
+    class Failing:
+        def on_journal(self, _: Any) -> None:
+            raise ValueError("broken")
+
+    turn = Chat(wire=ScriptedWire(["Good."]), plugins=[Failing()]).send(SECRET)
+
+    assert turn.status == "completed"
+    assert SECRET.encode() not in bytes_of(book)
+
+
+def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    glances = {"df": {"columns": ["name"], "rows": [[SECRET]]}}
+    event = CallReady("c1", "f", 1, "{}", {"df": "a frame"}, glances=glances)
+    asyncio.run(Scribe(book, "c", "t").write(event))
+
+    assert event.glances == glances
+    assert book.events("t")[0]["resolved"] == {"df": "a frame"}
+    assert SECRET.encode() not in bytes_of(book)

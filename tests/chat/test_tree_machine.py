@@ -1,0 +1,260 @@
+"""Any sequence of changes keeps what a tree promises."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from nbtool.chat.tree import Node, Tree
+from nbtool.events import TreeChanged, TreeOp, TurnStarted
+from nbtool.messages import user
+
+NUMBERS = st.integers(0, 1000)
+CELLS = st.sampled_from(["", "c1", "c2", "c3"])
+
+
+@dataclass
+class Said:
+    turn_id: str
+    number: int
+
+
+class TreeMachine(RuleBasedStateMachine):
+    """Says things and changes the tree as a conversation does, and tells a second tree of it as a journal does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tree: Tree[Said] = Tree()
+        self.told_of: Tree[Said] = Tree()
+        self.said: list[Said] = []
+
+    # --- what may happen --------------------------------------------------------------------------------------
+
+    @rule(cell=CELLS, append=st.booleans())
+    def say(self, cell: str, append: bool) -> None:
+        before = shown(self.tree.line)
+        node = self.tree.place(cell, append=append)
+        is_new = node not in self.tree.line
+        told = self.tree.before(node)
+
+        self.put(node)
+
+        assert self.tree.before(node) == told
+        if is_new:
+            assert shown(self.tree.line) == [*before, node.node_id]
+            assert told == [one.turn for one in self.tree.line[:-1] if not one.hidden]
+        else:
+            assert shown(self.tree.line) == before
+
+    @precondition(lambda self: self.tree.line)
+    @rule(which=NUMBERS)
+    def rerun(self, which: int) -> None:
+        node = list(self.tree.nodes())[which % len(list(self.tree.nodes()))]
+        was_on_line, line, below = node in self.tree.line, self.tree.line, shown(node.children)
+
+        self.put(node)
+
+        assert node.turn is self.said[-1]
+        assert node in self.tree.line
+        assert shown(node.children) == below
+        assert self.tree.line == line if was_on_line else not self.tree.line[-1].children
+
+    @precondition(lambda self: self.tree.line)
+    @rule(which=NUMBERS, cell=CELLS)
+    def edit(self, which: int, cell: str) -> None:
+        old = self.any_node(which)
+        node = self.tree.beside(old, cell)
+        assert node is not old
+
+        self.put(node)
+
+        above = self.tree.path(old)[:-1]
+        assert self.tree.path(node) == (*above, node)
+        assert self.tree.line[: len(above) + 1] == (*above, node)
+
+    @precondition(lambda self: self.tree.line)
+    @rule(which=NUMBERS)
+    def insert(self, which: int) -> None:
+        line = list(self.tree.line)
+        place = which % len(line)
+        node = self.tree.between(line[place])
+
+        self.put(node)
+
+        assert self.tree.line == (*line[: place + 1], node, *line[place + 1 :])
+
+    @precondition(lambda self: self.tree.line)
+    @rule(which=NUMBERS, op=st.sampled_from(["hide", "show", "pin", "unpin"]))
+    def mark(self, which: int, op: TreeOp) -> None:
+        node = self.any_node(which)
+
+        self.apply(TreeChanged(op, node.node_id))
+
+        assert (node.hidden if op in ("hide", "show") else node.pinned) == (op in ("hide", "pin"))
+
+    @precondition(lambda self: self.tree.line)
+    @rule(which=NUMBERS, below=st.booleans())
+    def delete(self, which: int, below: bool) -> None:
+        node = self.any_node(which)
+        version = node.versions[which % len(node.versions)]
+        gone = self.tree.said_from(node) if below else [version]
+        left = [one for one in self.tree_said() if one not in gone]
+
+        self.apply(TreeChanged("delete", node.node_id, "" if below else version.turn_id))
+
+        assert sorted(one.number for one in self.tree_said()) == sorted(one.number for one in left)
+
+    @precondition(lambda self: self.tree.last_deletion)
+    @rule()
+    def undo(self) -> None:
+        assert self.tree.last_deletion
+        node, turn_id = self.tree.last_deletion
+        before = self.tree_said()
+
+        self.apply(TreeChanged("restore", node.node_id, turn_id))
+
+        assert {one.number for one in before} < {one.number for one in self.tree_said()}
+
+    @precondition(lambda self: self.tree.line)
+    @rule(which=NUMBERS, below=st.booleans())
+    def undo_at_once(self, which: int, below: bool) -> None:
+        node = self.any_node(which)
+        turn_id = "" if below else node.versions[which % len(node.versions)].turn_id
+        before = snapshot(self.tree)
+
+        self.apply(TreeChanged("delete", node.node_id, turn_id))
+        self.apply(TreeChanged("restore", node.node_id, turn_id))
+
+        assert snapshot(self.tree) == before
+
+    @precondition(lambda self: any(self.tree.nodes()))
+    @rule(which=NUMBERS)
+    def switch(self, which: int) -> None:
+        node = list(self.tree.nodes())[which % len(list(self.tree.nodes()))]
+        version = node.versions[which % len(node.versions)]
+
+        self.apply(TreeChanged("switch", node.node_id, version.turn_id))
+
+        assert node in self.tree.line
+        assert node.turn is version
+
+    @precondition(lambda self: any(self.tree.nodes()))
+    @rule(which=NUMBERS)
+    def branch(self, which: int) -> None:
+        node = list(self.tree.nodes())[which % len(list(self.tree.nodes()))]
+
+        self.apply(TreeChanged("branch", node.node_id))
+
+        assert self.tree.line[-1] is node
+
+    @rule()
+    def begin_afresh(self) -> None:
+        self.apply(TreeChanged("branch", ""))
+
+        assert self.tree.line == ()
+
+    @rule(op=st.sampled_from(["hide", "pin", "delete", "restore", "switch", "branch"]), turn_id=st.text(max_size=3))
+    def hear_of_the_unknown(self, op: TreeOp, turn_id: str) -> None:
+        before = snapshot(self.tree)
+
+        self.apply(TreeChanged(op, "n_unknown", turn_id))
+
+        assert snapshot(self.tree) == before
+
+    # --- what always holds ------------------------------------------------------------------------------------
+
+    @invariant()
+    def the_active_line_is_a_path(self) -> None:
+        line = self.tree.line
+        assert self.tree.path(line[-1] if line else None) == line
+        for above, below in itertools.pairwise(line):
+            assert below in above.children
+        assert not line or line[0] in self.tree.roots
+
+    @invariant()
+    def every_place_is_seen_once_and_holds_a_version(self) -> None:
+        nodes = list(self.tree.nodes())
+        assert len({node.node_id for node in nodes}) == len(nodes)
+        assert all(node.versions and node.turn in node.versions for node in nodes)
+
+    @invariant()
+    def nothing_that_was_said_is_lost(self) -> None:
+        marked = {turn_id for node in self.all_nodes() for turn_id in node.deleted}
+        kept = [version for node in self.all_nodes() for version in node.tried]
+        assert sorted(one.number for one in kept) == list(range(len(self.said)))
+        assert len(self.tree_said()) == len(self.said) - len(marked)
+
+    @invariant()
+    def what_is_told_is_the_line_that_is_seen(self) -> None:
+        next_one = self.tree.place()
+        assert self.tree.before(next_one) == [node.turn for node in self.tree.line if not node.hidden]
+        pinned = [node.turn for node in self.tree.line if node.pinned and not node.hidden]
+        assert self.tree.before(next_one, window=0) == pinned
+
+    @invariant()
+    def the_same_changes_give_the_same_tree(self) -> None:
+        assert snapshot(self.told_of) == snapshot(self.tree)
+
+    def teardown(self) -> None:
+        """Undo everything: then everything that was said is seen again."""
+        while self.tree.last_deletion:
+            node, turn_id = self.tree.last_deletion
+            self.apply(TreeChanged("restore", node.node_id, turn_id))
+        assert sorted(one.number for one in self.tree_said()) == list(range(len(self.said)))
+
+    # --- words ------------------------------------------------------------------------------------------------
+
+    def any_node(self, which: int) -> Node[Said]:
+        return self.tree.line[which % len(self.tree.line)]
+
+    def all_nodes(self) -> list[Node[Said]]:
+        return list(self.tree._nodes.values())  # deleted places are seen nowhere else
+
+    def tree_said(self) -> list[Said]:
+        return [version for node in self.tree.nodes() for version in node.versions]
+
+    def put(self, node: Node[Said]) -> None:
+        said = Said(f"turn_{len(self.said)}_", len(self.said))
+        parent, child = node.parent.node_id if node.parent else "", node.child.node_id if node.child else ""
+        event = TurnStarted(said.turn_id, "m", user("x"), 0.0, node.cell_id, node.node_id, parent, child)
+        self.said.append(said)
+        self.tree.put(node, said)
+        self.told_of.put(self.told_of.placed(event), said)
+
+    def apply(self, change: TreeChanged) -> None:
+        self.tree.apply(change)
+        self.told_of.apply(change)
+
+
+def shown(nodes: tuple[Node[Said], ...]) -> list[str]:
+    return [node.node_id for node in nodes]
+
+
+def snapshot(tree: Tree[Said]) -> object:
+    """Write down everything that can be seen of a tree."""
+    nodes = [
+        (
+            node.node_id,
+            shown(node.children),
+            [one.turn_id for one in node.versions],
+            node.current,
+            node.hidden,
+            node.pinned,
+        )
+        for node in tree.nodes()
+    ]
+    return nodes, shown(tree.line), shown(tree.roots), shown(tuple(tree.branches()))
+
+
+def test_any_sequence_of_changes_keeps_what_a_tree_promises() -> None:
+    run_state_machine_as_test(TreeMachine, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))
+
+
+@pytest.mark.nightly
+def test_many_sequences_of_changes_keep_what_a_tree_promises() -> None:
+    run_state_machine_as_test(TreeMachine, settings=settings(max_examples=3000, stateful_step_count=50, deadline=None))

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.magics.commands.saying import said
+
+MAKE = """
+class Found(dict):
+    pass
+
+@tool(run="auto")
+def find() -> Found:
+    "Find something."
+    return Found(a=[1, 2])
+"""
+
+
+@pytest.fixture
+def found(shell: Any) -> Any:
+    """Give a shell whose chat remembers a result: `find_1_result`."""
+    shell.run_cell(MAKE)
+    shell.run_cell("%%chat -q -m practice:fast -o answer\nUse &`find`.")
+    assert shell.user_ns["answer"].calls[0].reference == "find_1_result"
+    return shell
+
+
+def test_a_result_is_bound_as_the_very_object(found: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    told = said(found, "bind find_1_result things", capsys)
+
+    assert told == "things is bound in the notebook.\n"
+    assert found.user_ns["things"] is found.user_ns["answer"].calls[0].result
+
+
+def test_without_a_name_one_is_made_of_the_reference(found: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(found, "bind '$VAR_REF{{find_1_result}}'", capsys).startswith("find_1_result is bound")
+
+
+def test_a_name_that_is_taken_is_taken_only_when_you_say_so(found: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    found.run_cell("mine = 7")
+
+    refused = found.run_cell("%chat bind find_1_result mine")
+    kept = found.user_ns["mine"]
+    said(found, "bind find_1_result mine --replace", capsys)
+
+    assert not refused.success
+    assert kept == 7
+    assert found.user_ns["mine"] is found.user_ns["answer"].calls[0].result
+
+
+@pytest.mark.parametrize("words", ["", "nothing", "find_1_result 1x", "find_1_result class", "find_1_result a b"])
+def test_what_cannot_be_bound_is_refused(found: Any, words: str) -> None:
+    before = set(found.user_ns)
+
+    assert not found.run_cell(f"%chat bind {words}").success
+    assert set(found.user_ns) == before

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nbtool.chat.journal import journal
+from tests.magics.commands.saying import said
+
+
+@pytest.fixture(autouse=True)
+def a_home_of_its_own() -> Iterator[None]:
+    journal.cache_clear()
+    yield
+    journal.cache_clear()
+
+
+def chat_id(shell: Any, capsys: pytest.CaptureFixture[str]) -> str:
+    return said(shell, "history chats", capsys).split()[0]
+
+
+def test_chats_are_listed_searched_and_framed(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+
+    assert "A marmot, please" in said(shell, "history chats", capsys)
+    assert "prompt" in said(shell, "history search marmot", capsys)
+    assert "Nothing in the journal holds 'badger'" in said(shell, "history search badger", capsys)
+    assert "1 turns" in said(shell, "history frame past", capsys)
+    frame = shell.user_ns["past"]
+    assert list(frame.prompt) == ["A marmot, please"]
+    assert frame.started.dt.year[0] > 2000
+    assert list(frame.status) == ["completed"]
+
+
+def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("df = 1")
+    shell.run_cell("%%chat -q -m practice:fast\nWhat is in $`df`?")
+    shell.run_cell("%%chat -q -m practice:fast\nAnd the second")
+    begun = chat_id(shell, capsys)
+    said(shell, "new", capsys)
+    shell.run_cell("%%chat -q --new -m practice:fast\nAnother conversation")
+
+    opened = said(shell, f"open {begun[:12]}", capsys)
+
+    assert begun in opened
+    assert "2 turns" in opened
+    assert "And the second" in said(shell, "history", capsys)
+    assert said(shell, "vars", capsys).startswith("No variables")
+    shell.run_cell("%%chat -q -m practice:fast\nThird")
+    assert "3 turns" in said(shell, f"open {begun}", capsys)
+
+
+def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+    begun = chat_id(shell, capsys)
+
+    assert "1 turn" in said(shell, f"history erase {begun[:10]}", capsys)
+    assert said(shell, "history chats", capsys).strip() == "The journal is empty."
+
+
+def test_erasing_all_says_how_much(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+
+    assert "1 turns are erased" in said(shell, "history erase all", capsys)
+
+
+def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
+
+    assert "0 turns are gone" in said(shell, "history vacuum 30", capsys)
+    assert "1 turns are gone" in said(shell, "history vacuum 0", capsys)
+
+
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        ("history nonsense", "does not know 'nonsense'"),
+        ("history erase", "does not know"),
+        ("history erase chat_nothing", "no chat or turn begins"),
+        ("history vacuum soon", "a number of 0 or more"),
+        ("history frame 1x", "no name for a variable"),
+        ("history search ???", "no word"),
+        ("open", "takes the id"),
+        ("open chat_nothing", "no chat begins"),
+    ],
+)
+def test_bad_usage_is_one_line(shell: Any, capsys: pytest.CaptureFixture[str], command: str, why: str) -> None:
+    capsys.readouterr()
+    shell.run_cell(f"%chat {command}")
+    out = capsys.readouterr()
+
+    assert why in out.out + out.err
+    assert "Traceback" not in out.out + out.err

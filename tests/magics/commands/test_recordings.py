@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.magics.commands.saying import said
+
+USE = "%%chat -q -m practice:fast -o answer"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "notebook.nbtool.json"
+
+
+def answer(shell: Any) -> Any:
+    return shell.user_ns["answer"]
+
+
+def test_record_adds_turns_and_tells_them_again(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = said(shell, f"record {path}", capsys)
+    shell.run_cell(f"{USE}\nUse &`double` with 21.")
+    shell.run_cell(f"{USE} --new\nUse &`double` with 21.")
+
+    assert before == "notebook.nbtool.json: 0 turns, new ones are added; replay is auto (default).\n"
+    assert said(shell, "record", capsys).startswith("notebook.nbtool.json: 1 turn,")
+    assert answer(shell).replayed is not None
+    assert answer(shell).calls[0].result == 42
+
+
+def test_replay_reads_and_writes_nothing(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(shell, f"replay {path}", capsys)
+    shell.run_cell(f"{USE}\nHello")
+
+    assert not path.exists()
+    assert "nothing is added" in said(shell, "replay", capsys)
+
+
+def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(shell, f"record {path}", capsys)
+
+    assert said(shell, "record off", capsys) == "No recording is set; replay is off.\n"
+    shell.run_cell(f"{USE}\nHello")
+    assert not path.exists()
+
+
+def test_only_fails_in_one_line_that_says_what_changed(
+    shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(shell, f"record {path}", capsys)
+    shell.run_cell(f"{USE}\nUse &`double` with 21.")
+    shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Twice.'\n    return n + n")
+    capsys.readouterr()
+    ran = shell.run_cell(f"{USE} --new --replay only\nUse &`double` with 21.")
+    out = capsys.readouterr()
+
+    assert not ran.success
+    assert (out.out + out.err).strip().count("\n") == 0
+    assert "the tool `double` changed" in out.out + out.err
+
+
+def test_only_needs_no_key(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(shell, f"record {path}", capsys)
+    shell.run_cell("%%chat -q -m openai:gpt-5-mini\nHello")
+    without = capsys.readouterr()
+    shell.run_cell("%%chat -q -m openai:gpt-5-mini --replay only\nHello")
+    only = capsys.readouterr()
+
+    assert "OPENAI_API_KEY" in without.out + without.err
+    assert "This prompt is not in notebook.nbtool.json." in only.out + only.err
+
+
+def test_the_setting_of_the_notebook_holds_where_a_cell_says_nothing(
+    shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(shell, f"record {path}", capsys)
+    shell.run_line_magic("config", "NbTool.replay = 'only'")
+    capsys.readouterr()
+    shell.run_cell(f"{USE}\nHello")
+
+    assert "This prompt is not in" in capsys.readouterr().out
+    assert shell.run_cell(f"{USE} --replay off\nHello").success
+
+
+def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_text("{}")
+    capsys.readouterr()
+    shell.run_cell(f"%chat record {path}")
+    out = capsys.readouterr()
+
+    assert "cannot be read as a recording" in out.out + out.err
+    assert path.read_text() == "{}"

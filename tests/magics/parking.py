@@ -1,0 +1,56 @@
+"""A parked turn, without a kernel: a script for the model, and the roads of a cell."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from nbtool.chat.chat import Chat, wait_for
+from nbtool.chat.turn import Turn
+from nbtool.magics.roads import Roads
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.tool import tool
+
+SECONDS = 20
+"""How long a test waits for what must come."""
+
+
+class Desk:
+    """A chat whose tools note on which thread they ran."""
+
+    def __init__(self, *replies: Any, plugins: tuple[object, ...] = ()) -> None:
+        self.threads: list[threading.Thread] = []
+
+        @tool
+        def pay(amount: int) -> int:
+            "Pay an amount."
+            self.threads.append(threading.current_thread())
+            return amount
+
+        self.pay = pay
+        self.chat = Chat(wire=ScriptedWire(list(replies) or asked()), tools=[pay], plugins=plugins)
+
+    def park(self, **roads: Any) -> Turn:
+        """Say something and wait as a cell does; gives the turn when the cell may end."""
+        return self.wait(self.chat.compose("Pay."), **roads)
+
+    def wait(self, turn: Turn, **roads: Any) -> Turn:
+        """Wait for a turn as a cell does, with these roads to a person."""
+        turn.approver = Roads(turn, self.chat.desk, **{"mode": "park", "may_park": True, **roads})
+        return wait_for(turn)
+
+    @property
+    def waiting(self) -> str:
+        """The digest of the one question that waits."""
+        (question,) = self.chat.desk.pending()
+        return question.digest
+
+
+def asked(*amounts: int) -> list[Any]:
+    """Let the model ask for payments in one round, and then say that it is done."""
+    return [[call("pay", amount=amount) for amount in amounts or (3,)], "Done."]
+
+
+def ended(turn: Turn) -> Turn:
+    """Wait for the end of a turn."""
+    return turn.done.result(SECONDS)

@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+
+
+def chat_of(shell: Any) -> Chat:
+    chat: Chat = shell.magics_manager.registry["ChatMagics"].chats["main"]
+    return chat
+
+
+def line(shell: Any) -> list[Turn]:
+    return [node.turn for node in chat_of(shell).tree.line if node.turn]
+
+
+def test_a_rerun_needs_no_text_and_makes_a_new_version(shell: Any) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+    (first,) = line(shell)
+
+    assert shell.run_cell("%%chat -q --rerun -o again").success
+
+    again = shell.user_ns["again"]
+    assert again.prompt == first.prompt
+    assert chat_of(shell).tree.line[0].versions == (first, again)
+
+
+def test_a_rerun_names_its_turn_and_may_repeat_its_text(shell: Any) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+    shell.run_cell("%%chat -q\nAnd now?")
+    first, second = line(shell)
+
+    assert shell.run_cell(f"%%chat -q --rerun {first.turn_id}\nHello").success
+
+    assert [len(node.versions) for node in chat_of(shell).tree.line] == [2, 1]
+    assert line(shell)[1] is second
+
+
+def test_a_rerun_that_says_something_else_is_refused(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+
+    shell.run_cell("%%chat -q --rerun\nGoodbye")
+
+    assert "`--edit TURN` says something else" in capsys.readouterr().err
+    assert [turn.prompt.text for turn in line(shell)] == ["Hello"]
+
+
+def test_an_edit_is_a_branch(shell: Any) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+    (first,) = line(shell)
+
+    assert shell.run_cell(f"%%chat -q --edit {first.turn_id}\nGoodbye").success
+
+    assert [turn.prompt.text for turn in line(shell)] == ["Goodbye"]
+    assert len(chat_of(shell).tree.roots) == 2
+
+
+def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) -> None:
+    shell.run_cell(
+        "ran = []\n@tool(run='auto')\ndef triple(n: int) -> int:\n    'Thrice.'\n    ran.append(n)\n    return 3 * n"
+    )
+    shell.run_cell("%%chat -q -m practice:fast -t triple\nUse triple with n=7")
+    (first,) = line(shell)
+    assert shell.user_ns["ran"] == [7]
+
+    assert shell.run_cell("%%chat -q --rerun --from 2").success
+    assert shell.user_ns["ran"] == [7]
+    assert shell.run_cell("%%chat -q --re-execute").success
+
+    assert shell.user_ns["ran"] == [7, 7]
+    assert [record.shown for turn in chat_of(shell).tree.line[0].versions for record in turn.calls] == ["21"] * 3
+    assert line(shell)[0].text == first.text
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ("--rerun --edit turn_a", "not allowed with argument --rerun"),
+        ("--from 2\nHi", "--from says where --rerun or --re-execute begin, and neither is there."),
+        ("--resume", "came to its end, so nothing is pending."),
+        ("--re-execute", "called no tools from round 1 on"),
+        ("--rerun turn_x", "no turn begins with 'turn_x'"),
+        ("--rerun --from 9", "has 1 round, and no round 9"),
+    ],
+)
+def test_a_verb_that_makes_no_sense_is_one_line(
+    shell: Any, capsys: pytest.CaptureFixture[str], flags: str, told: str
+) -> None:
+    shell.run_cell("%%chat -q -m practice:fast\nHello")
+    capsys.readouterr()
+
+    shell.run_cell(f"%%chat -q {flags}")
+
+    err = capsys.readouterr().err
+    assert told in err
+    assert "Traceback" not in err

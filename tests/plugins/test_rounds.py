@@ -1,0 +1,139 @@
+"""Several calls in one round: what is asked about them together, and in which order they run."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+from nbtool import Approved, Chat, Denied, tool
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.approval import Decision, Question
+
+
+class AtOnce:
+    """An approver that waits until all questions of the round lie on the desk, and answers the last one first."""
+
+    def __init__(self, chat: Chat, count: int, *decisions: Decision) -> None:
+        self.chat, self.count, self.decisions = chat, count, decisions or (Approved(),) * count
+        self.questions: list[Question] = []
+        self.on_the_desk: list[str] = []
+
+    async def ask(self, question: Question) -> Decision | None:
+        """Answer everything when the last question has come."""
+        self.questions.append(question)
+        if len(self.questions) == self.count:
+            self.on_the_desk = [waiting.shown for waiting in self.chat.desk.pending()]
+            for asked, decision in reversed(list(zip(self.questions, self.decisions, strict=True))):
+                self.chat.desk.decide(asked.digest, decision, by="test")
+        return Approved() if len(self.questions) > self.count else None
+
+
+def test_all_questions_of_a_round_lie_on_the_desk_at_once_and_in_order() -> None:
+    @tool
+    def note(n: int) -> int:
+        "Write a number down."
+        return n
+
+    with ScriptedWire([[call("note", n=n) for n in range(5)], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[note])
+        approver = chat.approver = AtOnce(chat, 5)
+        turn = chat.send("Go")
+
+    assert approver.on_the_desk == [f'{{\n  "n": {n}\n}}' for n in range(5)]
+    assert [made.status for made in turn.calls] == ["ok"] * 5
+
+
+def test_synchronous_calls_run_in_order_whichever_was_approved_first() -> None:
+    ran: list[int] = []
+
+    @tool
+    def note(n: int) -> None:
+        "Write a number down."
+        ran.append(n)
+
+    with ScriptedWire([[call("note", n=n) for n in range(4)], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[note])
+        chat.approver = AtOnce(chat, 4, Approved(), Denied("not this one"), Approved(), Approved())
+        turn = chat.send("Go")
+
+    assert ran == [0, 2, 3]
+    assert [made.status for made in turn.calls] == ["ok", "denied", "ok", "ok"]
+
+
+def test_what_an_earlier_call_changed_is_asked_about_again_before_the_next_one_runs() -> None:
+    log: list[int] = [1]
+    seen: list[list[int]] = []
+
+    @tool
+    def grow() -> None:
+        "Add to the log."
+        log.append(2)
+
+    @tool
+    def read(log: Any) -> str:
+        "Read the log."
+        seen.append(list(log))
+        return "read"
+
+    with ScriptedWire([[call("grow"), call("read", log="$VAR_REF{{log}}")], "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[grow, read])
+        chat.expose(log=log)
+        approver = chat.approver = AtOnce(chat, 2)
+        turn = chat.send("Go")
+
+    assert [question.tool for question in approver.questions] == ["grow", "read", "read"]
+    assert len({question.digest for question in approver.questions}) == 3
+    assert seen == [[1, 2]]
+    assert [made.status for made in turn.calls] == ["ok", "ok"]
+
+
+def test_a_call_that_nobody_is_asked_about_waits_for_those_before_it() -> None:
+    ran: list[str] = []
+
+    @tool
+    def write() -> None:
+        "Write."
+        ran.append("write")
+
+    @tool(run="auto")
+    def read() -> None:
+        "Read."
+        ran.append("read")
+
+    with ScriptedWire([[call("write"), call("read")], "Done."]) as wire:
+        Chat(wire=wire, tools=[write, read], approver=lambda _: Approved()).send("Go")
+
+    assert ran == ["write", "read"]
+
+
+def test_an_asynchronous_call_waits_for_no_other_and_holds_up_none() -> None:
+    over = threading.Event()
+
+    @tool(run="auto")
+    async def last() -> str:
+        "End when the other has."
+        return "last" if await asyncio.to_thread(over.wait, 10) else "never"
+
+    @tool(run="auto")
+    def first() -> str:
+        "End at once."
+        over.set()
+        return "first"
+
+    with ScriptedWire([[call("last"), call("first")], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[last, first]).send("Go")
+
+    assert [made.result for made in turn.calls] == ["last", "first"]
+
+
+def test_a_call_that_fails_before_its_gate_lets_the_next_ones_go_on() -> None:
+    @tool
+    def note(n: int) -> int:
+        "Write a number down."
+        return n
+
+    with ScriptedWire([[call("nothing"), call("note", n="x"), call("note", n=3)], "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[note], approver=lambda _: Approved()).send("Go")
+
+    assert [made.status for made in turn.calls] == ["not_found", "invalid", "ok"]

@@ -1,0 +1,442 @@
+"""Any order of calls, clicks and changes keeps what the gates promise.
+
+A machine makes calls on a real desk, answers the questions in every way a person or a clock can, from one thread and
+from another, and changes meanwhile what the calls stand for. What it checks is kept apart from nbtool's own digests:
+what was shown is written down in the machine's own words when it is shown, what ran is written down by the tools.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from nbtool.chat.journal import Journal, Scribe
+from nbtool.errors import AlreadyDecided, ApprovalError
+from nbtool.events import CallFinished, Event
+from nbtool.messages import ToolCall
+from nbtool.tools import Approved, Denied, Released, Withheld, tool
+from nbtool.tools.approval import Question, ResultWord, RunWord
+from nbtool.tools.call import Bench, CallRecord, run_call, running_call
+from nbtool.tools.toolset import Toolset
+from nbtool.tools.variable_tools import variable_tools
+from nbtool.tools.variables import Variables
+from tests.tools.calling import ask_for
+
+SECONDS = 10
+OUTCOMES = {"ok", "denied", "withheld", "cancelled", "not_found", "unknown"}
+ASKS = ("act", "once", "pay", "guarded")
+"""Tools that ask before they run; `free` and `secret` do not."""
+RUN: dict[str, RunWord] = {"once": "ask_once", "free": "auto", "secret": "auto"}
+"""How a tool asks, where it does not ask always."""
+
+PICK = st.integers(0, 9)
+"""Which of those that there are, counted round."""
+
+
+@dataclass(frozen=True)
+class Deed:
+    """What a call does, in the machine's own words: nothing of nbtool's digests is in it."""
+
+    tool: str
+    version: int
+    n: int
+    objects: str
+    arguments: dict[str, Any] = field(default_factory=dict, compare=False)
+
+
+@dataclass
+class Made:
+    """A call that was made: what ran of it, and what was allowed."""
+
+    call: ToolCall
+    task: asyncio.Task[CallRecord]
+    shown: dict[str, Deed] = field(default_factory=dict)
+    allowed: list[Deed] = field(default_factory=list)
+    ran: list[Deed] = field(default_factory=list)
+
+
+def words_of(it: Any) -> str:
+    """Say which object this is and what is in it; a text is only what it says."""
+    return json.dumps(it if isinstance(it, str) else [id(it), it])
+
+
+class Gates(RuleBasedStateMachine):
+    """Calls, decisions and changes, in any order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.moved = asyncio.Event()
+        self.notebook: dict[str, Any] = {"x": [1], "y": {"a": 1}}
+        self.former: list[Any] = []
+        self.versions = dict.fromkeys((*ASKS, "free", "secret"), 1)
+        self.made: dict[str, Made] = {}
+        self.seen: dict[str, Question] = {}
+        self.decided: set[str] = set()
+        self.remembered: dict[str, tuple[str, Any]] = {}
+        self.events: list[Event] = []
+        self.withheld: list[str] = []
+        self.secrets = 0
+        self.journal = Journal(None)
+        scribe = Scribe(self.journal, "chat", "turn")
+
+        async def emit(event: Event) -> None:
+            await scribe.write(event)
+            self.events.append(event)
+
+        self.variables = Variables(self.notebook)
+        self.variables.expose("x")
+        self.variables.expose("y")
+        self.tools = Toolset("gates", [self.make(name) for name in self.versions])
+        self.bench = Bench(self.tools, self.variables, emit, approver=lambda _: None)
+        self.bench.desk.listen(self.heard)
+
+    # --- the tools -------------------------------------------------------------------------------------------------
+
+    def make(self, name: str) -> Any:
+        """Define a tool anew: its code differs from that of its former self by its version."""
+        version = self.versions[name]
+
+        def act(n: int, it: Any = None) -> str:
+            """Write down what is done."""
+            self.made[running_call().call_id].ran.append(Deed(name, version, n, words_of(it)))
+            self.secrets += 1
+            return f"SECRET{self.secrets}."
+
+        run = RUN.get(name, "ask_always")
+        gate: ResultWord = "always" if name in ("secret", "guarded") else "never"
+        return tool(act, name=name, run=run, result=gate, sensitive=name == "pay")
+
+    def deed(self, name: str, arguments: Any) -> Deed:
+        """Say what a call with these arguments would do now."""
+        said = arguments.get("it")
+        it = self.notebook[said[len("$VAR_REF{{") : -2]] if isinstance(said, str) and "$VAR_REF" in said else said
+        return Deed(name, self.versions[name], arguments["n"], words_of(it), arguments)
+
+    # --- waiting for signals ---------------------------------------------------------------------------------------
+
+    def heard(self, change: Any) -> None:
+        question = change.question
+        if change.kind == "asked":
+            self.seen[question.digest] = question
+            if question.gate == "run":
+                self.made[question.call_id].shown[question.digest] = self.deed(question.tool, question.arguments)
+        self.loop.call_soon_threadsafe(self.moved.set)
+
+    def settle(self) -> None:
+        """Go on until every call has ended or waits for a person."""
+
+        async def work() -> None:
+            async with asyncio.timeout(SECONDS):
+                while not all(made.task.done() or self.waits(made) for made in self.made.values()):
+                    self.moved.clear()
+                    if not all(made.task.done() or self.waits(made) for made in self.made.values()):
+                        await self.moved.wait()
+
+        self.loop.run_until_complete(work())
+        self.learn()
+
+    def waits(self, made: Made) -> bool:
+        return any(question.call_id == made.call.call_id for question in self.bench.desk.pending())
+
+    # --- rules -----------------------------------------------------------------------------------------------------
+
+    @rule(
+        calls=st.lists(
+            st.tuples(
+                st.sampled_from((*ASKS, "free", "secret")),
+                st.integers(0, 2),
+                st.sampled_from([None, "$VAR_REF{{x}}", "$VAR_REF{{y}}", "plain"]),
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+    )
+    def emit(self, calls: list[tuple[str, int, str | None]]) -> None:
+        """Make some calls of one round at once."""
+        for name, n, it in calls:
+            self.begin(ask_for(name, n=n) if it is None else ask_for(name, n=n, it=it))
+        self.settle()
+
+    @precondition(lambda self: self.remembered)
+    @rule(which=PICK, change=st.sampled_from(["", "", "redefine", "revoke"]))
+    def repeat(self, which: int, change: str) -> None:
+        """Make a call that an approval was remembered for, also after that has lost its meaning."""
+        _, what = list(self.remembered.values())[which % len(self.remembered)]
+        if change == "redefine":
+            self.redefine(what.tool)
+        elif change == "revoke":
+            self.revoke(which)
+        self.begin(ask_for(what.tool, **what.arguments))
+        self.settle()
+
+    @rule(name=st.sampled_from(["x", "y"]))
+    def reassign(self, name: str) -> None:
+        """Let a name mean another object with the same contents."""
+        self.former.append(self.notebook[name])  # kept alive: an id must not be used again
+        self.notebook[name] = type(self.notebook[name])(self.notebook[name])
+
+    @rule(name=st.sampled_from(["x", "y"]))
+    def mutate(self, name: str) -> None:
+        """Change an object in place."""
+        it = self.notebook[name]
+        it.append(len(it)) if isinstance(it, list) else it.update(a=it["a"] + 1)
+
+    @rule(name=st.sampled_from(ASKS))
+    def redefine(self, name: str) -> None:
+        """Define a tool anew, with other code."""
+        self.versions[name] += 1
+        self.tools.add(self.make(name))
+
+    @precondition(lambda self: self.open())
+    @rule(which=PICK, remember=st.sampled_from(["", "", "call", "tool"]))
+    def approve(self, which: int, remember: Any) -> None:
+        """Approve, or release."""
+        self.say_yes(self.pick(which), Approved(remember=remember))
+
+    @precondition(lambda self: self.open())
+    @rule(which=PICK, change=st.sampled_from(["reassign", "mutate", "redefine"]))
+    def approve_what_changed_meanwhile(self, which: int, change: str) -> None:
+        """Approve what stands for something else now than it did when it was shown."""
+        question = self.seen[self.pick(which)]
+        said = question.arguments.get("it") or ""
+        if change == "redefine" and question.tool in ASKS:
+            self.redefine(question.tool)
+        elif change != "redefine" and said.startswith("$VAR_REF"):
+            getattr(self, change)(said[len("$VAR_REF{{") : -2])
+        self.say_yes(question.digest, Approved())
+
+    @precondition(lambda self: self.open())
+    @rule(which=PICK, n=st.integers(3, 5), it=st.sampled_from([None, "$VAR_REF{{x}}"]))
+    def approve_edited(self, which: int, n: int, it: str | None) -> None:
+        """Approve with other arguments, or release another text."""
+        self.say_yes(self.pick(which), Approved({"n": n} if it is None else {"n": n, "it": it}), text="edited")
+
+    @precondition(lambda self: self.open())
+    @rule(which=PICK)
+    def approve_from_two_clients(self, which: int) -> None:
+        """Let two threads approve the same question at once: one of them is told that it was second."""
+        digest = self.pick(which)
+        question, start = self.seen[digest], threading.Barrier(2)
+        self.allow(question, Approved())
+        decision = Approved() if question.gate == "run" else Released()
+        answers = [self.click(digest, decision, by=by, start=start) for by in ("one", "two")]
+        refused = [answer.exception(SECONDS) for answer in answers]
+        self.decided.add(digest)
+        assert sorted(type(error).__name__ for error in refused) == ["AlreadyDecided", "NoneType"]
+        self.settle()
+
+    @precondition(lambda self: self.closed())
+    @rule(which=PICK, decision=st.sampled_from([Approved(), Approved(remember="tool"), Denied()]))
+    def decide_again(self, which: int, decision: Any) -> None:
+        """Decide what was decided before, or what was withdrawn: nothing comes of it but a refusal."""
+        closed = self.closed()
+        with pytest.raises(AlreadyDecided):
+            self.bench.desk.decide(closed[which % len(closed)], decision)
+
+    @rule(digest=st.text("0123456789abcdef", min_size=64, max_size=64))
+    def approve_what_was_never_asked(self, digest: str) -> None:
+        """Decide a digest that no question has."""
+        with pytest.raises(ApprovalError):
+            self.bench.desk.decide(digest, Approved())
+
+    @precondition(lambda self: self.open())
+    @rule(which=PICK, how=st.sampled_from(["deny", "expire"]))
+    def say_no(self, which: int, how: str) -> None:
+        """Deny or withhold, by a person or by the clock."""
+        digest = self.pick(which)
+        question = self.seen[digest]
+        if how == "expire":
+            self.bench.desk.expire(digest)
+        else:
+            self.bench.desk.decide(digest, Denied("no") if question.gate == "run" else Withheld("no"))
+        self.decided.add(digest)
+        if question.gate == "result":
+            self.withheld.append(question.shown)
+        self.settle()
+
+    @precondition(lambda self: any(not made.task.done() for made in self.made.values()))
+    @rule(which=PICK)
+    def cancel(self, which: int) -> None:
+        """Cancel a call that waits."""
+        left = [made for made in self.made.values() if not made.task.done()]
+        made = left[which % len(left)]
+        at_result = [q.shown for q in self.bench.desk.pending() if (q.call_id, q.gate) == (made.call.call_id, "result")]
+        made.task.cancel()
+        self.withheld += at_result
+        self.settle()
+
+    @precondition(lambda self: self.remembered)
+    @rule(which=PICK)
+    def revoke(self, which: int) -> None:
+        """Forget a remembered approval."""
+        approval_id = list(self.remembered)[which % len(self.remembered)]
+        self.bench.desk.revoke(approval_id)
+        del self.remembered[approval_id]
+
+    # --- what holds ------------------------------------------------------------------------------------------------
+
+    @invariant()
+    def what_ran_was_approved_and_ran_once(self) -> None:
+        for made in self.made.values():
+            assert len(made.ran) <= 1
+            assert all(deed in made.allowed for deed in made.ran), (made.ran, made.allowed)
+
+    @invariant()
+    def every_call_has_one_outcome(self) -> None:
+        ended = [event.call_id for event in self.events if isinstance(event, CallFinished)]
+        assert sorted(ended) == sorted(made.call.call_id for made in self.made.values() if made.task.done())
+        for made in self.made.values():
+            if made.task.done() and not made.task.cancelled():
+                record = made.task.result()
+                assert record.status in OUTCOMES
+                assert bool(made.ran) == (record.status in ("ok", "withheld"))
+
+    @invariant()
+    def every_question_has_a_digest_of_its_own_and_one_decision(self) -> None:
+        asked = [event.digest for event in self.events if event.kind == "call_asked"]
+        told = [event.digest for event in self.events if event.kind == "call_decided" and event.by != "remembered"]
+        assert len(asked) == len(set(asked))
+        assert len(told) == len(set(told))
+        assert self.decided <= set(told)
+
+    @invariant()
+    def a_withheld_result_is_readable_by_no_road(self) -> None:
+        if self.withheld:
+            roads = "\n".join(self.roads())
+            assert not [secret for secret in self.withheld if secret in roads]
+
+    def roads(self) -> Iterator[str]:
+        """Give all that a model can read, and all that lies in the journal."""
+        functions = {made.name: made.function for made in variable_tools(self.variables)}
+        yield functions["ListVars"](page_size=200)
+        yield from (functions["ReadVar"](entry.name) for entry in self.variables.entries())
+        for made in self.made.values():
+            if made.task.done() and not made.task.cancelled():
+                yield made.task.result().to_result().text
+        yield from map(json.dumps, self.journal.events("turn"))
+
+    def teardown(self) -> None:
+        for made in self.made.values():
+            made.task.cancel()
+        self.settle()
+        self.every_call_has_one_outcome()
+        self.a_withheld_result_is_readable_by_no_road()
+        assert self.bench.desk.pending() == ()
+        self.journal.close()
+        self.loop.close()
+
+    # --- deeds that the rules share --------------------------------------------------------------------------------
+
+    def open(self) -> list[str]:
+        return [question.digest for question in self.bench.desk.pending()]
+
+    def closed(self) -> list[str]:
+        return [digest for digest in self.seen if digest not in self.open()]
+
+    def pick(self, which: int) -> str:
+        return self.open()[which % len(self.open())]
+
+    def click(self, digest: str, decision: Any, *, by: str, start: threading.Barrier) -> Future[None]:
+        """Decide on a thread of its own, as a second page does."""
+        done: Future[None] = Future()
+
+        def work() -> None:
+            start.wait(SECONDS)
+            try:
+                self.bench.desk.decide(digest, decision, by=by)
+            except ApprovalError as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        threading.Thread(target=work, daemon=True).start()
+        return done
+
+    def say_yes(self, digest: str, approved: Approved, text: str | None = None) -> None:
+        question = self.seen[digest]
+        if question.gate == "result":
+            self.bench.desk.decide(digest, Released(text))
+            self.withheld += [question.shown] if text is not None else []
+        elif approved.remember and not question.can_remember:
+            with pytest.raises(ApprovalError):
+                self.bench.desk.decide(digest, approved)
+            return
+        else:
+            self.allow(question, approved)
+            self.bench.desk.decide(digest, approved)
+        self.decided.add(digest)
+        self.settle()
+
+    def allow(self, question: Question, approved: Approved) -> None:
+        """Write down what an approval allows: what was shown, or asked for in its place, if it is still the same.
+
+        What has changed is asked about again, where no remembered approval covers it.
+        """
+        if question.gate != "run":
+            return
+        made = self.made[question.call_id]
+        shown = made.shown[question.digest]
+        is_edited = approved.arguments is not None
+        now = self.deed(question.tool, approved.arguments if is_edited else question.arguments)
+        is_same = now.version == shown.version if is_edited else now == shown
+        if is_same or self.is_remembered(now.tool, now):
+            made.allowed.append(now)
+
+    def learn(self) -> None:
+        """Write down, in the machine's own words, which approvals are remembered now."""
+        known = {entry.approval_id: entry for entry in self.bench.desk.remembered()}
+        for approval_id, entry in known.items():
+            if approval_id not in self.remembered:
+                arguments = json.loads(entry.shown)
+                what = self.deed(entry.tool, arguments)
+                self.remembered[approval_id] = (entry.scope, what)
+
+    def begin(self, call: ToolCall) -> None:
+        before = self.deed(call.name, call.args)
+        task = self.loop.create_task(run_call(call, self.bench, round=1))
+        task.add_done_callback(lambda _: self.moved.set())
+        self.made[call.call_id] = Made(call, task)
+        if call.name not in ASKS or self.is_remembered(call.name, before):
+            self.made[call.call_id].allowed.append(before)
+
+    def is_remembered(self, name: str, deed: Deed) -> bool:
+        return name != "pay" and any(
+            (what.tool, what.version) == (name, deed.version) if scope == "tool" else what == deed
+            for scope, what in self.remembered.values()
+        )
+
+
+def run(examples: int, steps: int) -> None:
+    run_state_machine_as_test(
+        Gates,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+            phases=[Phase.explicit, Phase.generate, Phase.shrink],
+        ),
+    )
+
+
+def test_gates_hold_in_any_order_of_calls_clicks_and_changes() -> None:
+    run(examples=30, steps=40)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_gates_hold_in_very_many_orders() -> None:
+    run(examples=1_000, steps=50)
