@@ -25,6 +25,7 @@ def count(data: Any) -> int:
     return len(data)
 
 
+@pytest.mark.promise("by-reference")
 def test_a_mentioned_frame_leaves_its_name_type_and_columns_and_none_of_its_cells(say: Say) -> None:
     with model("Penguins.") as server:
         say(server, "What is in $`df`?")
@@ -48,6 +49,7 @@ def test_values_leave_only_where_they_were_opened(say: Say, shell: Any) -> None:
     assert "SENTINEL" in answers(server)["call_0"]
 
 
+@pytest.mark.promise("same-object")
 def test_a_function_gets_the_very_object(say: Say, shell: Any) -> None:
     with model(call("keep", data="$VAR_REF{{df}}"), "Kept.") as server:
         turn = say(server, "Hand $`df` to &`keep`.")
@@ -87,6 +89,7 @@ def test_references_work_inside_lists_and_by_literal_keys(say: Say, shell: Any) 
     assert "SENTINEL" not in sent(server)
 
 
+@pytest.mark.promise("only-exposed")
 @pytest.mark.parametrize(
     "reference",
     [
@@ -163,6 +166,7 @@ def test_the_question_tells_what_the_reference_stands_for_now_and_a_new_object_i
     assert turn.calls[0].result == 1
 
 
+@pytest.mark.promise("dead-reference")
 def test_after_a_restart_a_reference_is_dead_and_no_other_object_takes_its_name(
     say: Say, shell: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -188,6 +192,7 @@ def test_after_a_restart_a_reference_is_dead_and_no_other_object_takes_its_name(
     assert calls[2].reference == "rows_2_result"
 
 
+@pytest.mark.promise("only-exposed")
 def test_only_what_was_exposed_can_be_referred_to(say: Say, shell: Any) -> None:
     shell.run_cell("key = 'SENTINEL-KEY'")
     steps = [call("keep", data=f"$VAR_REF{{{{{name}}}}}") for name in ("key", "got", "In", "_")]

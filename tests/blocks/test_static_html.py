@@ -117,6 +117,7 @@ def everywhere(payload: str) -> list[Event]:
     ]  # fmt: skip
 
 
+@pytest.mark.promise("inert-text")
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> None:
     text = checked(to_html(document(*everywhere(payload))))
@@ -124,6 +125,7 @@ def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> Non
     assert "Error." in text
 
 
+@pytest.mark.promise("inert-text")
 @pytest.mark.parametrize(
     "payload", [payload for payload in PAYLOADS if payload.startswith("<") and payload[:5] != "<http"]
 )

@@ -76,6 +76,7 @@ async def stopped_after(steps: int) -> tuple[Outcome, TurnContext, Watching, lis
     return await asyncio.wait_for(running, 10), turn, watching, events, calling
 
 
+@pytest.mark.promise("stops")
 @pytest.mark.parametrize("steps", range(STEPS))
 def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_can_be_sent(steps: int) -> None:
     outcome, turn, watching, events, calling = asyncio.run(stopped_after(steps))

@@ -23,6 +23,7 @@ def costly(tokens: int, cost: float | None = None) -> list[object]:
     return [call("look"), UsageDelta(Usage(tokens, 0, cost=cost)), ReplyEnd("tools", "tool_calls")]
 
 
+@pytest.mark.promise("bounded")
 def test_no_turn_makes_more_rounds_than_the_ceiling_whatever_was_asked() -> None:
     assert Limits(max_rounds=10_000).max_rounds == ROUNDS_CEILING == 256
 

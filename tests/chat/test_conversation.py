@@ -311,6 +311,7 @@ def test_every_change_is_in_the_journal_and_gives_the_same_tree_again() -> None:
     assert [node.node_id for node in rebuilt.line] == [node.node_id for node in chat.tree.line]
 
 
+@pytest.mark.promise("written-first")
 def test_a_change_is_written_before_it_is_made() -> None:
     chat, _ = talk("a")
     seen: list[tuple[str, int]] = []

@@ -90,5 +90,5 @@ def test_what_ipython_config_says_counts_from_the_start(configured: Any, capsys:
 
 
 def test_an_unknown_setting_names_those_that_exist() -> None:
-    with pytest.raises(BadUsage, match="Known are approve, budget"):
+    with pytest.raises(BadUsage, match="Known are answer_within, approve, budget"):
         NbTool().setting("tools")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -82,3 +84,23 @@ def test_a_name_that_is_none_is_refused_in_one_line(bare: Any, name: str, capsys
     told = capsys.readouterr()
     assert "NbTool.magic is a name such as chat" in told.out + told.err
     assert bare.find_cell_magic("chat") is None
+
+
+WATCHED = """
+import sys
+asked = []
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.getaddrinfo"):
+        asked.append(str(arguments[1][0] if event == "socket.connect" else arguments[0]))
+sys.addaudithook(watch)
+from IPython.core.interactiveshell import InteractiveShell
+InteractiveShell.instance().run_line_magic("load_ext", "nbtool")
+print("asked", sorted(set(asked)))
+"""
+
+
+@pytest.mark.promise("quiet-load")
+def test_loading_asks_no_machine_but_this_one() -> None:
+    ran = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
+
+    assert ran.stdout.splitlines()[-1] == "asked ['127.0.0.1']"

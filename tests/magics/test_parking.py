@@ -142,6 +142,7 @@ def test_a_synchronous_call_beside_the_question_ends_before_the_cell_does() -> N
     assert [call.status for call in ended(turn).calls] == ["ok", "ok"]
 
 
+@pytest.mark.promise("parked")
 def test_a_question_that_nobody_answers_in_time_is_refused() -> None:
     turn = ended(Desk().park(within=0.01))
 
@@ -183,6 +184,7 @@ def test_a_parked_question_stays_open_for_a_day_unless_something_else_is_said() 
     turn.stop()
 
 
+@pytest.mark.promise("written-first")
 def test_that_a_turn_was_parked_is_in_the_journal_before_its_cell_ends() -> None:
     turn = Desk().park()
 
@@ -192,6 +194,7 @@ def test_that_a_turn_was_parked_is_in_the_journal_before_its_cell_ends() -> None
     turn.stop()
 
 
+@pytest.mark.promise("parked")
 def test_after_the_end_of_the_kernel_a_parked_turn_is_told_as_interrupted() -> None:
     parked = Desk().park()
 

@@ -113,6 +113,7 @@ def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(talk: Talk)
     assert talk.run("print(len(received))") == "1\n"
 
 
+@pytest.mark.promise("fails-closed")
 def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(talk: Talk) -> None:
     said = talk.run(USE.format(flags=""))
 
@@ -120,6 +121,7 @@ def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(
     assert talk.run("print(received, answer.status)") == "[] completed\n"
 
 
+@pytest.mark.promise("stops")
 def test_an_interrupt_ends_a_waiting_cell(talk: Talk) -> None:
     talk.run("from nbtool.magics import roads; roads.HELLO_SECONDS = 60")
     # Otherwise the kernel aborts what comes right after a failed cell: the next one, if it is quick.
@@ -142,6 +144,7 @@ def test_a_click_closes_a_line_of_input_that_asks_the_same(talk: Talk) -> None:
     assert talk.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 
+@pytest.mark.promise("parked")
 def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(talk: Talk) -> None:
     said = talk.run(USE.format(flags=" --approve park -q"), answer="never read")
     waiting = talk.run("print(answer.status, received)")
@@ -196,6 +199,7 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.promise("no-piped-consent")
 def test_piped_data_is_never_taken_for_consent(script: Path) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "IPython", "--no-banner", str(script)],

@@ -98,6 +98,7 @@ def test_papermill_runs_it_and_leaves_readable_cells(left: Path) -> None:
     assert "double(n=21)" in html_of(left)
 
 
+@pytest.mark.promise("reads-alone")
 def test_nbconvert_shows_the_turn_without_a_script_or_a_fetch_of_ours(left: Path) -> None:
     ran("-m", "nbconvert", "--to", "html", "--output", "page", left.name, cwd=left.parent)
     page = (left.parent / "page.html").read_text(encoding="utf-8")
@@ -108,6 +109,7 @@ def test_nbconvert_shows_the_turn_without_a_script_or_a_fetch_of_ours(left: Path
     assert "<img" not in shown
 
 
+@pytest.mark.promise("reads-alone")
 def test_a_viewer_that_leaves_only_basic_html_still_shows_the_calls_in_order(left: Path) -> None:
     bare = Cleaner(tags=BASIC, attributes={}, strip=True).clean(html_of(left))
 

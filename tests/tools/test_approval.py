@@ -45,6 +45,7 @@ def test_a_decision_reaches_whoever_waits() -> None:
     assert desk.pending() == ()
 
 
+@pytest.mark.promise("first-decision")
 def test_the_first_decision_wins_and_the_second_learns_who_it_was() -> None:
     desk = Desk()
     desk.ask(question())
@@ -54,6 +55,7 @@ def test_the_first_decision_wins_and_the_second_learns_who_it_was() -> None:
         desk.decide("d1", Approved(), by="input")
 
 
+@pytest.mark.promise("first-decision")
 def test_of_many_threads_that_decide_at_once_exactly_one_wins() -> None:
     for round in range(50):
         desk, digest = Desk(), f"d{round}"
@@ -81,6 +83,7 @@ def test_of_many_threads_that_decide_at_once_exactly_one_wins() -> None:
         assert pending.future.result().by == won[0]
 
 
+@pytest.mark.promise("once")
 def test_a_question_is_never_asked_or_used_twice() -> None:
     desk = Desk()
     desk.ask(question())

@@ -154,6 +154,7 @@ def test_on_the_lent_thread_too_what_a_tool_raises_stays_inside() -> None:
     assert (record.status, record.shown) == ("error", "SystemExit: 3")
 
 
+@pytest.mark.promise("bounded")
 def test_a_call_over_the_limit_is_answered_without_running() -> None:
     desk = desktop(double)
 
@@ -298,6 +299,7 @@ def test_a_validator_that_leaves_the_program_does_not() -> None:
     assert desk.run(ask_for("double", n="$VAR_REF{{x}}")).status == "error"
 
 
+@pytest.mark.promise("by-reference")
 def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless_it_is_opened() -> None:
     from nbtool.tools.variable_tools import variable_tools
 

@@ -85,6 +85,7 @@ def test_approvers_may_be_objects_functions_and_coroutines(approver: Any, by: st
     assert record.decisions[0].by == by
 
 
+@pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize(
     "error", [RuntimeError("/a/b/c"), KeyboardInterrupt(), SystemExit(), asyncio.CancelledError(), Custom()]
 )
@@ -103,6 +104,7 @@ def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str
     assert "/a/b" not in record.reason
 
 
+@pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("answer", [True, "yes", Released(), 1])
 def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
     record = desktop(asked, approver=lambda _: answer).run(ask_for("asked", n=1))
@@ -144,6 +146,7 @@ def test_edited_arguments_that_do_not_fit_do_not_run(arguments: dict[str, Any]) 
     assert record.started is None
 
 
+@pytest.mark.promise("shown-is-run")
 def test_a_tool_gets_copies_of_what_was_written_and_cannot_change_what_was_approved() -> None:
     @tool
     def greedy(items: list[int], more: Any) -> int:
@@ -209,6 +212,7 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
     assert len(count) == 2
 
 
+@pytest.mark.promise("asks-by-default")
 def test_a_sensitive_tool_asks_each_time_even_where_it_says_auto() -> None:
     count: list[int] = []
     pay = tool(lambda: "paid", run="auto", sensitive=True, name="pay")
@@ -220,6 +224,7 @@ def test_a_sensitive_tool_asks_each_time_even_where_it_says_auto() -> None:
     assert desk.run(ask_for("pay")).status == "denied"
 
 
+@pytest.mark.promise("shown-is-run")
 def test_a_variable_reassigned_while_it_is_asked_about_asks_again() -> None:
     notebook = {"x": [1]}
     shown: list[str] = []
@@ -241,6 +246,7 @@ def test_a_variable_reassigned_while_it_is_asked_about_asks_again() -> None:
     assert len(record.decisions) == 2
 
 
+@pytest.mark.promise("shown-is-run")
 def test_a_variable_changed_in_place_while_it_is_asked_about_asks_again() -> None:
     notebook = {"x": np.zeros(3)}
     count: list[int] = []
@@ -260,6 +266,7 @@ def test_a_variable_changed_in_place_while_it_is_asked_about_asks_again() -> Non
     assert (record.result, len(count)) == (5.0, 2)
 
 
+@pytest.mark.promise("shown-is-run")
 def test_a_tool_redefined_while_it_is_asked_about_asks_again() -> None:
     def make(version: int) -> Any:
         def f() -> int:
@@ -301,6 +308,7 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
     assert "changed each time" in record.shown
 
 
+@pytest.mark.promise("fails-closed")
 def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() -> None:
     careful = tool(lambda n: n, name="careful", run=lambda arguments: "auto" if arguments["n"] < 10 else "ask_always")
     broken = tool(lambda n: n, name="broken", run="auto", result=lambda arguments: 1 / 0)  # type: ignore[arg-type,return-value]
@@ -314,6 +322,7 @@ def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() 
     assert desk.run(ask_for("broken", n=1)).status == "withheld"
 
 
+@pytest.mark.promise("withheld")
 def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
     desk = desktop(gated, approver=lambda _: Withheld("personal data"))
     record = desk.run(ask_for("gated"))

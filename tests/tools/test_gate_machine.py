@@ -432,6 +432,7 @@ def run(examples: int, steps: int) -> None:
     )
 
 
+@pytest.mark.promise("once")
 def test_gates_hold_in_any_order_of_calls_clicks_and_changes() -> None:
     run(examples=30, steps=40)
 

@@ -24,6 +24,7 @@ def value_of(text: str, **objects: Any) -> Any:
     return resolve({"it": text}, store(**objects)).arguments["it"]
 
 
+@pytest.mark.promise("same-object")
 def test_an_argument_that_is_one_reference_is_the_object_itself() -> None:
     frame = pd.DataFrame({"a": [1]})
 

@@ -23,6 +23,7 @@ def test_an_exposed_name_is_whatever_it_means_when_it_is_used() -> None:
     assert variables.text("x") == "[2]"
 
 
+@pytest.mark.promise("dead-reference")
 def test_a_name_that_the_notebook_lost_is_visibly_gone() -> None:
     notebook = {"x": 1}
     variables = Variables(notebook)
@@ -44,6 +45,7 @@ def test_the_notebook_may_be_a_function() -> None:
     assert variables.value("x") == 7
 
 
+@pytest.mark.promise("only-exposed")
 def test_only_what_was_exposed_can_be_reached() -> None:
     variables = Variables({"x": 1, "password": 2})
     variables.expose("x")

@@ -95,6 +95,7 @@ def test_the_corpus_has_at_least_a_hundred_paths() -> None:
     assert len({*OUTSIDE, *PRIVATE}) >= 100
 
 
+@pytest.mark.promise("below-the-folder")
 @pytest.mark.parametrize("with_descriptors", [True, False])
 def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
     data: Path, with_descriptors: bool, monkeypatch: pytest.MonkeyPatch
@@ -169,6 +170,7 @@ def test_pipes_and_sockets_are_no_plain_files(data: Path) -> None:
     assert failure(desk, "write_file", path="pipe", content="x", replace=True) == "'pipe' is no plain file."
 
 
+@pytest.mark.promise("below-the-folder")
 @pytest.mark.skipif(not confined.HAS_DESCRIPTORS, reason="promised only where folders are opened by descriptor")
 def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path) -> None:
     evil = data.parent / "evil"
@@ -268,6 +270,7 @@ def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
     assert all(question.sensitive for question in asked)
 
 
+@pytest.mark.promise("asks-by-default")
 def test_nothing_is_written_when_nobody_approves(data: Path) -> None:
     desk = desktop(files(data))
     before = tree(data)

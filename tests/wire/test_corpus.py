@@ -64,6 +64,7 @@ def test_a_recorded_reply_is_read_as_it_was_meant(item: Recording) -> None:
     assert reply.finish_reason == ((expected["finish_reason"] or "") if reply.complete else "")
 
 
+@pytest.mark.promise("positive-end")
 @pytest.mark.parametrize("item", of_kind("stream", "json"))
 def test_a_recorded_call_may_run_only_where_it_is_complete(item: Recording) -> None:
     """Stricter than the recordings' note in two ways.
@@ -137,6 +138,7 @@ def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording) -> Non
     assert cuts_that_matter(item) == []
 
 
+@pytest.mark.promise("positive-end")
 @pytest.mark.parametrize("item", of_kind("stream", "json", up_to=SMALL))
 def test_a_small_recorded_reply_that_is_cut_short_anywhere_is_not_completed(item: Recording) -> None:
     assert cuts_that_complete(item) == []
@@ -165,6 +167,7 @@ def test_a_decoder_in_mid_stream_can_be_copied(item: Recording) -> None:
 # --- HTTP errors ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("typed-errors")
 @pytest.mark.parametrize("item", of_kind("http_error"))
 def test_a_recorded_refusal_becomes_the_right_error(item: Recording) -> None:
     expected = item.expected["error"]

@@ -94,6 +94,7 @@ def test_a_name_that_means_something_else_a_moment_later_is_of_no_use() -> None:
     assert flipping.asked == ["site.test"]
 
 
+@pytest.mark.promise("public-pages")
 def test_each_redirect_is_resolved_and_judged_again() -> None:
     flipping = Names("127.0.0.1", "127.0.0.2")
     answers = to("/next"), [whole(200, b"x", "text/plain")]
@@ -119,6 +120,7 @@ async def as_the_system_does(host: str, _port: int) -> list[str]:
     return [socket.inet_ntoa(socket.inet_aton(host))]
 
 
+@pytest.mark.promise("public-pages")
 @pytest.mark.parametrize("url", SPELLED)
 def test_a_private_host_is_not_fetched_however_it_is_spelled(url: str) -> None:
     with pytest.raises(BadUsage, match=r"private network|cannot be read"):

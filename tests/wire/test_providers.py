@@ -195,6 +195,7 @@ def test_a_missing_key_says_what_was_looked_for_and_how_to_set_it(somewhere_else
     assert "%env" not in told
 
 
+@pytest.mark.promise("own-host")
 def test_a_key_is_not_sent_to_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 

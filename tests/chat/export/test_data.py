@@ -230,6 +230,7 @@ def nothing_happens() -> Iterator[None]:
     assert not seen
 
 
+@pytest.mark.promise("forged-history")
 @pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])])
 def test_mutations_neither_crash_nor_run_nor_import_anything(text: str, count: int) -> None:
     read(text)  # what is loaded lazily is loaded now

@@ -88,6 +88,7 @@ def test_a_file_of_a_newer_format_is_not_touched(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+@pytest.mark.promise("goes-on")
 def test_a_corrupt_file_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     path.write_bytes(b"this is no database" * 100)
@@ -124,6 +125,7 @@ def test_the_journal_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> Non
         journal.cache_clear()
 
 
+@pytest.mark.promise("goes-on")
 def test_a_file_that_another_process_holds_is_given_up_within_two_seconds(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     written(Journal(path), Notice("before"))

@@ -99,6 +99,7 @@ def try_all(folder: Path, shim: Path, points: list[str]) -> None:
     print(f"{len(points)} crash points")  # noqa: T201 - the figure of the campaign
 
 
+@pytest.mark.promise("killed-kernel")
 def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(tmp_path: Path, shim: Path, count: int) -> None:
     points = [f"{('kill', 'torn')[number % 2]}-{number}" for number in range(1, count + 1, STRIDE)]
 
@@ -106,6 +107,7 @@ def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(tmp_path: Pat
     try_all(tmp_path, shim, points)
 
 
+@pytest.mark.promise("killed-kernel")
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("what", ["kill", "torn"])
@@ -135,6 +137,7 @@ def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(tmp_path: 
     fail_at(tmp_path, shim, [*errors, "EIO-10", "EDQUOT-101", "hang-30"])
 
 
+@pytest.mark.promise("goes-on")
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("what", ["ENOSPC", "EIO", "EROFS", "EDQUOT"])

@@ -227,6 +227,7 @@ def campaign(path: Path, folder: Path, count: int, seed: int) -> None:
     assert ran == []
 
 
+@pytest.mark.promise("forged-history")
 def test_a_mutated_journal_is_read_without_a_crash_and_nothing_runs(written: Path, tmp_path: Path) -> None:
     campaign(written, tmp_path, FEW, seed=1)
 

@@ -102,6 +102,7 @@ def try_out(path: Path, count: int, seed: int) -> dict[str, int]:
     return seen
 
 
+@pytest.mark.promise("forged-history")
 def test_mutated_recordings_crash_nothing_and_import_nothing(path: Path) -> None:
     seen = try_out(path, QUICK, seed=1)
 
@@ -124,6 +125,7 @@ def forged(path: Path, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.promise("forged-history")
 def test_a_forged_recording_approves_nothing(path: Path) -> None:
     ran: list[str] = []
 

@@ -40,6 +40,7 @@ def recorded(path: Path) -> Path:
     return path
 
 
+@pytest.mark.promise("free-replay")
 def test_a_recorded_turn_is_told_again_and_no_model_is_asked(recorded: Path) -> None:
     first = chat(recorded, REPLIES).send(PROMPT, settings=OFF)
 
@@ -273,6 +274,7 @@ def test_a_model_that_nobody_named_is_the_recorded_one(path: Path) -> None:
     assert (turn.text, turn.model) == ("Hi.", "scripted")
 
 
+@pytest.mark.promise("free-replay")
 def test_only_without_a_recording_fails_and_asks_nobody() -> None:
     turn = Chat(wire=ScriptedWire([])).send("Hello", settings=ONLY)
 
@@ -481,6 +483,7 @@ def test_a_result_of_an_earlier_turn_matters_where_it_is_used(path: Path) -> Non
 # --- secrets ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.promise("no-secret-told")
 def test_no_key_is_in_the_file(path: Path) -> None:
     key = "sk-" + "a1B2" * 8
     chat(path, [call("price", ticker="A"), f"Your key is {key}."]).send(f"Is {key} a key?")
