@@ -120,7 +120,8 @@ class Transcript:
 
     def _retrying(self, event: Retrying) -> list[Patch]:
         reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
-        return self._set_head(activity=f"Trying again in {event.seconds:.0f} s ({reason})")
+        when = f" in {event.seconds:.0f} s" if event.seconds >= 1 else ""
+        return self._set_head(activity=f"Trying again{when} ({reason})")
 
     def _turn_ended(self, event: TurnEnded) -> list[Patch]:
         patches = [patch for entry in self._entries.values() for patch in _settle(entry, event)]

@@ -21,10 +21,18 @@ FAILED = "The turn did not come to its end; what came so far is kept (see above,
 
 
 class TurnFailed(Exception):
-    """Ends a cell whose turn failed: one line, no traceback; the details stand in the view."""
+    """Ends a cell whose turn failed: one line, no traceback.
+
+    Its text is the error itself, for whoever runs a notebook unseen; `line` is what stands under the cell, where
+    the view has said the error already.
+    """
+
+    def __init__(self, error: object, line: str = "") -> None:
+        super().__init__(str(error))
+        self.line = line or str(error)
 
     def _render_traceback_(self) -> list[str]:
-        return [str(self)]
+        return [self.line]
 
 
 class TurnStopped(KeyboardInterrupt):
@@ -67,7 +75,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
     finally:
         leave(turn, view, names, flags)
     if turn.status in ("error", "timeout"):
-        raise TurnFailed(str(turn.error) if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED)
+        raise TurnFailed(turn.error, "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED)
     return turn
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
-from nbtool.blocks.saved import saved
+from nbtool.blocks.saved import TURN_MIME, saved
 from nbtool.blocks.shapes import Document, NoticeBlock
 from nbtool.blocks.transcript import Transcript
 from nbtool.chat.chat import Chat
@@ -60,21 +60,21 @@ class Page(Outputs):
         shown: Document = {**document, "blocks": below}
         card = self._made(in_cell=False, transcript=before.transcript, since=since, document=shown)
         note = _note(PARKED.format(at=self._parked_at))
-        self._handle.update(saved(_headless({**document, "blocks": [*above, note]})), raw=True)
+        self._handle.update(_part({**document, "blocks": [*above, note]}), raw=True)
         run_here(self._hand_over(card))
         self._card = _displayed(card)
         self._forget(before)
 
-    def finish(self, turn: Turn) -> None:
+    def finish(self, turn: Turn) -> None:  # noqa: ARG002 - the same
         """Put the static twin into the output, and close the widget."""
         self._forget(self._widget)
         if not self._parked_at:
             self._handle.update(self._widget.finish(), raw=True)
             return
         note = _note(WAS_PARKED.format(at=self._parked_at, end=_clock()))
-        document = self._widget.document
-        self._handle.update(saved(turn.transcript().document()), raw=True)
-        self._card.update(saved(_headless({**document, "blocks": [note]})), raw=True)
+        document = self._widget.transcript.document()
+        self._handle.update(saved(document), raw=True)
+        self._card.update(_part({**document, "blocks": [note]}), raw=True)
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only where the kernel finds it again."""
@@ -134,11 +134,11 @@ async def _so_far(transcript: Transcript) -> tuple[Document, int]:
     return document, next(waiting, len(blocks))
 
 
-def _headless(document: Document) -> Document:
-    """Take away what is said of the turn as a whole: this is a part of it."""
+def _part(document: Document) -> dict[str, Any]:
+    """Give a part of a turn as a notebook keeps it: nothing is said of the whole, and it is no data of a turn."""
     head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
     head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
-    return {**document, "head": head}
+    return {kind: form for kind, form in saved({**document, "head": head}).items() if kind != TURN_MIME}
 
 
 def _note(text: str) -> NoticeBlock:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 
 from nbtool.blocks.shapes import Patch
 
-FLUSHES_PER_SECOND = 20
+FLUSHES_PER_SECOND = 16
 INTERVAL = 1 / FLUSHES_PER_SECOND
 """Seconds between two messages, unless something cannot wait."""
 

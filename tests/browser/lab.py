@@ -44,7 +44,7 @@ class Notebook:
     def open_without_kernel(self) -> Notebook:
         """Open a notebook whose kernel is not installed here, and choose to have none."""
         self._load()
-        self.page.get_by_role("button", name="No Kernel", exact=True).click()
+        self.page.locator(".jp-Dialog .jp-mod-reject").click()
         self.page.locator(".jp-Dialog").wait_for(state="detached")
         return self
 
