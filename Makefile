@@ -12,7 +12,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs shots nightly places weekly lock clean chromium
+.PHONY: help lab test check unit browser notebooks js docs shots picture nightly places weekly lock clean chromium
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -36,6 +36,8 @@ docs: build/.nbtool ## write the reference of the public modules, in build/docs
 	$(BIN)/python docs/reference.py build/docs
 shots: build/.old chromium ## pictures of the view, in build/shots
 	$(BIN)/pytest tests/browser -m shots
+picture: build/.nbtool chromium ## the pictures of the README, anew, in docs/pictures
+	$(BIN)/python docs/pictures.py
 nightly: build/.old chromium places ## also the tests that take minutes, with coverage
 	$(BIN)/coverage run -m pytest -m "not weekly" && $(BIN)/coverage report
 servers: build/.nbtool $(SERVERS)/.locked ## the tests against servers that others wrote; the first time it compiles for minutes

@@ -1,6 +1,6 @@
 // Builds ../nbtool/view/static: widget.js and widget.css, sent with each turn's widget, explorer.js and explorer.css with
-// the history explorer, and rich.js, fetched once a page.
-// `--watch` builds again on every change.
+// the history explorer, conversation.js and conversation.css with a conversation, and rich.js, fetched once a page.
+// Then the extension of JupyterLab (labextension.mjs). `--watch` builds the first again on every change, not the extension.
 import { createHash } from "node:crypto";
 import { build, context } from "esbuild";
 import { buildExtension } from "./labextension.mjs";
@@ -19,13 +19,19 @@ const rich = {
   entryPoints: { rich: "src/rich/index.tsx" },
   loader: { ".css": "text" },
   banner: {
-    js: "/* With highlight.js, (c) Ivan Sagalaev: BSD-3-Clause; marked, (c) MarkedJS and Christopher Jeffrey, preact, (c) Jason Miller, and temml, (c) Ron Kok: MIT */",
+    js: "/* With highlight.js, (c) Ivan Sagalaev, and diff, (c) Kevin Decker: BSD-3-Clause; @cfworker/json-schema, (c) Jeremy Danyow, marked, (c) MarkedJS and Christopher Jeffrey, preact, (c) Jason Miller, and temml, (c) Ron Kok: MIT */",
   },
 };
 const widgets = {
   ...bundle,
-  entryPoints: { widget: "src/index.tsx", explorer: "src/explorer/index.tsx" },
-  banner: { js: "/* With preact, (c) Jason Miller: MIT */" },
+  entryPoints: {
+    widget: "src/index.tsx",
+    explorer: "src/explorer/index.tsx",
+    conversation: "src/conversation/index.tsx",
+  },
+  banner: {
+    js: "/* With preact, (c) Jason Miller: MIT; the explorer also with diff, (c) Kevin Decker: BSD-3-Clause */",
+  },
 };
 
 if (process.argv.includes("--watch")) {

@@ -1,3 +1,4 @@
+import { type Notebook, placed, type Written } from "./place";
 import {
   type Decision,
   type Deed,
@@ -8,7 +9,7 @@ import {
   VERSION,
 } from "./protocol";
 import { claimAsking, load, onRich } from "./rich";
-import { apply } from "./store";
+import { apply, unpacked } from "./store";
 
 /** Hears a change, or a message with its buffers. */
 export type Listener = (content: unknown, buffers?: unknown[]) => void;
@@ -32,6 +33,8 @@ export interface Shown {
   document: Document;
   link: Link;
   sent: Readonly<Record<string, Sent>>;
+  /** The cell that was asked for last. */
+  written?: Written | null;
 }
 
 export interface Connection {
@@ -43,8 +46,9 @@ export interface Connection {
   stop(): void;
   /** Give the result of a call a name in the notebook; what became of it stands in `sent` under `bind` and the call. */
   bind(callId: string, name: string, replace: boolean): void;
-  /** Do something with the whole turn. */
+  /** Have a cell written that does something with the whole turn, and put below where the page can. */
   act(deed: Deed, version?: number): void;
+  closeWritten(): void;
 }
 
 const ACK_MS = 2000;
@@ -65,7 +69,7 @@ export function isLive(document: Document): boolean {
 }
 
 /** Hold the page's copy of a turn, shared by all views of one model, and speak with the kernel. */
-export function connect(model: Model, signal: AbortSignal): Connection {
+export function connect(model: Model & Notebook, signal: AbortSignal): Connection {
   const listeners = new Set<() => void>();
   const page = Math.random().toString(36).slice(2, 10);
   const waiting = new Map<string, string>();
@@ -117,7 +121,7 @@ export function connect(model: Model, signal: AbortSignal): Connection {
       case "patches":
         if (message.seq === seq + 1) {
           seq = message.seq;
-          show({ document: message.patches.reduce(apply, shown.document) });
+          show({ document: message.patches.map(unpacked).reduce(apply, shown.document) });
         } else if (message.seq > seq && heardAt - gapAt > ACK_MS) {
           gapAt = heardAt;
           say({ kind: "resync" });
@@ -135,6 +139,11 @@ export function connect(model: Model, signal: AbortSignal): Connection {
       case "ack":
         if (shown.link !== "open") show({ link: "open" });
         settled(message.id, { state: "taken", text: "" });
+        return;
+      case "cell":
+        show({
+          written: message.ok ? placed(model, message.text) : { state: "refused", text: message.text },
+        });
         return;
       case "rich":
         void load(message.version, buffers[0]);
@@ -209,6 +218,10 @@ export function connect(model: Model, signal: AbortSignal): Connection {
     stop: () => request(STOP, { kind: "stop" }),
     bind: (call_id, name, replace) =>
       request(bindKey(call_id), { kind: "bind", call_id, name, ...(replace && { replace }) }),
-    act: (deed, version) => request(`act ${deed}`, { kind: "act", deed, ...(version && { version }) }),
+    act(deed, version) {
+      show({ written: { state: "asked", text: "" } });
+      say({ kind: "act", deed, ...(version && { version }) });
+    },
+    closeWritten: () => show({ written: null }),
   };
 }

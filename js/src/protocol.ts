@@ -120,6 +120,7 @@ export interface Head {
   seconds: number | null;
   error: string;
   why?: string;
+  chat?: string;
   replayed?: string;
   version?: number;
   versions?: number;
@@ -139,13 +140,17 @@ export type Patch =
   | { op: "update"; id: string; set: Record<string, unknown> }
   | { op: "head"; set: Partial<Head> };
 
+/** A patch as it travels: what comes many times a second is the id of a block, the text, and its field but for `text`. */
+export type Packed = Patch | [id: string, text: string, field?: "arguments" | "progress"];
+
 /** Kernel → page; `rich` comes with the packed module as its one buffer. */
 export type KernelMessage =
   | { v: 1; kind: "rich"; version: string }
-  | { v: 1; kind: "patches"; seq: number; patches: Patch[] }
+  | { v: 1; kind: "patches"; seq: number; patches: Packed[] }
   | { v: 1; kind: "snapshot"; seq: number; document: Document }
   | { v: 1; kind: "ack" | "pong"; id: string }
   | { v: 1; kind: "decided"; id: string; digest: string; ok: boolean; text: string }
+  | { v: 1; kind: "cell"; id: string; ok: boolean; text: string }
   | { v: 1; kind: "bound"; id: string; call_id: string; ok: boolean; name: string; text: string };
 
 /** Page → kernel; the connection adds version, turn, nonce and id. Edited arguments travel as the text of their JSON. */
@@ -157,7 +162,7 @@ export type PageMessage =
   | { kind: "release"; digest: string; text?: string }
   | { kind: "bind"; call_id: string; name: string; replace?: boolean };
 
-/** What can be done with a whole turn: a cell that does it is written below, or another version is shown. */
+/** What can be done with a whole turn: a cell that does it is written below, and nothing runs. */
 export type Deed = "rerun" | "edit" | "code" | "version" | "explore";
 
 /** A decision of the person. */
@@ -181,6 +186,7 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
     case "ack":
     case "pong":
     case "decided":
+    case "cell":
     case "bound":
       return typeof value.id === "string";
     default:
@@ -189,6 +195,7 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
 }
 
 function isPatch(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length <= 3 && value.every((one) => typeof one === "string");
   return isObject(value) && ["open", "extend", "update", "head"].includes(value.op as string);
 }
 

@@ -1,4 +1,4 @@
-import type { Block, Document, Patch } from "./protocol";
+import type { Block, Document, Packed, Patch } from "./protocol";
 
 /** Apply one patch: a new document that shares all that did not change. A patch for an unknown block changes nothing. */
 export function apply(document: Document, patch: Patch): Document {
@@ -15,6 +15,13 @@ export function apply(document: Document, patch: Patch): Document {
     case "update":
       return changed(document, patch.id, (block) => ({ ...block, ...patch.set }) as Block);
   }
+}
+
+/** A patch as it was before it travelled. */
+export function unpacked(patch: Packed): Patch {
+  if (!Array.isArray(patch)) return patch;
+  const [id, text, field = "text"] = patch;
+  return { op: "extend", id, field, text };
 }
 
 function changed(document: Document, id: string, change: (block: Block) => Block): Document {

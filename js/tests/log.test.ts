@@ -126,7 +126,7 @@ test.each([
 });
 
 test("a finished turn offers what its kernel can do, and says so to it", async () => {
-  const { el, kernel, close } = await page([], {
+  const { el, kernel, close } = await page([call()], {
     status: "completed",
     acts: ["rerun", "code", "version"],
     version: 1,
@@ -144,5 +144,42 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
     ["rerun", undefined],
     ["code", undefined],
   ]);
+  close();
+});
+
+test.each([
+  [{ ok: true, text: "%%chat --rerun t" }, "Copy it into a cell; nothing has run.", "%%chat --rerun t"],
+  [{ ok: false, text: "There is no version 7." }, "This cannot be done: There is no version 7.", undefined],
+])("a cell that was asked for stands there where the page cannot put it below", async (told, said, cell) => {
+  const { el, kernel, close } = await page([], { acts: ["rerun"] });
+  el.querySelector<HTMLButtonElement>("footer button")?.click();
+  await drawn();
+  const asked = el.querySelector(".nb-written")?.textContent;
+
+  kernel.tell({ v: 1, kind: "cell", id: "x", ...told });
+  await drawn();
+
+  expect(asked).toContain("is being written");
+  expect(el.querySelector(".nb-written")?.textContent).toContain(said);
+  expect(el.querySelector(".nb-written pre")?.textContent).toBe(cell);
+  close();
+});
+
+test("a cell that was asked for goes below the one that shows the turn, where the page knows its notebook", async () => {
+  const { el, kernel, close } = await page([], { acts: ["edit"] });
+  const put: unknown[] = [];
+  const view = { data: { "application/vnd.jupyter.widget-view+json": { model_id: "m1" } } };
+  const sharedModel = {
+    cells: [{ outputs: [] }, { outputs: [view] }, { outputs: [] }],
+    insertCell: (...cell: unknown[]) => put.push(cell),
+  };
+  Object.assign(kernel, { widget_manager: { context: { model: { sharedModel } } } });
+  kernel.traits.place = "m1";
+
+  kernel.tell({ v: 1, kind: "cell", id: "x", ok: true, text: "%%chat --edit t\nHello" });
+  await drawn();
+
+  expect(put).toEqual([[2, { cell_type: "code", source: "%%chat --edit t\nHello" }]]);
+  expect(el.querySelector(".nb-written")?.textContent).toContain("has not run");
   close();
 });

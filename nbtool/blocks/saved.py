@@ -13,9 +13,10 @@ from typing import Any, cast
 from nbtool.blocks.asking import sentence
 from nbtool.blocks.bounds import clip
 from nbtool.blocks.fit import fitted
-from nbtool.blocks.schema import DATA_LIMIT, ENDED, ENTRIES, ID_PATTERN, LINE_LENGTH, NAME_LENGTH
+from nbtool.blocks.schema import CHAT_PATTERN, DATA_LIMIT, ENDED, ENTRIES, ID_PATTERN, LINE_LENGTH, NAME_LENGTH
 from nbtool.blocks.shapes import VERSION, Block, CallBlock, Decided, Document, Glance, Head, NoticeBlock
 from nbtool.blocks.static_html import ASKS, HTML_LIMIT, TEXT_LIMIT, to_html, to_text
+from nbtool.messages import clean_text
 
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
@@ -55,7 +56,10 @@ def _timeless(document: Document) -> Document:
 
 
 def _head(head: Head) -> Head:
-    """Leave out the prompt, which stands in the cell, and what a page could once do."""
+    """Leave out the prompt, which stands in the cell, and what a page could once do.
+
+    A turn that a cell cannot name has no id here: then no cell is offered that speaks of it.
+    """
     kept: dict[str, Any] = {
         **head,
         "turn_id": head["turn_id"] if re.fullmatch(ID_PATTERN, head["turn_id"]) else "",
@@ -67,6 +71,9 @@ def _head(head: Head) -> Head:
     for name in ("why", "replayed"):
         if name in kept:
             kept[name] = _clipped(kept[name], NAME_LENGTH)
+    if not re.fullmatch(CHAT_PATTERN, kept.get("chat", "main")):
+        kept = {**kept, "turn_id": ""}
+        del kept["chat"]
     kept.pop("acts", None)
     return cast("Head", kept)
 
@@ -119,7 +126,7 @@ def _glance(glance: Glance) -> Glance:
 
 
 def _clipped(text: str, limit: int) -> str:
-    return clip(text, limit)[0]
+    return clip(clean_text(text), limit)[0]
 
 
 def _json(document: Document) -> str:

@@ -31,6 +31,9 @@ BLOCKS = 2_000
 ID_PATTERN = r"[A-Za-z0-9_-]{0,64}"
 """What a turn's id is made of, so that it can stand in a cell; empty where it is not known."""
 
+CHAT_PATTERN = r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}"
+"""A name of a chat that can stand in a cell as it is."""
+
 ENDED: tuple[TurnStatus, ...] = tuple(status for status in get_args(TurnStatus) if status not in ("running", "waiting"))
 """The states in which a turn is saved as data."""
 
@@ -88,7 +91,13 @@ HEAD = known(
         "seconds": or_null(NUMBER),
         "error": LINE,
     },
-    {"why": NAME, "replayed": NAME, "version": COUNT, "versions": COUNT},
+    {
+        "why": NAME,
+        "chat": {"type": "string", "pattern": f"^{CHAT_PATTERN}$"},
+        "replayed": NAME,
+        "version": COUNT,
+        "versions": COUNT,
+    },
 )
 DECIDED = known(
     {

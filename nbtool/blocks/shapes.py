@@ -123,8 +123,9 @@ class UsageShape(TypedDict):
 class Head(TypedDict):
     """What is said of the turn as a whole; `activity` is one line of what happens now, or empty.
 
-    Where it is known: `why` this model, the date of the recording that the turn is `replayed` from, which of how many
-    `versions` of its place it is, and `acts`: what the page may offer to do with it (see `view.heard.Act`).
+    Where it is known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
+    that the turn is `replayed` from, which of how many `versions` of its place it is, and `acts`: what the page may
+    offer to do with it (see `view.heard.Act`).
     """
 
     turn_id: str
@@ -139,6 +140,7 @@ class Head(TypedDict):
     seconds: float | None
     error: str
     why: NotRequired[str]
+    chat: NotRequired[str]
     replayed: NotRequired[str]
     version: NotRequired[int]
     versions: NotRequired[int]

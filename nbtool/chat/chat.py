@@ -33,6 +33,7 @@ class Chat(Speaker):
     `notebook` is where exposed names are looked up when they are used.
 
     Later turns are told the latest `window` turns and those that are pinned, all of them where it is None.
+    With `keeps_notes` set the model may write and remove variables of its own (WriteVar, RemoveVars).
     `choose_tools` gives the names that a turn may use; `call_texts` are what the model is told of an outcome
     (`denied`, `cancelled`, `error` …) in place of our words.
     """

@@ -62,6 +62,8 @@ class Record(Protocol):
     def reference(self) -> str: ...  # noqa: D102
     @property
     def arguments_reference(self) -> str: ...  # noqa: D102
+    @property
+    def edited(self) -> str: ...  # noqa: D102
 
 
 def system_hint(calls: Sequence[Record]) -> str:
@@ -96,7 +98,8 @@ def natural_flow(chain: Iterable[Message], calls: Sequence[Record]) -> str:
 
 def _log(call: ToolCall, record: Record | None) -> str:
     status = _STATUS.get(record.status, f"✗ {record.status}") if record else _STATUS["not_run"]
-    lines = [f"Arguments: {_arguments(call)}", f"Status: {status}"]
+    changed = " (the user changed the arguments before it ran)" if record and record.edited else ""
+    lines = [f"Arguments: {_arguments(call)}", f"Status: {status}{changed}"]
     if record and record.shown.strip():
         lines += ["", _cut(_quoted(record.shown.strip()), PREVIEW)]
     body = "\n".join(lines)

@@ -107,7 +107,12 @@ def into(chat: GoesOn, chat_id: str, events: Iterable[tuple[str, Event]]) -> lis
     Nothing but what was said is taken over: no approval, no tool, no object. A name that was used is not given to
     another result, so that nothing said of the old one is taken for the new.
     """
-    chat.tree, chat.chat_id = tree(events), chat_id
+    return take_over(chat, chat_id, tree(events), "it was of an earlier kernel")
+
+
+def take_over(chat: GoesOn, chat_id: str, told: Tree[Turn], why: str) -> list[str]:
+    """Let a new chat go on with a tree that was said elsewhere, as `into` does; `why` its references mean nothing."""
+    chat.tree, chat.chat_id = told, chat_id
     if not chat.tree.line and (ends := chat.tree.branches()):  # it was left at the very beginning: go on with the last
         chat.tree.apply(TreeChanged("switch", ends[-1].node_id))
     dead: dict[str, None] = {}
@@ -117,8 +122,8 @@ def into(chat: GoesOn, chat_id: str, events: Iterable[tuple[str, Event]]) -> lis
             dead |= dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text))
             for call in version.calls:
                 dead |= {call.reference: None} if call.reference else {}
-                call.reference = ""
-    chat.variables.bury(dead, "it was of an earlier kernel")
+                call.reference, call.former_reference = "", call.reference
+    chat.variables.bury(dead, why)
     return list(dead)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from types import MappingProxyType
 from typing import Any, Literal, Self
 
@@ -74,7 +75,7 @@ class Speaker(Conversation):
         tools: Iterable[Any] = (),
         system: str = "",
         base_url: str | None = None,
-        api_key: str | None = None,
+        api_key: str | SecretStr | None = None,
         wire: str | Endpoint | None = None,
         tool_mode: Literal["auto", "native", "prompted"] = "auto",
         max_rounds: int = 10,
@@ -85,7 +86,7 @@ class Speaker(Conversation):
         notebook: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
-        secret = SecretStr(api_key) if api_key else None
+        secret = SecretStr(api_key) if isinstance(api_key, str) and api_key else api_key or None
         self.model = Model(model, base_url=base_url, api_key=secret, wire=wire, tool_mode=tool_mode)
         self.tools = Toolset("chat", tools)
         self.system = system
@@ -109,14 +110,28 @@ class Speaker(Conversation):
         Conversation.__init__(fresh)
         fresh.chat_id = chat_id or fresh.chat_id
         fresh.variables = self.variables.afresh()
-        fresh._variable_tools = variable_tools(fresh.variables, writable=False)
+        fresh.keeps_notes = self.keeps_notes
         return fresh
+
+    @property
+    def keeps_notes(self) -> bool:
+        """Whether the model may write and remove variables of its own (WriteVar, RemoveVars); off unless set."""
+        return "WriteVar" in self._variable_tools
+
+    @keeps_notes.setter
+    def keeps_notes(self, may: bool) -> None:
+        self._variable_tools = variable_tools(self.variables, writable=may)
 
     @property
     def unfinished(self) -> tuple[Turn, ...]:
         """The turns that are on their way, waiting or parked."""
         turns = (turn for node in self.tree.nodes() for turn in node.versions)
         return tuple(turn for turn in turns if turn.status in ("running", "waiting", "parked"))
+
+    def questions(self, turn: Turn) -> tuple[str, ...]:
+        """Give the digests of a turn's questions that are still open; the turn itself hears of a decision later."""
+        still = {question.digest for question in self.desk.pending()}
+        return tuple(digest for digest in turn.parking.questions if digest in still)
 
     def check_free(self) -> None:
         """See that no turn of this chat has outlived its cell: only one at a time does.
@@ -125,7 +140,7 @@ class Speaker(Conversation):
             BadUsage: there is one; the text says how it is answered or ended.
         """
         for turn in self.unfinished:
-            if turn.parking.is_parked and (waiting := turn.parking.questions):
+            if turn.parking.is_parked and (waiting := self.questions(turn)):
                 fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat cancel`."
                 raise BadUsage("A turn of this chat is parked and waits for a decision.", fix=fix)
             if turn.parking.is_parked:
@@ -155,6 +170,7 @@ class Speaker(Conversation):
             raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write what you want to say.")
         answer = Structured(as_) if as_ is not None else plan.answer if plan else None
         turn = Turn(said, self.recordings.model_name(self.model, how.replay), cell_id=how.cell_id, answer=answer)
+        turn.is_rerun = isinstance(how.verb, Rerun)
         can_retry = lambda: not any(call.started for call in turn.calls)  # noqa: E731 - one line that names it
         endpoint = self.recordings.endpoint(self.model, how.replay, can_retry)
         request = {**self.options, **(options or {})}
@@ -202,7 +218,7 @@ class Speaker(Conversation):
         async with self.turnstile:  # what was said before is collected first, and nothing comes in between
             plan = plan or self._plan(how)
             engine, context = self._engine(turn, endpoint, plan, emit, options, how)
-            version = len(plan.node.tried) + 1 if isinstance(how.verb, Rerun) else 1
+            version = _reruns(plan.node) + 2 if turn.is_rerun else 1
             await take.look_up(turn, context.history, version=version, is_made_up=plan.difference is not None)
             started = _started(turn, plan.node, take.date)
             await emit(started)
@@ -275,7 +291,7 @@ class Speaker(Conversation):
 
     def _offered(self, endpoint: Endpoint) -> Toolset:
         """Give the tools of a turn: the chat's own, and those that read variables where there may be any."""
-        may_read = bool(self.tools.tools() or self.exposed()) and endpoint.dialect not in DOES
+        may_read = bool(self.tools.tools() or self.exposed() or self.keeps_notes) and endpoint.dialect not in DOES
         self.variables.set_rules((rule.name, rule.text, rule.description) for rule in self.tools.on_demand())
         return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
 
@@ -304,6 +320,11 @@ def _started(turn: Turn, node: Node[Turn], replayed: str) -> TurnStarted:
     parent, child = node.parent.node_id if node.parent else "", node.child.node_id if node.child else ""
     said = (turn.turn_id, turn.model, turn.prompt, time.time(), turn.cell_id)
     return TurnStarted(*said, node_id=node.node_id, parent_id=parent, child_id=child, replayed=replayed)
+
+
+def _reruns(node: Node[Turn]) -> int:
+    """Count the reruns since a cell said this last: so each gets the same number whenever all cells run again."""
+    return sum(1 for _ in takewhile(lambda turn: turn.is_rerun, reversed(node.tried)))
 
 
 def _heard(hook: Callable[[EventContext], object], turn_id: str, event: Event) -> None:

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -100,6 +101,7 @@ class Turn:
     approver: Approver | None = field(default=None, repr=False)
     answer: Structured | None = field(default=None, repr=False)
     difference: Difference | None = field(default=None, repr=False)
+    is_rerun: bool = field(default=False, repr=False)
     emit: Emit | None = field(default=None, repr=False)
     parking: Parking = field(default_factory=Parking, repr=False)
     _rest: Future[Turn] = field(default_factory=Future, repr=False)
@@ -307,7 +309,11 @@ def _set(rest: Future[Turn], turn: Turn) -> None:
 
 
 class _Inbox:
-    """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps."""
+    """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps.
+
+    The waking is the last thing that a pass of nbtool's loop does: two threads that wake each other for every delta
+    cost more than the delta, and what one read of the socket brought arrives together.
+    """
 
     def __init__(self) -> None:
         self._events: collections.deque[Event] = collections.deque()
@@ -319,6 +325,10 @@ class _Inbox:
         self._events.append(event)
         if self._is_asleep:
             self._is_asleep = False
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the reader's loop is closed: nobody waits
             self._loop.call_soon_threadsafe(self._more.set)
 
     async def get(self) -> Event:

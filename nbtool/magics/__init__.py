@@ -54,6 +54,12 @@ class ChatMagics(Magics):
         """The conversations of this kernel, by name."""
         return self.workbench.chats
 
+    def stop(self) -> None:
+        """Stop the turns that have outlived their cells: nobody could answer them once these magics are gone."""
+        if "workbench" in vars(self):
+            for turn in (turn for chat in self.chats.values() for turn in chat.unfinished):
+                turn.stop()
+
     def needs_no_body(self, lines: list[str]) -> list[str]:
         """Let `%%chat --help` or `--rerun` stand alone in a cell: IPython refuses a cell magic whose body is empty."""
         said = "".join(lines).split()
@@ -100,6 +106,7 @@ def unload(shell: Any) -> None:
     magics = shell.magics_manager.registry.pop(ChatMagics.__name__, None)
     if magics is None:
         return
+    magics.stop()
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop(magics.name, None)
     for one in (magics.settings, magics):  # IPython adds every set of magics itself, and never takes it out

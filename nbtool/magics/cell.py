@@ -57,7 +57,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
     configure(chat, names, flags, body)
     how = turn_settings(shell, chat, flags)
     turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
-    view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat)
+    view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat, name=flags.chat)
     turn.approver = Roads(
         turn,
         chat.desk,
@@ -126,14 +126,13 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
     mentioned = mentions(body)
     model = chat.model.changed(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
     chat.recordings.endpoint(model, flags.replay)  # raises for a model or a key that is not there, before any change
-    for name in (*flags.tool, *mentioned.tools):
-        names.find(name, "function or toolset")
+    named = names.to_add(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
         names.find(name, "variable")
     chat.model = model
     names.refresh_tools(chat)
     names.remove_tools(chat, flags.no_tool)
-    names.add_tools(chat, (*flags.tool, *mentioned.tools))
+    names.add_tools(chat, (*flags.tool, *named))
     exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)

@@ -101,11 +101,12 @@ def _public(bench: Bench, wanted: Callable[[Any], bool]) -> list[str]:
 
 
 def _tools(bench: Bench) -> list[str]:
+    from nbtool.magics.namespace import NOTES  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import source_of  # noqa: PLC0415 - the same
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
     own = _public(bench, lambda value: callable(value) or source_of(value) is not None)
-    return [*own, *(f"nbtool:{name}" for name in STANDARD)]
+    return [*own, NOTES, *(f"nbtool:{name}" for name in STANDARD)]
 
 
 def _variables(bench: Bench) -> list[str]:

@@ -14,7 +14,6 @@ from nbtool.blocks.history.index import index
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.shapes import Detail, Found, Index, Totals
 from nbtool.blocks.history.static import bundle
-from nbtool.blocks.plain import visible
 from nbtool.chat.journal import journal, reading
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
@@ -22,6 +21,7 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event, TurnStatus
 from nbtool.magics.commands.exports import code_for
 from nbtool.magics.commands.here import Here
+from nbtool.magics.deeds import about, of_chat, said_again
 from nbtool.messages import Message
 from nbtool.view.asked import CELL_DEEDS, CellWanted
 
@@ -88,7 +88,7 @@ class Explored:
         if wanted.deed not in self.acts:
             raise BadUsage("This is a past chat.", fix=f"`%chat open {self._past}` goes on with it.")
         if wanted.deed == "go_on":
-            return f"%chat{self._named} open {self._past}"
+            return f"%chat{of_chat(self._here.name)} open {self._past}"
         return self._written(wanted, self._turn(wanted.turn_id))
 
     def bundle(self) -> dict[str, str]:
@@ -96,26 +96,16 @@ class Explored:
         return bundle(self.index(), self.totals(), {turn.turn_id: turn for turn in self._turns()})
 
     def _written(self, wanted: CellWanted, turn: Turn) -> str:
-        first = f" --from {wanted.round}" if wanted.round > 1 else ""
         match wanted.deed:
-            case "rerun":
-                return f"%%chat{self._named} --rerun {turn.turn_id}{first}"
-            case "execute":
-                return f"%%chat{self._named} --re-execute {turn.turn_id}{first}"
-            case "resume":
-                return f"%%chat{self._named} --resume {turn.turn_id}"
-            case "edit":
-                return f"%%chat{self._named} --edit {turn.turn_id}\n{visible(turn.prompt.text)}"
+            case "rerun" | "execute" | "resume" | "edit":
+                return said_again(wanted.deed, turn, chat=self._here.name, from_round=wanted.round)
             case "code":
                 return code_for(self._here, turn, wanted.call_id).text
             case "bind":
-                return f"%chat{self._named} bind {shlex.quote(self._reference(turn, wanted.call_id))}"
+                reference = self._reference(turn, wanted.call_id)
+                return f"%chat{of_chat(self._here.name)} bind {shlex.quote(reference)}"
             case _:
-                return f"%chat{self._named} {wanted.deed} {turn.turn_id}"
-
-    @property
-    def _named(self) -> str:
-        return "" if self._here.name == "main" else f" -c {shlex.quote(self._here.name)}"
+                return about(wanted.deed, turn, chat=self._here.name)
 
     def _reference(self, turn: Turn, call_id: str) -> str:
         for call in turn.calls:

@@ -13,11 +13,15 @@ from nbtool.chat.attach import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.messages import Part
-from nbtool.tools.toolset import source_of
+from nbtool.tools.toolset import Toolset, source_of
 from nbtool.toolsets import standard
 
 STANDARD = "nbtool:"
 """Begins the names of the standard toolsets, which need no cell that imports them."""
+
+
+NOTES = "nbtool:notes"
+"""Lets the model keep notes of its own: WriteVar and RemoveVars, which every chat has for its own variables."""
 
 
 class Namespace:
@@ -35,6 +39,8 @@ class Namespace:
         """
         if name in self._names:
             return self._names[name]
+        if name == NOTES:
+            return NOTES
         if name.startswith(STANDARD):
             return standard(name.removeprefix(STANDARD))
         public = [known for known in self._names if not known.startswith("_")]
@@ -42,14 +48,33 @@ class Namespace:
         hint = f"Did you mean {' or '.join(near)}?" if near else "Run the cell that defines it first."
         raise BadUsage(f"There is no {wanted} called {name!r} in this notebook.", fix=hint)
 
+    def to_add(self, chat: Chat, mentioned: Iterable[str], given: Iterable[str]) -> list[str]:
+        """Give the mentioned names that are not tools of the chat already, or of a toolset that this cell gives it.
+
+        Raises:
+            BadUsage: the notebook has none of such a name.
+        """
+        coming = Toolset(tools=[self.find(name, "function or toolset") for name in given if name != NOTES])
+        offered = {*chat.tools.tools(), *coming.tools()}
+        wanted = [name for name in mentioned if name not in offered]
+        for name in wanted:
+            self.find(name, "function or toolset")
+        return wanted
+
     def add_tools(self, chat: Chat, names: Iterable[str]) -> None:
         """Make functions and toolsets of the notebook tools of a chat."""
         for name in names:
+            if name == NOTES:
+                chat.keeps_notes = True
+                continue
             self._of(chat)[name] = _added(chat, self.find(name, "function or toolset"))
 
     def remove_tools(self, chat: Chat, names: Iterable[str]) -> None:
         """Take tools away from a chat."""
         for name in names:
+            if name == NOTES:
+                chat.keeps_notes = False
+                continue
             for tool in self._of(chat).pop(name, (name,)):
                 chat.tools.remove(tool)
 

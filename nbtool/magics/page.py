@@ -11,15 +11,19 @@ from nbtool.blocks.saved import TURN_MIME, saved
 from nbtool.blocks.shapes import Document, NoticeBlock
 from nbtool.blocks.transcript import Transcript
 from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage
 from nbtool.events import Event
 from nbtool.loop import core, run_here
 from nbtool.magics.binding import bind_result
+from nbtool.magics.deeds import about, said_again
 from nbtool.magics.outputs import Outputs
 from nbtool.magics.waiting import ears_for, keeps_place
 from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
+from nbtool.view.heard import DEEDS
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
+    from nbtool.view.heard import Act
     from nbtool.view.widget import TurnWidget
 
 PARKED = (
@@ -35,8 +39,9 @@ class Page(Outputs):
     When the turn is parked, the output becomes the static transcript so far, and below it a card goes on living.
     """
 
-    def __init__(self, shell: Any, turn: Turn, chat: Chat) -> None:
+    def __init__(self, shell: Any, turn: Turn, chat: Chat, name: str = "main") -> None:
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
+        self._name, self._is_introduced = name, False
         self._ears = ears_for(shell.kernel)
         self._parked_at = ""
         self._widget = self._made()
@@ -44,8 +49,12 @@ class Page(Outputs):
         self._handle = self._card = _displayed(self._widget)
 
     def feed(self, event: Event) -> None:
-        """Show the next event."""
+        """Show the next event; after the first one, when the turn has its place, what is known of it besides."""
         self._widget.feed(event)
+        if event.kind != "turn_started" and not self._is_introduced:
+            self._is_introduced = True
+            of_chat = {} if self._name == "main" else {"chat": self._name}
+            self._widget.tell(**_known(self._turn, self._chat), **of_chat, acts=list(DEEDS))
 
     def listen(self) -> None:
         """Hear what has come."""
@@ -92,6 +101,7 @@ class Page(Outputs):
             stop=self._turn.stop,
             post=core().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
+            act=self._cell,
             **how,
         )
         widget.on_msg(lambda _widget, content, _buffers: widget.hear(content))
@@ -100,6 +110,14 @@ class Page(Outputs):
         else:
             widget.give_rich()  # the page cannot ask for it
         return widget
+
+    def _cell(self, act: Act) -> str:
+        """Write the cell that does what the page asks for."""
+        if act.deed == "version":
+            return about("switch", _version(self._turn, self._chat, act.version), chat=self._name)
+        if act.deed == "code":
+            return about("code", self._turn, chat=self._name)
+        return said_again(act.deed, self._turn, chat=self._name)
 
     async def _hand_over(self, card: TurnWidget) -> None:
         self._widget = card
@@ -124,6 +142,22 @@ def decision(verdict: dict[str, Any]) -> Decision:
             return Released(verdict.get("text"))
         case _:
             return Withheld(verdict.get("reason", ""))
+
+
+def _known(turn: Turn, chat: Chat) -> dict[str, Any]:
+    """Give why this model answers, and which version of its place a turn is where there are others."""
+    versions = chat.tree.find(turn.turn_id).versions
+    counted = {"version": versions.index(turn) + 1, "versions": len(versions)} if len(versions) > 1 else {}
+    why = chat.model.why if turn.model == chat.model.name else ""
+    return ({"why": why} if why else {}) | counted
+
+
+def _version(turn: Turn, chat: Chat, number: int) -> Turn:
+    """Give a version of a turn's place; raises BadUsage where there is none of this number."""
+    versions = chat.tree.find(turn.turn_id).versions
+    if number > len(versions):
+        raise BadUsage(f"There is no version {number} of this turn.", fix=f"It has {len(versions)}.")
+    return versions[number - 1]
 
 
 async def _so_far(transcript: Transcript) -> tuple[Document, int]:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["View", "may_park", "view_for"]
 
 
-def view_for(shell: Any, *, quiet: bool, turn: Turn, chat: Chat) -> View:
-    """Give the view that fits where the cell runs."""
+def view_for(shell: Any, *, quiet: bool, turn: Turn, chat: Chat, name: str = "main") -> View:
+    """Give the view that fits where the cell runs; `name` is the conversation's."""
     if quiet:
         return Quiet()
     if getattr(shell, "kernel", None) is None:
         return Lines()
     # Without a front end nobody watches, and a widget would only be saved.
-    return Page(shell, turn, chat) if has_front_end(shell) else Static()
+    return Page(shell, turn, chat, name) if has_front_end(shell) else Static()
 
 
 def may_park(shell: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.recording.file import Recording
+from nbtool.errors import BadUsage
 from nbtool.magics import cell, commands
 from nbtool.magics.commands.here import Here
 from nbtool.magics.config import NbTool
@@ -59,6 +60,8 @@ class Workbench:
             return
         name = "main"
         if words[:1] in (["-c"], ["--chat"]):
+            if len(words) < 2:
+                raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
             _, name, *words = words
         if said := commands.run(Here(self, name), words):
             print(said)  # noqa: T201 - what the person asked to see

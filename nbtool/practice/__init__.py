@@ -9,14 +9,18 @@ the very wire that reaches a provider. The way of a request: `server` → `proto
     practice:fast       no delay, no thinking
     practice:plain      refuses tools, as small local models do
     practice:thinking   thinks aloud before everything it says
+    practice:image      draws a pattern that depends on the prompt
 """
 
 from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from nbtool.errors import ConnectionFailed
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -39,14 +43,18 @@ _running: list[PracticeServer] = []
 
 
 def start() -> Practice:
-    """Start the practice model, or give the one that runs already."""
+    """Start the practice model, or give the one that runs already.
+
+    Raises:
+        nbtool.errors.ConnectionFailed: nothing may listen on this machine's loopback.
+    """
     from pydantic import SecretStr  # noqa: PLC0415 - only who practises pays for it
 
     from nbtool.practice.server import PracticeServer  # noqa: PLC0415 - the same
 
     with _lock:
         if not _running:
-            _running.append(PracticeServer())
+            _running.append(_listening(PracticeServer))
             atexit.register(stop)
         server = _running[0]
     return Practice(f"http://127.0.0.1:{server.port}/v1", SecretStr(server.key))
@@ -57,3 +65,13 @@ def stop() -> None:
     with _lock:
         while _running:
             _running.pop().close()
+
+
+def _listening(server: Callable[[], PracticeServer]) -> PracticeServer:
+    try:
+        return server()
+    except OSError as error:
+        raise ConnectionFailed(
+            f"The practice model cannot listen on 127.0.0.1 ({error.strerror or error}).",
+            fix="It takes any free port; where none may be opened, name another model: `-m provider:model`.",
+        ) from None

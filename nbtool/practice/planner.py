@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from nbtool.practice import words
 from nbtool.practice.arguments import Scene, fill
@@ -83,10 +84,20 @@ def has_failed(done: Done) -> bool:
 
 
 def _answer(ask: Ask, unmade: Sequence[str] = ()) -> Plan:
+    if ask.schema and (filled := _value(ask, ask.schema)):
+        return Plan(filled, thinking=words.THINKING_OF_A_VALUE)
     if not ask.done:
         return Plan(words.about(ask), thinking=words.THINKING_OF_NOTHING)
     text = words.results(ask.done, has_failed, unmade)
     return Plan(f"{words.WHO}\n\n{text}" if WHO.search(ask.prompt) else text, thinking=words.THINKING_OF_RESULTS)
+
+
+def _value(ask: Ask, schema: Mapping[str, Any]) -> str:
+    """Fill the schema of an answer from the words of the prompt, as the arguments of a call are; '' where they lack."""
+    mentions = _mentions(ask)
+    plain, everything = _blanked(ask.prompt, mentions), range(len(ask.prompt))
+    filled, missing = fill(Offer("", "", schema), Scene(ask.prompt, plain, everything, range(0), earlier=ask.done))
+    return "" if missing else json.dumps(filled[0], ensure_ascii=False)
 
 
 def _mentions(ask: Ask) -> list[Mention]:

@@ -29,6 +29,7 @@ class Model:
     has_tools: bool = True
     thinks_before_calls: bool = False
     thinks_always: bool = False
+    draws: bool = False
 
 
 MODELS = {
@@ -36,6 +37,7 @@ MODELS = {
     "fast": Model(pace=0),
     "plain": Model(has_tools=False),
     "thinking": Model(thinks_always=True),
+    "image": Model(draws=True),
 }
 
 
@@ -58,10 +60,9 @@ def check(body: Any) -> Model:
         raise Refused(400, "The body must be a JSON object.")
     if not isinstance(body.get("messages"), list) or not body["messages"]:
         raise Refused(400, "'messages' must be a list with at least one message.", param="messages")
-    model = MODELS.get(str(body.get("model")))
-    if model is None:
-        text = f"The model `{body.get('model')}` does not exist or you do not have access to it."
-        raise Refused(404, text, param="model", code="model_not_found")
+    model = known(body)
+    if model.draws:
+        raise Refused(400, f"{body['model']} draws, and does not chat: POST /v1/images/generations.", param="model")
     if body.get("tools") and not model.has_tools:
         raise Refused(400, f"{body['model']} does not support tools", param="tools")
     for tool in body.get("tools") or []:
@@ -69,6 +70,18 @@ def check(body: Any) -> Model:
             raise Refused(400, "'function.name' must be 1 to 64 of letters, digits, '_' and '-'.", param="tools")
     _check_order(body["messages"])
     return model
+
+
+def known(body: Mapping[str, Any]) -> Model:
+    """Give the model that a request names.
+
+    Raises:
+        Refused: there is none of that name.
+    """
+    if model := MODELS.get(str(body.get("model"))):
+        return model
+    text = f"The model `{body.get('model')}` does not exist or you do not have access to it."
+    raise Refused(404, text, param="model", code="model_not_found")
 
 
 def _check_order(messages: list[Any]) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from nbtool.practice.pictures import seen
 
 MAX_PROMPT = 20_000
 """Characters of a prompt that are read; tools named further down are not seen."""
@@ -15,6 +18,7 @@ MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 LAST_WORD = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
 OBJECTS = re.compile(r"\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
 """What nbtool adds to a prompt: the objects that may be referred to. They are known, but were not said."""
+MUST_FIT = re.compile(r"must be JSON that fits this schema[^\n]{0,80}\n(?=\{)")
 PLACEHOLDERS = frozenset({"name", "var"})
 """Names that stand for a name wherever the syntax of references is explained."""
 
@@ -56,7 +60,8 @@ class Ask:
     """A request as the planner sees it.
 
     `choice` is `auto`, `none`, `required` or the name of the one tool that must be called; `final` asks for
-    a last word without tools; `known` are the variables that the request names anywhere.
+    a last word without tools; `known` are the variables that the request names anywhere; `attached` says what came
+    with the prompt, and `schema` is that of the JSON that the answer must be.
     """
 
     prompt: str
@@ -66,6 +71,8 @@ class Ask:
     choice: str = "auto"
     parallel: bool = True
     final: bool = False
+    attached: tuple[str, ...] = ()
+    schema: Mapping[str, Any] | None = None
 
 
 def read(body: Mapping[str, Any]) -> Ask:
@@ -85,6 +92,8 @@ def read(body: Mapping[str, Any]) -> Ask:
         choice=choice if isinstance(choice, str) else choice["function"]["name"],
         parallel=body.get("parallel_tool_calls") is not False,
         final=final or choice == "none",
+        attached=_attached(messages[at]) if at >= 0 else (),
+        schema=_schema(told),
     )
 
 
@@ -97,6 +106,21 @@ def text_of(message: Mapping[str, Any]) -> str:
     """Give the prose of a message, whose content is a text or a list of parts."""
     content = message.get("content") or ""
     return content if isinstance(content, str) else "\n".join(str(part.get("text") or "") for part in content)
+
+
+def _attached(message: Mapping[str, Any]) -> tuple[str, ...]:
+    content = message.get("content")
+    return tuple(filter(None, map(seen, content))) if isinstance(content, list) else ()
+
+
+def _schema(told: str) -> Mapping[str, Any] | None:
+    """Find the schema that an answer is to fit, where the system text tells one."""
+    begins = list(MUST_FIT.finditer(told))
+    try:
+        found = json.JSONDecoder().raw_decode(told, begins[-1].end())[0] if begins else None
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _named(text: str) -> list[str]:

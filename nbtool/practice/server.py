@@ -11,8 +11,9 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from nbtool.practice.pictures import drawn
 from nbtool.practice.planner import plan
-from nbtool.practice.protocol import MODELS, Refused, check, chunks, whole
+from nbtool.practice.protocol import MODELS, Refused, check, chunks, known, whole
 from nbtool.practice.request import read
 
 MAX_BODY = 32_000_000
@@ -69,6 +70,8 @@ class _Conversation(BaseHTTPRequestHandler):
                     self._say(200, {"object": "list", "data": listed})
                 case "POST", "/v1/chat/completions":
                     self._complete(data)
+                case "POST", "/v1/images/generations":
+                    self._draw(data)
                 case _:
                     raise Refused(404, f"Invalid URL ({self.command} {self.path})")
         except Refused as refusal:
@@ -109,6 +112,15 @@ class _Conversation(BaseHTTPRequestHandler):
             self._stream(model.pace, chunks(body, reply))
         else:
             self._say(200, whole(body, reply))
+
+    def _draw(self, data: bytes) -> None:
+        try:
+            body = json.loads(data)
+            if not known(body).draws:
+                raise Refused(400, f"{body['model']} does not draw.", param="model")
+            self._say(200, drawn(body))
+        except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+            raise Refused(400, f"We could not read your request: {error}") from error
 
     def _stream(self, pace: float, said: Iterator[tuple[dict[str, Any], int]]) -> None:
         """Send server-sent events, one `data:` line each, at a pace in characters a second."""

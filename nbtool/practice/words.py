@@ -21,6 +21,7 @@ HOW = (
 )
 THINKING_OF_NOTHING = "The prompt names no tool that I was offered. I say what I am."
 THINKING_OF_A_GAP = "The prompt names a tool, but not everything that the tool needs. I ask."
+THINKING_OF_A_VALUE = "The answer is to be JSON of a given form. I fill it from the words of the prompt."
 THINKING_OF_RESULTS = "The results are here. I put them together."
 
 
@@ -37,7 +38,8 @@ def about(ask: Ask) -> str:
     hint = f" Name one in the prompt and I call it: ``Use &`{ask.tools[0].name}` …``" if ask.tools else ""
     tools = _listed(offer.name for offer in ask.tools) or "none"
     variables = _listed(ask.known) or "none"
-    return f"{WHO}\n\n- Tools I was offered: {tools}.{hint}\n- Variables I know of: {variables}.\n\n{HOW}"
+    shown = "".join(f"\n- I was shown: {what}." for what in ask.attached)
+    return f"{WHO}\n\n- Tools I was offered: {tools}.{hint}\n- Variables I know of: {variables}.{shown}\n\n{HOW}"
 
 
 def missing(offer: Offer, parameter: str) -> str:

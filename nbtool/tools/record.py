@@ -28,8 +28,8 @@ class CallRecord:
 
     `arguments` as the model sent them, `edited` the JSON of those that a person put in their place, `resolved` what
     ran, values described; `result` the object, `shown` the text that the model got, `images` what it sees of the
-    result; `reference` the variable that holds the result, `arguments_reference` the one that holds long arguments;
-    `id` the provider's. Times are seconds since the epoch.
+    result; `reference` the variable that holds the result, `former_reference` the one that did in an earlier kernel,
+    `arguments_reference` the one that holds long arguments; `id` the provider's. Times are seconds since the epoch.
     """
 
     call_id: str
@@ -43,6 +43,7 @@ class CallRecord:
     shown: str = ""
     reason: str = ""
     reference: str = ""
+    former_reference: str = ""
     arguments_reference: str = ""
     edited: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
@@ -54,6 +55,11 @@ class CallRecord:
     def of(cls, call: ToolCall, round: int) -> CallRecord:
         """Begin the record of a call."""
         return cls(call.call_id, call.name, call.arguments, round, call.id)
+
+    @property
+    def gives(self) -> str:
+        """The name by which references reach the result, or reached it in an earlier kernel."""
+        return self.reference or self.former_reference
 
     @property
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""What the page of an explorer may ask the kernel: a closed set of messages, each checked before anything acts on it."""
+"""What the page of an explorer may ask the kernel: a closed set of messages, each checked before it is believed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ AskedKind = Literal["hello", "open", "search", "totals", "cell", "rich"]
 
 CellDeed = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
 """What a cell can do: say a turn again, say something else in its place, run its tools again, finish what is pending,
-go to a turn, let the next one follow it, show it, write its calls as code, bind a call's result, continue a past chat."""
+go to a turn, let the next one follow it, show it, write its calls as code, bind a call's result, or continue a past
+chat."""
 
 CELL_DEEDS: tuple[CellDeed, ...] = get_args(CellDeed)
 

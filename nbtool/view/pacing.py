@@ -111,6 +111,14 @@ class Pace:
             self._timer = None
 
 
+def packed(patch: Patch) -> Patch | list[str]:
+    """Write a patch as it travels: what comes many times a second is a short list, `[id, text]` or with its field."""
+    if patch["op"] != "extend":
+        return patch
+    told = [patch["id"], patch["text"]]
+    return told if patch["field"] == "text" else [*told, patch["field"]]
+
+
 def _key(patch: Patch) -> str:
     match patch["op"]:
         case "open":

@@ -26,7 +26,7 @@ from nbtool.blocks.transcript import Transcript
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
 from nbtool.view.heard import Act, Binding, Heard, read
-from nbtool.view.pacing import Clock, Pace, PatchQueue
+from nbtool.view.pacing import Clock, Pace, PatchQueue, packed
 from nbtool.view.rich import rich_module
 
 HEARD_LIMIT = 256
@@ -56,7 +56,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     None), `arguments` (edited, or None), `reason` and `text` (edited, or None). It raises an `NbtoolError` to refuse,
     `AlreadyDecided` above all. `stop()` asks for the end of the turn. `post(deed)` runs a deed on the loop, from any
     thread. `bind(binding)` gives a result a name in the notebook, says which, and raises an `NbtoolError` to refuse.
-    `act(act)` does something with the whole turn; the page offers what the head lists under `acts`.
+    `act(act)` writes the cell that does something with the whole turn, which the page puts below and nobody runs but
+    the person; the page offers what the head lists under `acts`.
 
     A widget that takes over from another one, when the turn outlives its cell, gets what that one has folded so far
     (`transcript`), and shows the blocks from `since` on; `document` is what it shows first.
@@ -66,6 +67,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     _css = built("widget.css")
 
     turn_id = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
     nonce = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
     rich = traitlets.Dict().tag(sync=True)
@@ -78,7 +80,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         stop: Callable[[], object],
         post: Callable[[Callable[[], None]], object],
         bind: Callable[[Binding], str] | None = None,
-        act: Callable[[Act], object] | None = None,
+        act: Callable[[Act], str] | None = None,
         clock: Clock | None = None,
         transcript: Transcript | None = None,
         since: int = 0,
@@ -97,6 +99,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._seq = 0
         self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
         super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document)
+        self.place = self.model_id or ""  # by it the page finds the cell below which others are put
 
     @property
     def transcript(self) -> Transcript:
@@ -177,8 +180,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             case "rich":
                 self._send_rich()
             case "act":
-                if self._act is not None and heard.act is not None:
-                    self._act(heard.act)
+                self._write(heard)
             case _:
                 self._settle(heard)
         self._say("ack", id=heard.message_id)
@@ -203,10 +205,21 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             problem = str(error)
         self._say("bound", id=heard.message_id, call_id=asked.call_id, ok=not problem, name=name, text=problem)
 
+    def _write(self, heard: Heard) -> None:
+        """Let a cell be written, and send it, or say why there is none."""
+        text, problem = "", ""
+        try:
+            if self._act is None or heard.act is None:
+                raise NbtoolError("There is no notebook here.")
+            text = self._act(heard.act)
+        except NbtoolError as error:
+            problem = str(error)
+        self._say("cell", id=heard.message_id, ok=not problem, text=text or problem)
+
     def _send_patches(self) -> None:
         if self._queue:
             self._seq += 1
-            self._say("patches", seq=self._seq, patches=self._queue.take())
+            self._say("patches", seq=self._seq, patches=[packed(patch) for patch in self._queue.take()])
 
     def _send_snapshot(self) -> None:
         self._queue.take()  # the document holds them already

@@ -71,6 +71,12 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
             limits=httpx.Limits(max_keepalive_connections=CONNECTIONS_KEPT, keepalive_expiry=KEPT_SECONDS),
             headers={"user-agent": "nbtool"},
         )
+    except OSError as error:
+        names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+        raise SettingsError(
+            f"The certificates of {' and '.join(names) or 'Python'} cannot be read ({error.strerror or error}).",
+            fix="Name a file in PEM form there, or take the variable away, and restart the kernel.",
+        ) from None
     except (ImportError, ValueError, httpx.InvalidURL) as error:
         raise SettingsError(
             f"The proxy of the environment cannot be used ({error}).", fix="Check HTTPS_PROXY, HTTP_PROXY, ALL_PROXY."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -10,18 +9,15 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
-from pydantic_core import from_json
 
-from nbtool.errors import BadReply, BadUsage, ConnectionFailed, MissingKey, TimedOut, Unsupported
-from nbtool.wire import ledger
-from nbtool.wire.clients import client_for
+from nbtool.errors import BadUsage, MissingKey, Unsupported
 from nbtool.wire.discovery import discover
 from nbtool.wire.http import HttpEndpoint
 from nbtool.wire.keys import as_url, find_address, own_key
 from nbtool.wire.media_kinds import kind_of
+from nbtool.wire.offered import offered
 from nbtool.wire.patience import Timeouts
 from nbtool.wire.providers import ABILITIES, KeyHeader, Provider, parse_model, providers
-from nbtool.wire.status import error_from_response
 from nbtool.wire.thoughts import WithThoughts
 from nbtool.wire.wires import find_wire
 
@@ -29,9 +25,6 @@ __all__ = ["HttpEndpoint", "Timeouts", "discover", "endpoint", "find_provider", 
 
 TALKING = ("chat", "responses", "anthropic")
 """The wires that carry a conversation, and so the thoughts of a model."""
-
-LIST_SECONDS = 15.0
-"""How long a list of models may take."""
 
 
 class LocalServer(Protocol):
@@ -62,6 +55,7 @@ OF_THE_HOST = frozenset({"max_completion_tokens", "encrypted_reasoning", "develo
 class _Address:
     base_url: str
     key: SecretStr | None
+    key_from: str = ""
 
 
 def endpoint(
@@ -95,6 +89,7 @@ def endpoint(
         model,
         provider=provider.name,
         key=address.key,
+        key_from=address.key_from,
         key_header=_header(provider, name),
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
@@ -110,45 +105,10 @@ async def list_models(
         nbtool.errors.WireError: it does not answer, or not with a list.
         nbtool.errors.ModelError: no such provider, or no key for it.
     """
-    import httpx  # noqa: PLC0415 - the network loads when it is first used
-
     provider = find_provider(provider_name) if base_url is None or provider_name in providers() else Provider("", "")
     name = f"{provider.name}:models" if provider.name else "models"
-    asked = endpoint(name, base_url=base_url, api_key=api_key)
-    url = f"{asked.base_url.rstrip('/')}/models"
-    headers = {"anthropic-version": "2023-06-01"} if asked.key_header == "x-api-key" else {}
-    client = client_for(url)
-    ledger.note(asked.host, 0)
-    try:
-        async with asyncio.timeout(LIST_SECONDS):
-            response = await client.get(url, auth=asked.sign, headers=headers)
-    except TimeoutError:
-        raise TimedOut(f"{asked.who} did not list its models within {LIST_SECONDS:g} s.", fix="Try again.") from None
-    except httpx.HTTPError as error:
-        said = str(error) or type(error).__name__
-        raise ConnectionFailed(f"{asked.who} cannot be reached ({said}).", fix="Check the address.") from None
-    if response.status_code != 200:
-        raise error_from_response(response.status_code, response.headers, response.content, who=asked.who)
-    names = model_names(response.content, asked.who)
-    return sorted(f"{provider.name}:{name}" if provider.name else name for name in names)
-
-
-def model_names(body: bytes, who: str) -> list[str]:
-    """Read a list of models, in the shape of OpenAI, of Ollama, or bare.
-
-    Raises:
-        nbtool.errors.BadReply: it is no list of models.
-    """
-    try:
-        value = from_json(body)
-    except ValueError:
-        value = None
-    if isinstance(value, dict):
-        value = value.get("data") or value.get("models") or ([] if "data" in value else None)
-    if not isinstance(value, list):
-        raise BadReply(f"{who} answered with no list of models.", fix="Check the address.")
-    names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
-    return [name.removeprefix("models/") for name in names if isinstance(name, str) and name]
+    names = await offered(endpoint(name, base_url=base_url, api_key=api_key))
+    return [f"{provider.name}:{name}" if provider.name else name for name in names]
 
 
 def find_provider(name: str) -> Provider:
@@ -196,10 +156,9 @@ def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr 
     if not url:
         fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Give base_url."
         raise MissingKey(f"{provider.name} has no address of its own.", fix=fix)
-    if given is None and (provider.name or provider.keys):
-        found = own_key(provider, url, address=set_by_person)
-        given = found.value if found else None
-    return _Address(url, given)
+    if given is None and (provider.name or provider.keys) and (found := own_key(provider, url, address=set_by_person)):
+        return _Address(url, found.value, found.source)
+    return _Address(url, given, "the one that was given as api_key" if given else "")
 
 
 def _completed(url: str, provider: Provider, wire: str) -> str:

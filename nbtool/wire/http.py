@@ -18,7 +18,6 @@ from nbtool.errors import (
     AuthFailed,
     BadReply,
     BadUsage,
-    ConnectionFailed,
     ContextTooLong,
     IncompleteReply,
     MissingKey,
@@ -33,13 +32,16 @@ from nbtool.errors import (
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.wire import ledger
+from nbtool.wire.advice import advise
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.clients import client_for, is_loopback
 from nbtool.wire.form_data import form_data
-from nbtool.wire.patience import Clock, Retries, Timeouts
+from nbtool.wire.offered import offered
+from nbtool.wire.patience import Clock, Retries, Timeouts, when
 from nbtool.wire.payloads import MAX_BODY
 from nbtool.wire.redact import redact
-from nbtool.wire.status import error_from_response, may_retry, named
+from nbtool.wire.status import SPENT, error_from_response, may_retry, named
+from nbtool.wire.unreached import broken, unreached
 
 if TYPE_CHECKING:
     import httpx
@@ -51,10 +53,12 @@ MAX_ERROR_BODY = 64 * 1024
 DRAIN_SECONDS = 0.05
 """How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
 
+ADVICE_SECONDS = 3.0
+"""How long an error about an unknown model waits for the list of those that there are."""
+
 _SEND_AGAIN = "Send it again."
 _SEND_WHOLE = "Send it again with `--no-stream`: some servers say only then what is wrong."
 _FINAL = (AuthFailed, ContextTooLong, ModelNotFound, ToolsRefused)  # whatever the status: some servers say 500
-_SPENT = ("insufficient_quota", "billing", "credit", "payment")
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class HttpEndpoint:
     model: str
     provider: str = ""
     key: SecretStr | None = None
+    key_from: str = ""
     key_header: Literal["authorization", "x-api-key", "api-key"] = "authorization"
     abilities: frozenset[str] = frozenset()
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -111,6 +116,10 @@ class HttpEndpoint:
         """Whom a prompt is encoded for."""
         return Target(self.host, self.model, self.abilities)
 
+    async def offered(self) -> list[str]:
+        """Ask for the names of the models there; an error waits for them, so not for long."""
+        return await offered(self, seconds=ADVICE_SECONDS)
+
     def preview(self, prompt: Prompt) -> Request:
         """Give the request that `stream` would make, without making it."""
         return self.wire.encode(prompt, self.target)
@@ -143,6 +152,7 @@ class HttpEndpoint:
             except WireError as error:
                 failure, wait = self._own(error), None
             if wait is None:
+                await advise(failure, prompt, self)
                 raise failure
             yield Retrying(attempt, wait, failure.message)
             await asyncio.sleep(wait)
@@ -166,7 +176,7 @@ class HttpEndpoint:
             return None
         asked = error.retry_after if isinstance(error, ProviderError) else None
         if asked is not None and asked > self.retries.most:
-            error.fix = f"It asks to come again in {_duration(asked)}."
+            error.fix = f"It asks to come again {when(asked)}."
             return None
         return self.retries.wait(attempt, asked)
 
@@ -220,7 +230,7 @@ class HttpEndpoint:
         except httpx.HTTPError as error:
             if decoder.is_done:
                 return b""
-            raise _Again(self._broken(error)) from None
+            raise _Again(broken(error, self.who)) from None
 
     @asynccontextmanager
     async def _response(self, request: Request, content: bytes, clock: Clock) -> AsyncIterator[httpx.Response]:
@@ -259,20 +269,18 @@ class HttpEndpoint:
 
         if isinstance(error, httpx.ConnectTimeout):
             seconds = self.timeouts.connect
-            return _Again(TimedOut(f"{self.who} did not answer within {seconds:g} s.", fix=self._advice()))
+            fix = "Start it, or choose another model." if self._is_here else "Check the address and the network."
+            return _Again(TimedOut(f"{self.who} did not answer within {seconds:g} s.", fix=fix))
         if isinstance(error, TimeoutError):
             return TimedOut(f"{self.who} sent nothing for {limit:g} s.", fix="Try again later.")
-        if isinstance(error, httpx.ConnectError):
-            return _Again(ConnectionFailed(f"{self.who} cannot be reached ({_reason(error)}).", fix=self._advice()))
-        return _Again(self._broken(error))
+        if isinstance(error, httpx.ConnectError | httpx.ProxyError):
+            failure, may_help = unreached(error, self.who, self.base_url)
+            return _Again(failure) if may_help else failure
+        return _Again(broken(error, self.who))
 
-    def _broken(self, error: Exception) -> WireError:
-        return ConnectionFailed(f"The connection to {self.who} broke ({_reason(error)}).", fix=_SEND_AGAIN)
-
-    def _advice(self) -> str:
-        if is_loopback(urlsplit(self.base_url).hostname or ""):
-            return "Start the server, or choose another model."
-        return "Check the address, the network and the proxy."
+    @property
+    def _is_here(self) -> bool:
+        return is_loopback(urlsplit(self.base_url).hostname or "")
 
     async def _refusal(self, response: httpx.Response) -> Exception:
         """Read an answer that is no reply, within bounds, and say what it means."""
@@ -286,7 +294,7 @@ class HttpEndpoint:
             )
         body = await _beginning(response)
         error = error_from_response(status, response.headers, body, who=self.who)
-        is_spent = any(word in f"{error.code} {error.type}".lower() for word in _SPENT)
+        is_spent = any(word in f"{error.code} {error.type}".lower() for word in SPENT)
         is_final = is_spent or isinstance(error, _FINAL)
         return _Again(error) if may_retry(status, response.headers) and not is_final else error
 
@@ -335,11 +343,3 @@ async def _beginning(response: httpx.Response) -> bytes:
                 if len(body) > MAX_ERROR_BODY:
                     break
     return body[:MAX_ERROR_BODY]
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"

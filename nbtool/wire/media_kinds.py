@@ -24,7 +24,7 @@ _NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     (
         "image",
         re.compile(
-            r"^(gpt|chatgpt|qwen|hunyuan)-image|^(gemini|grok)-.*image|^dall-e|^imagen|(^|-)flux([.\d-]|$)"
+            r"^image$|^(gpt|chatgpt|qwen|hunyuan)-image|^(gemini|grok)-.*image|^dall-e|^imagen|(^|-)flux([.\d-]|$)"
             r"|^stable-diffusion|^sdxl|^sd3|^seedream|^cogview|^recraft|^ideogram"
         ),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -62,3 +63,9 @@ class Clock:
                 yield
         finally:
             self.left -= now() - since
+
+
+def when(seconds: float) -> str:
+    """Say when a time will have passed, and the hour where it is within a day."""
+    hour = time.strftime(", at %H:%M", time.localtime(time.time() + seconds)) if seconds < 86_400 else ""
+    return f"in {seconds:.0f} s{hour}" if seconds < 120 else f"in {seconds / 60:.0f} minutes{hour}"

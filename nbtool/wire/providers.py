@@ -175,7 +175,7 @@ _OURS = (
         "vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), ("VLLM_HOST",),
         abilities=_can("images", "json_schema"), port=8000,
     ),
-    Provider("practice", "", abilities=_can("echo_reasoning_with_calls"), default_model="default"),
+    Provider("practice", "", abilities=_can("images", "echo_reasoning_with_calls"), default_model="default"),
 )  # fmt: skip
 
 OURS: dict[str, Provider] = {provider.name: provider for provider in _OURS}

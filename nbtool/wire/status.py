@@ -53,8 +53,11 @@ _TOOL_WORDS = (
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
 
+SPENT = ("insufficient_quota", "billing", "credit", "payment")
+"""Words of codes that say that waiting does not help."""
+
 _FIXES: dict[type[ProviderError], str] = {
-    AuthFailed: "Check the key: `%chat status` says where it was found.",
+    AuthFailed: "Give a key that this server knows.",
     ModelNotFound: "`%chat models` lists the models that this provider offers.",
     RateLimited: "Wait, or choose another model.",
     ContextTooLong: "Start a new chat, expose large values by reference, or choose a model with a larger context.",
@@ -113,8 +116,8 @@ def provider_error(
     said = excerpt(words.message or words.code or words.type, limit=MAX_MESSAGE) or "no reason given"
     subject = f"{who or 'The provider'} answered {status}" if status else f"{who or 'The provider'} reported an error"
     return kind(
-        f"{subject}: {said}",
-        fix=_FIXES.get(kind, ""),
+        f"{subject}: {said if said[-1] in '.!?…' else f'{said}.'}",
+        fix=_fix(kind, words, status),
         status=status,
         code=words.code or None,
         type=words.type or None,
@@ -186,6 +189,15 @@ def _kind(status: int | None, words: ProviderWords) -> type[ProviderError]:
     if (status is not None and status >= 500) or _has(said, _BUSY_WORDS):
         return Overloaded
     return ProviderError
+
+
+def _fix(kind: type[ProviderError], words: ProviderWords, status: int | None) -> str:
+    """Say what to do: an account that is spent needs no patience, and an address where nothing is no other model."""
+    if status == 402 or any(word in f"{words.code} {words.type}".lower() for word in SPENT):
+        return "The account has nothing left to spend: see the provider's page about billing, or choose another model."
+    if kind is ProviderError and status in (404, 405, 501):
+        return "Nothing answers there: check the address (most end in /v1) and the dialect (`--wire`)."
+    return _FIXES.get(kind, "")
 
 
 def _names_missing_model(said: str) -> bool:

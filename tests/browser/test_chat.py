@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator, expect
 
+from nbtool.blocks.saved import TURN_MIME
 from tests.browser.lab import Front, Lab, Notebook, screenshot
 
 SETUP = """
@@ -121,6 +122,40 @@ def test_a_cell_that_is_run_again_makes_a_new_version(lab: Lab, kernel: str) -> 
     notebook.wait_output(2, "version 2 of 2")
 
 
+def sources(notebook: Notebook) -> list[str]:
+    script = "() => window.jupyterapp.shell.currentWidget.content.widgets.map((cell) => cell.model.sharedModel.source)"
+    return [str(source) for source in notebook.page.evaluate(script)]
+
+
+def test_what_the_buttons_of_a_running_turn_do_is_a_cell_below_that_does_not_run(lab: Lab) -> None:
+    notebook = chat(lab, "python3", ASK, CHECK)
+    notebook.start_cell(1)
+    waiting = card(notebook, 1)
+
+    waiting.get_by_role("button", name="Edit prompt").click()
+    expect(waiting.get_by_text("has not run")).to_be_visible()
+    waiting.get_by_role("button", name="Approve").click()
+    notebook.wait_ended(1)
+
+    edited = sources(notebook)[2]
+    assert edited.startswith("%%chat --edit ")
+    assert "Use " in edited.split("\n", 1)[1]
+    assert notebook.cell(2).locator(".jp-InputPrompt").inner_text().strip() == "[ ]:"
+    notebook.run_cell(3)
+    notebook.wait_output(3, "same object: True")
+    notebook.start_cell(1)
+    again = card(notebook, 1)
+    expect(again.get_by_text("2/2")).to_be_visible()
+    again.get_by_role("button", name="The version before").click()
+    expect(again.get_by_text("has not run")).to_be_visible()
+    again.get_by_role("button", name="Deny").click()
+    notebook.wait_ended(1)
+    assert sources(notebook)[2].startswith("%chat switch ")
+    notebook.run_cell(2)
+    notebook.wait_output(2, "counts now")
+    assert notebook.errors == []
+
+
 def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK)
     notebook.start_cell(1)
@@ -134,9 +169,10 @@ def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kern
     again = lab.open_notebook(notebook.name)
 
     again.wait_output(1, "BBB")
-    expect(again.output(1).get_by_role("button")).to_have_count(0)
+    for name in ("Approve", "Stop"):
+        expect(again.output(1).get_by_role("button", name=name)).to_have_count(0)
     (data,) = (output.data for output in saved.cells[1].outputs if output.output_type == "display_data")
-    assert set(data) == {"text/html", "text/plain"}
+    assert set(data) == {TURN_MIME, "text/html", "text/plain"}
     assert "BBB" in data["text/plain"]
     assert "widget" not in str(saved.metadata)
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from nbtool import Chat, tool
+from nbtool import Approved, Chat, tool
 from nbtool.chat.compact import LOG_TITLE, QUOTED_TITLE
 from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
@@ -86,3 +86,12 @@ def test_a_later_turn_reads_a_whole_result_again() -> None:
         turn = chat.send("Read it again.")
 
     assert "About" in turn.calls[0].shown
+
+
+def test_a_call_that_ran_with_other_arguments_is_told_so_and_not_with_which() -> None:
+    asks = tool(run="ask_always")(read)
+    with ScriptedWire([call("read", page="a"), "That is all."]) as wire:
+        turn = Chat(wire=wire, tools=[asks], approver=lambda _: Approved({"page": "mine"})).send("Read.")
+
+    assert "Success (the user changed the arguments before it ran)" in turn.natural_flow
+    assert 'mine"' not in turn.natural_flow

@@ -201,3 +201,20 @@ def test_unloading_leaves_no_magic_behind(shell: Any) -> None:
     assert "chat" not in shell.magics_manager.magics["cell"]
     assert "chat" not in shell.magics_manager.magics["line"]
     assert not [t for t in shell.input_transformers_cleanup if "nbtool" in getattr(t, "__module__", "")]
+
+
+def test_a_tool_of_a_toolset_is_mentioned_by_its_own_name(shell: Any) -> None:
+    shell.run_cell("from nbtool import Toolset\nnumbers = Toolset('numbers', [double])")
+
+    assert shell.run_cell(USE.replace("-o", "-c many -t numbers -o") + "Use &`double` with 4.").success
+    assert shell.run_cell(USE.replace("-o", "-c many -o") + "Use &`double` with 5.").success
+
+    answer: Turn = shell.user_ns["answer"]
+    assert answer.calls[0].result == 10
+
+
+def test_a_failed_cell_says_its_error_to_whoever_runs_it_unseen(shell: Any) -> None:
+    failed = shell.run_cell("%%chat -m practice:quick\nHi.")
+
+    assert "does not exist" in str(failed.error_in_exec)
+    assert "It offers practice:default, practice:fast" in str(failed.error_in_exec)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from zipfile import ZipFile
@@ -9,7 +15,12 @@ from zipfile import ZipFile
 import pytest
 from build import ProjectBuilder
 
+from nbtool import __version__
+from nbtool.view.rich import MODULE
+
 ROOT = Path(__file__).parents[2]
+EXTENSION_LIMIT = 30_000
+"""Bytes of what JupyterLab loads of the extension at its start, gzipped."""
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +36,35 @@ def needs_node(project: Path) -> bool:
     return any("nodejs" in need for need in ProjectBuilder(project).get_requires_for_build("wheel"))
 
 
-def test_a_wheel_is_made_from_the_sdist_without_node(unpacked: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def wheel(unpacked: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert not needs_node(unpacked)
+    return Path(ProjectBuilder(unpacked).build("wheel", tmp_path_factory.mktemp("wheel")))
 
-    with ZipFile(ProjectBuilder(unpacked).build("wheel", tmp_path)) as wheel:
-        names = set(wheel.namelist())
+
+def test_a_wheel_is_made_from_the_sdist_without_node(wheel: Path) -> None:
+    names = set(ZipFile(wheel).namelist())
 
     assert {"nbtool/py.typed", "nbtool/view/static/widget.js", "nbtool/view/static/widget.css"} <= names
     assert {name.split("/")[0].partition("-")[0] for name in names} == {"nbtool", "nbtool_chat"}
+
+
+def test_jupyterlab_finds_the_extension_where_the_wheel_puts_it(wheel: Path, tmp_path: Path) -> None:
+    ZipFile(wheel).extractall(tmp_path)
+    (shared,) = tmp_path.glob("*.data/data/share/jupyter")
+    folder = shared / "labextensions" / "nbtool-chat"
+    told = json.loads((folder / "package.json").read_text())
+
+    command = [sys.executable, "-m", "jupyter", "labextension", "list"]
+    environment = {**os.environ, "JUPYTER_PATH": str(shared), "JUPYTER_PREFER_ENV_PATH": "0"}
+    listed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr
+
+    lines = re.sub(r"\x1b\[\d+m", "", listed).partition(f"{shared}/labextensions\n")[2].splitlines()
+    assert lines[0].split() == ["nbtool-chat", f"v{__version__}", "enabled", "OK", "(python,", "nbtool-chat)"]
+    assert told["version"] == __version__
+    assert (folder / told["jupyterlab"]["_build"]["load"]).is_file()
+    assert next((folder / "static").glob("rich.*.js")).read_bytes() == MODULE.read_bytes()
+    assert sum(len(gzip.compress(file.read_bytes())) for file in folder.rglob("remoteEntry.*.js")) <= EXTENSION_LIMIT
 
 
 def test_a_changed_source_of_the_page_asks_for_node(unpacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.view.pacing import FLUSHES_PER_SECOND, INTERVAL, Pace, PatchQueue
+from nbtool.view.pacing import FLUSHES_PER_SECOND, INTERVAL, Pace, PatchQueue, packed
 
 
 class HandClock:
@@ -47,6 +47,12 @@ def taken(*patches: Any) -> list[Any]:
     queue = PatchQueue()
     queue.add(patches)
     return list(queue.take())
+
+
+def test_what_comes_many_times_a_second_travels_as_a_short_list() -> None:
+    patches = [extend("a"), extend("z", "b1", "progress"), update(state="whole")]
+
+    assert [packed(patch) for patch in patches] == [["b0", "a"], ["b1", "z", "progress"], update(state="whole")]
 
 
 def test_consecutive_extends_become_one() -> None:

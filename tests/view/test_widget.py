@@ -36,7 +36,7 @@ class Page:
         self._count = 0
         self.widget = TurnWidget(
             "t", decide=self._decide, stop=self._stop, post=self._posted.append, bind=self._bind,
-            act=self.acts.append,
+            act=self._act,
         )  # fmt: skip
         self.widget.send = self._send
 
@@ -63,6 +63,12 @@ class Page:
 
     def _stop(self) -> None:
         self.stops += 1
+
+    def _act(self, act: Act) -> str:
+        if self._refuse:
+            raise BadUsage(f"There is no version {act.version}.")
+        self.acts.append(act)
+        return f"%%chat --{act.deed} t"
 
     def _bind(self, asked: Binding) -> str:
         if self._refuse:
@@ -94,12 +100,9 @@ def test_a_burst_of_deltas_leaves_in_few_messages_and_nothing_is_lost() -> None:
     messages = page.of("patches")
     assert len(messages) <= 3
     assert [message["seq"] for message in messages] == list(range(1, len(messages) + 1))
-    text = "".join(
-        patch["block"]["text"] if patch["op"] == "open" else patch["text"]
-        for message in messages
-        for patch in message["patches"]
-        if patch["op"] in ("open", "extend")
-    )
+    patches = [patch for message in messages for patch in message["patches"]]
+    opened = [patch["block"]["text"] for patch in patches if isinstance(patch, dict) and patch["op"] == "open"]
+    text = "".join([*opened, *(patch[1] for patch in patches if isinstance(patch, list))])
     assert text == "word " * 20_000
 
 
@@ -126,7 +129,7 @@ def test_the_first_piece_is_sent_at_once_and_the_timer_sends_the_rest() -> None:
     first = asyncio.run(stream())
 
     assert first == 1
-    assert page.sent[1]["patches"] == [{"op": "extend", "id": "b0", "field": "text", "text": "b"}]
+    assert page.sent[1]["patches"] == [["b0", "b"]]
 
 
 def test_hello_is_noticed_on_the_hearing_thread_and_answered_on_the_loop() -> None:
@@ -161,7 +164,7 @@ def test_a_snapshot_holds_what_was_not_sent_yet_and_the_next_patches_follow_it()
     assert snapshot["document"]["blocks"][0]["text"] == "ab"
     assert page.of("patches")[-1] == {
         "v": 1, "kind": "patches", "seq": snapshot["seq"] + 1,
-        "patches": [{"op": "extend", "id": "b0", "field": "text", "text": "c"}],
+        "patches": [["b0", "c"]],
     }  # fmt: skip
 
 
@@ -319,14 +322,25 @@ def test_the_second_module_travels_with_a_widget_whose_page_cannot_ask() -> None
     assert gzip.decompress(page.widget.rich["packed"]) == (STATIC / "rich.js").read_bytes()
 
 
-def test_what_the_page_asks_to_do_with_the_turn_reaches_whoever_does_it() -> None:
+def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> None:
     page = Page()
 
     page.says("act", deed="rerun")
     page.work()
 
     assert page.acts == [Act("rerun")]
+    assert page.of("cell") == [{"v": 1, "kind": "cell", "id": "p-1", "ok": True, "text": "%%chat --rerun t"}]
     assert page.of("ack")[0]["id"] == "p-1"
+
+
+def test_a_cell_that_cannot_be_written_is_refused_with_the_reason() -> None:
+    page = Page(refuse=True)
+
+    page.says("act", deed="version", version=7)
+    page.work()
+
+    (cell,) = page.of("cell")
+    assert (cell["ok"], cell["text"]) == (False, "There is no version 7.")
 
 
 def test_the_head_tells_what_no_event_says() -> None:

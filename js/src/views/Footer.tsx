@@ -27,31 +27,33 @@ export function Footer({ document, act }: FooterProps): JSX.Element {
     <footer>
       {end && <Notice block={{ text: end, level }} />}
       <div class="nb-foot nb-quiet">
-        <span title={head.why ? oneLine(head.why, 300) : undefined}>{facts(head)}</span>
-        {!isLive(document) && (
-          <span class="nb-acts">
-            <Versions head={head} act={act} />
-            {reply?.kind === "text" && <Copy text={() => reply.text} label="Copy reply" />}
-            {(Object.keys(LABELS) as (keyof typeof LABELS)[]).map(
-              (deed) =>
-                head.acts?.includes(deed) && (
-                  <button key={deed} type="button" class="nb-plain" onClick={() => act(deed)}>
-                    {LABELS[deed]}
-                  </button>
-                ),
-            )}
-          </span>
-        )}
+        <span>{facts(head)}</span>
+        <span class="nb-acts">
+          <Versions head={head} act={act} />
+          {!isLive(document) && reply?.kind === "text" && <Copy text={() => reply.text} label="Copy reply" />}
+          {offered(document).map((deed) => (
+            <button key={deed} type="button" class="nb-plain" onClick={() => act(deed)}>
+              {LABELS[deed]}
+            </button>
+          ))}
+        </span>
       </div>
     </footer>
   );
+}
+
+/** What can be done with the turn as it stands: no code can be made of one that has called nothing. */
+function offered({ head, blocks }: Document): (keyof typeof LABELS)[] {
+  const hasCalls = blocks.some(({ kind }) => kind === "call");
+  const deeds = Object.keys(LABELS) as (keyof typeof LABELS)[];
+  return deeds.filter((deed) => head.acts?.includes(deed) && (deed !== "code" || hasCalls));
 }
 
 function facts(head: Head): string {
   const { usage } = head;
   const tokens = usage.input_tokens + usage.output_tokens;
   return [
-    oneLine(head.model, 80),
+    oneLine(head.model, 80) + (head.why ? ` (${oneLine(head.why, 80)})` : ""),
     head.replayed && `replayed from ${oneLine(head.replayed, 40)}`,
     head.round > 1 && counted(head.round, "round"),
     head.calls > 0 && counted(head.calls, "call"),

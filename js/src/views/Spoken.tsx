@@ -7,6 +7,9 @@ const PAUSE_MS = 1500;
 /** Characters of one announcement. */
 const SPOKEN_LIMIT = 600;
 
+/** Characters that are waited with at most: of more than that, only the first are said, and what comes then. */
+const BEHIND = 4_000;
+
 /** Says the finished sentences of a reply that is being written, for those who hear the page. */
 export class Spoken extends Component<{ blocks: Block[] }, { text: string }> {
   override state = { text: "" };
@@ -36,10 +39,12 @@ export class Spoken extends Component<{ blocks: Block[] }, { text: string }> {
     const last = this.props.blocks.findLast((block) => block.kind === "text");
     if (last?.kind !== "text") return;
     if (last.id !== this.#block) [this.#block, this.#said] = [last.id, 0];
-    const news = last.text.slice(this.#said);
+    const left = last.text.length - this.#said;
+    const isBehind = left > BEHIND;
+    const news = last.text.slice(this.#said, this.#said + BEHIND);
     const end = last.state === "open" ? (/^[\s\S]*(?:[.!?:]\s|\n)/.exec(news)?.[0].length ?? 0) : news.length;
-    if (end === 0) return;
-    this.#said += end;
+    if (end === 0 && !isBehind) return;
+    this.#said += isBehind ? left : end;
     this.setState({ text: spoken(news.slice(0, end)) });
   };
 }

@@ -8,6 +8,7 @@ import { Footer } from "./Footer";
 import { follow } from "./follow";
 import { Header } from "./Header";
 import { Spoken } from "./Spoken";
+import { WrittenCell } from "./WrittenCell";
 
 /** One turn: its state, its blocks in order, and what it cost. */
 export class Turn extends Component<{ connection: Connection }> {
@@ -50,6 +51,7 @@ export class Turn extends Component<{ connection: Connection }> {
           </Island>
         )}
         <Footer document={shown.document} act={connection.act} />
+        {shown.written && <WrittenCell written={shown.written} close={connection.closeWritten} />}
         {isLive(shown.document) && <Spoken blocks={blocks} />}
         {head.status === "completed" && shown.link !== "still" && (
           <p class="nb-unseen" role="status">

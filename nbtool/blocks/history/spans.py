@@ -59,7 +59,15 @@ class _Line:
                 self._begin(at, "model", "", f"round {event.round}", event.round)
             case ReplyFinished():
                 self._end(self._later(at, "model", "", event.seconds), "model", "", event.stop_reason)
+            case TurnEnded():
+                self._at(self._began + event.seconds if event.seconds and at is None else at)
+            case _:
+                self._call(at, event)
+
+    def _call(self, at: float | None, event: Event) -> None:
+        match event:
             case CallReady():
+                self._at(at)
                 self._names[event.call_id] = (one_line(event.name, 64), event.round)
             case CallAsked():
                 if event.gate == "result":
@@ -73,8 +81,6 @@ class _Line:
             case CallFinished():
                 for who in ("tool", "person"):
                     self._end(self._later(at, who, event.call_id, event.seconds), who, event.call_id, event.status)
-            case TurnEnded():
-                self._at(self._began + event.seconds if event.seconds and at is None else at)
             case _:
                 self._at(at)
 

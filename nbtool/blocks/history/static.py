@@ -148,7 +148,7 @@ def _table(title: str, rows: list[tuple[str, float, str]]) -> str:
     most = max(value for _, value, _ in rows)
     lines = "".join(
         f'<tr><td style="{_CELL}"><code>{escapeHtml(name)}</code></td>'
-        f'<td style="{_CELL}">{"█" * round(_BAR * value / most) if most else ""}</td>'
+        f'<td style="{_CELL};opacity:.5">{"█" * round(_BAR * value / most) if most else ""}</td>'
         f'<td style="{_CELL}">{escapeHtml(told)}</td></tr>'
         for name, value, told in rows
     )

@@ -195,7 +195,9 @@ class Take:
         try:
             nearest = min(self._said_before(file, key), key=lambda found: len(found[0]), default=None)
             if nearest is None:
-                self.why = f"This prompt is not in {file.path.name}." if self.mode == "only" else ""
+                is_there = file.writes or file.path.exists()
+                why = f"This prompt is not in {file.path.name}." if is_there else f"There is no file {file.path}."
+                self.why = why if self.mode == "only" else ""
             elif nearest[0]:
                 self.why = f"Not the turn of {nearest[1].recorded}: {'; '.join(nearest[0])}."
             else:

@@ -50,8 +50,10 @@ def tools(here: Here, _: list[str]) -> str:
 
 
 def variables(here: Here, _: list[str]) -> str:
-    """List the exposed variables as the model is told of them."""
+    """List the exposed variables as the model is told of them, and the results that `bind` can bind."""
+    kept = [entry for entry in here.chat.variables.entries() if entry.kind != "exposed"]
     rows = [(entry.name, _seen(here.chat, entry)) for entry in here.chat.exposed()]
+    rows += [(entry.name, f"{entry.kind}: {here.chat.variables.describe(entry.name)}") for entry in kept]
     return table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
 
 

@@ -69,7 +69,7 @@ def wait(here: Here, words: list[str]) -> str:
         raise BadUsage("%chat wait takes nothing.")
     if not (turns := here.chat.unfinished):
         return "No turn of this chat goes on in the background."
-    return _lend(here, turns[0], lambda: None) if turns[0].status == "running" else _waits_for_you(turns[0])
+    return _waits_for_you(here, turns[0]) if here.chat.questions(turns[0]) else _lend(here, turns[0], lambda: None)
 
 
 def cancel(here: Here, words: list[str]) -> str:
@@ -142,10 +142,11 @@ def _lend(here: Here, turn: Turn, go: Callable[[], None]) -> str:
     except KeyboardInterrupt:
         raise TurnStopped from None
     if not turn.done.done():
-        return _waits_for_you(turn)
+        return _waits_for_you(here, turn)
     return "The turn has ended." if kernel else f"The turn has ended.{show(here, [turn.turn_id])}"
 
 
-def _waits_for_you(turn: Turn) -> str:
-    ids = " or ".join(digest[:12] for digest in turn.parking.questions)
+def _waits_for_you(here: Here, turn: Turn) -> str:
+    chats = (chat for chat in here.kernel.chats.values() if turn in chat.unfinished)
+    ids = " or ".join(digest[:12] for chat in chats for digest in chat.questions(turn))
     return f"The turn waits for you: `%chat approve {ids}`, or `%chat deny`."

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from nbtool.chat import recall
 from nbtool.chat.chat import Chat
 from nbtool.chat.export import data, files
 from nbtool.chat.export.calls import Around
@@ -17,7 +18,6 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.here import Command, Here, named_turn
 from nbtool.messages import new_id
-from nbtool.tools.approval import Desk
 
 FORCE = "--force"
 ENDINGS = {"md": "md", "json": "json", "code": "py", "ipynb": "ipynb"}
@@ -55,10 +55,8 @@ def open_file(here: Here, path: Path) -> str:
         BadUsage: the file is no such conversation, or a turn is still on its way.
     """
     tree = data.from_json(files.read(path, data.MAX_BYTES))
-    chat = here.chat
-    chat.check_free()
-    former = f" What was said here before: `%chat open {chat.chat_id}`." if chat.tree.line else ""
-    chat.tree, chat.chat_id, chat.desk = tree, new_id("chat"), Desk()
+    former = f" What was said here before: `%chat open {here.chat.chat_id}`." if here.chat.tree.line else ""
+    recall.take_over(here.anew(), new_id("chat"), tree, "it was of another kernel")
     count = sum(len(node.versions) for node in tree.nodes())
     said = (
         f"{count} {'turn' if count == 1 else 'turns'} imported; nothing of them ran here, and no approval came along."

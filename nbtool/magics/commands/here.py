@@ -43,6 +43,19 @@ class Here:
         """The conversation."""
         return self.kernel.chat(self.name)
 
+    def anew(self) -> Chat:
+        """Give a new conversation this name; of the former one the model stays, and nothing else.
+
+        Raises:
+            BadUsage: a turn of the former one has outlived its cell.
+        """
+        former = self.kernel.chats.get(self.name)
+        if former:
+            former.check_free()
+            del self.kernel.chats[self.name]
+            self.chat.model = former.model
+        return self.chat
+
 
 Command = Callable[[Here, list[str]], str]
 """Carries out the words after its name and gives what it has to say; the first line of its docstring is its help."""

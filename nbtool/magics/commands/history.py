@@ -6,6 +6,7 @@ from IPython.display import display
 
 from nbtool.blocks.plain import one_line
 from nbtool.blocks.saved import saved
+from nbtool.chat.recall import Interrupted
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.branches import branches
@@ -41,5 +42,6 @@ def _told(node: Node[Turn], turn: Turn) -> str:
     """Tell of a turn in one line: how it ended, its place among its versions, and what was said."""
     others = ", ".join(version.turn_id for version in node.versions if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
-    marks = [turn.status, versions, "hidden" if node.hidden else "", "pinned" if node.pinned else ""]
+    ended = "interrupted" if isinstance(turn.error, Interrupted) else turn.status
+    marks = [ended, versions, "hidden" if node.hidden else "", "pinned" if node.pinned else ""]
     return "; ".join([*filter(None, marks), one_line(turn.prompt.text, 70)])

@@ -61,23 +61,29 @@ def open_(here: Here, words: list[str]) -> str:
         many = "several chats begin" if found else "no chat begins"
         raise BadUsage(f"In the journal {many} with {words[0][:60]!r}.", fix="`%chat history chats` lists them.")
     chat_id = found[0].chat_id
-    if here.name in here.kernel.chats:
-        here.chat.check_free()
-        del here.kernel.chats[here.name]
-    dead = recall.into(here.chat, chat_id, journal().read(lambda connection: reading.chat_events(connection, chat_id)))
+    events = journal().read(lambda connection: reading.chat_events(connection, chat_id))
+    dead = recall.into(here.anew(), chat_id, events)
     turns = len(here.chat.tree.line)
     lost = f" Not exposed any more: {', '.join(dead[:20])}{' …' if len(dead) > 20 else ''}." if dead else ""
-    return f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line.{lost}"
+    said = f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
+    return f"{said}{lost}{_broken(here)}"
 
 
 COMMANDS: dict[str, Command] = {"open": open_}
+
+
+def _broken(here: Here) -> str:
+    """Say that the last turn of the line broke off with its kernel, and what goes on with it."""
+    last = next((node.turn for node in here.chat.tree.line[-1:]), None)
+    is_broken = last is not None and isinstance(last.error, recall.Interrupted)
+    return " Its last turn was interrupted; `%%chat --resume` goes on with it." if is_broken else ""
 
 
 def _listed() -> str:
     rows = [
         (
             line.chat_id,
-            f"{_when(line.ended)}  {line.turns:>3} turns  {one_line(line.title, 60)}"
+            f"{_when(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}  {one_line(line.title, 60)}"
             + (f"  ({one_line(line.notebook, 60)})" if line.notebook else ""),
         )
         for line in journal().read(reading.chats)[:MAX_LISTED]

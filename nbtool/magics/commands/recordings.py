@@ -33,6 +33,8 @@ def told(here: Here) -> str:
     except BadRecording as error:
         return str(error)
     turns = f"{count} turn{'' if count == 1 else 's'}"
+    if not file.writes and not file.path.exists():
+        turns = "there is no such file"
     adds = "new ones are added" if file.writes else "nothing is added"
     return f"{file.path.name}: {turns}, {adds}; replay is {chosen.value} ({chosen.source})."
 

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from nbtool import Chat
+from nbtool.testing import ScriptedWire, call
 from tests.magics.commands.saying import said
 
 
@@ -46,3 +48,30 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
     assert "values may be read" in told
     assert "127.0.0.1:" in told
     assert "requests" in told
+
+
+def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -t double\nUse double with n=4")
+
+    listed = said(shell, "vars", capsys)
+    name = listed.split()[0]
+
+    assert "result: " in listed
+    assert said(shell, f"bind {name} eight", capsys) == "eight is bound in the notebook.\n"
+    assert shell.user_ns["eight"] == 8
+
+
+def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    wire = ScriptedWire(
+        ["Hello.", [call("WriteVar", name="todo", value="buy tea"), call("ReadVar", name="todo")], "Noted.", "Over."]
+    )
+    shell.magics_manager.registry["ChatMagics"].workbench.chat("main").model = Chat(wire=wire).model
+
+    shell.run_cell("%%chat -q -t double\nHello")
+    assert shell.run_cell("%%chat -q -t nbtool:notes -o noted\nKeep a note").success
+    assert shell.run_cell("%%chat -q -T nbtool:notes\nNo more notes").success
+
+    assert [record.status for record in shell.user_ns["noted"].calls] == ["ok", "ok"]
+    assert "buy tea" in shell.user_ns["noted"].calls[1].shown
+    assert ["WriteVar" in {tool.name for tool in prompt.tools} for prompt in wire.prompts] == [False, True, True, False]
+    assert "todo" in said(shell, "vars", capsys)

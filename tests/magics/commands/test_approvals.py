@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from nbtool.testing import call
+from nbtool.tools.approval import Approved
 from tests.magics.commands.saying import said
 from tests.magics.parking import Desk, asked, ended
 
@@ -133,3 +134,24 @@ def test_a_parked_turn_is_not_thrown_away_by_a_new_conversation(shell: Any, caps
     told = capsys.readouterr()
     assert "%chat approve" in told.out + told.err
     turn.stop()
+
+
+def test_wait_right_after_a_decision_waits_for_the_turn_and_not_for_the_person(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk, turn = parked(shell)
+
+    desk.chat.desk.decide(desk.waiting, Approved())
+    told = said(shell, "wait", capsys)
+
+    assert told.endswith("The turn has ended.\n")
+    assert turn.status == "completed"
+
+
+def test_reloading_stops_a_parked_turn_that_nobody_could_answer_any_more(shell: Any) -> None:
+    desk, turn = parked(shell)
+
+    shell.run_line_magic("reload_ext", "nbtool")
+
+    assert ended(turn).status == "cancelled"
+    assert desk.threads == []

@@ -88,16 +88,35 @@ def test_before_anything_was_said_there_is_nothing_to_export(shell: Any, capsys:
 def test_an_exported_conversation_is_opened_again_without_its_approvals(
     talked: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    chat = talked.magics_manager.registry["ChatMagics"].workbench.chat("main")
+    bench = talked.magics_manager.registry["ChatMagics"].workbench
+    before = bench.chat("main")
     said(talked, "export json out.json", capsys)
-    before, desk = chat.chat_id, chat.desk
     text = said(talked, "open out.json", capsys)
 
+    chat = bench.chat("main")
     assert "1 turn imported; nothing of them ran here, and no approval came along." in text
-    assert f"`%chat open {before}`" in text
-    assert (chat.tree.line[0].turn.text, chat.chat_id != before) == ("Eight and three.", True)
-    assert chat.desk is not desk
+    assert f"`%chat open {before.chat_id}`" in text
+    assert (chat.tree.line[0].turn.text, chat.chat_id != before.chat_id) == ("Eight and three.", True)
+    assert chat.desk is not before.desk
+    assert chat.model == before.model
     assert "nobody here saw" in said(talked, "show", capsys)
+
+
+def test_what_an_imported_conversation_refers_to_is_nothing_of_this_kernel(
+    talked: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = talked.magics_manager.registry["ChatMagics"].workbench
+    (name,) = (call.reference for call in bench.chat("main").tree.line[0].turn.calls if call.name == "double")
+    said(talked, "export json out.json", capsys)
+    said(talked, "open out.json", capsys)
+    wire = ScriptedWire([call("double", n=f"$VAR_REF{{{{{name}}}}}"), call("double", n=2), "Done."])
+    bench.chat("main").model = Chat(wire=wire).model
+
+    assert talked.run_cell("%%chat -q -o later -t double --approve auto\nGo on.").success
+
+    dead, fresh = talked.user_ns["later"].calls
+    assert dead.status == "invalid"
+    assert fresh.reference not in ("", name)
 
 
 def test_code_of_an_imported_turn_says_that_nobody_saw_it_run(talked: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,3 +144,21 @@ def test_a_file_that_is_no_conversation_is_refused_and_changes_nothing(
 
     assert "This is no conversation that nbtool wrote" in said_wrong(talked, "open broken.json", capsys)
     assert chat.tree is tree
+
+
+@pytest.mark.parametrize("way", ["journal", "file"])
+def test_code_of_a_past_conversation_hands_results_on_whatever_stands_for_their_names_now(
+    shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    shell.run_cell("@tool(run='auto', store_as='made')\ndef make(n: int) -> list:\n    'Make.'\n    return [0] * n")
+    shell.run_cell("@tool(run='auto')\ndef count(of: list) -> int:\n    'Count.'\n    return len(of)\nmade = count")
+    chat = shell.magics_manager.registry["ChatMagics"].workbench.chat("main")
+    chat.model = Chat(wire=ScriptedWire([call("make", n=3), call("count", of="$VAR_REF{{made}}"), "Three."])).model
+    shell.run_cell("%%chat -q -t make count\nCount it.")
+    said(shell, f"export json '{tmp_path / 'out.json'}'", capsys)
+
+    said(shell, f"open {chat.chat_id if way == 'journal' else repr(str(tmp_path / 'out.json'))}", capsys)
+    said(shell, "code", capsys)
+
+    assert "r1 = make(n=3)" in shell.rl_next_input
+    assert "r2 = count(of=r1)" in shell.rl_next_input

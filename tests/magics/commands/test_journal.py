@@ -7,6 +7,7 @@ import pytest
 
 from nbtool.chat.journal import journal
 from tests.magics.commands.saying import said
+from tests.magics.parking import Desk
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +52,20 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert "3 turns" in said(shell, f"open {begun}", capsys)
 
 
+def test_a_turn_that_broke_off_is_told_as_interrupted_with_what_goes_on_with_it(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    desk = Desk()
+    shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
+    turn = desk.park()
+
+    opened = said(shell, f"-c past open {desk.chat.chat_id}", capsys)  # the journal tells of no end yet
+
+    assert opened.endswith("Its last turn was interrupted; `%%chat --resume` goes on with it.\n")
+    assert f"{turn.turn_id}  interrupted; Pay." in said(shell, "-c past history", capsys)
+    turn.stop()
+
+
 def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
     begun = chat_id(shell, capsys)
@@ -82,6 +97,7 @@ def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str
         ("history frame 1x", "no name for a variable"),
         ("history search ???", "no word"),
         ("open", "takes the id"),
+        ("-c", "takes the name of a chat"),
         ("open chat_nothing", "no chat begins"),
     ],
 )

@@ -92,3 +92,11 @@ def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys:
 
     assert "cannot be read as a recording" in out.out + out.err
     assert path.read_text() == "{}"
+
+
+def test_replaying_a_file_that_is_not_there_says_so(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "there is no such file" in said(shell, f"replay {path}", capsys)
+
+    shell.run_cell(f"{USE} --replay only\nHello")
+
+    assert f"There is no file {path}." in capsys.readouterr().out

@@ -1,0 +1,48 @@
+// Builds ../share/jupyter/labextensions/nbtool-chat, laid out as it is installed: the extension that draws saved turns.
+import { createHash } from "node:crypto";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { build } from "esbuild";
+
+const NAME = "nbtool-chat";
+const FOLDER = `../share/jupyter/labextensions/${NAME}`;
+
+/** Write a file under a name that its text decides, so that no browser shows an old one; gives the name. */
+async function hashed(name, text) {
+  const file = `${name}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}.js`;
+  await writeFile(`${FOLDER}/static/${file}`, text);
+  return file;
+}
+
+/** Build the extension: the container as a plain script, beside it the second module, and what JupyterLab reads first. */
+export async function buildExtension(bundle, rich, version) {
+  await rm(FOLDER, { recursive: true, force: true });
+  await mkdir(`${FOLDER}/static`, { recursive: true });
+  const { outputFiles } = await build({
+    ...bundle,
+    format: "iife",
+    entryPoints: { remoteEntry: "src/lab/index.ts" },
+    loader: { ".css": "text" },
+    banner: { js: "/* With preact, (c) Jason Miller, and @cfworker/json-schema, (c) Jeremy Danyow: MIT */" },
+    define: {
+      RICH_VERSION: JSON.stringify(version),
+      RICH_FILE: JSON.stringify(await hashed("rich", rich)),
+    },
+    write: false,
+  });
+  const load = `static/${await hashed("remoteEntry", outputFiles[0].contents)}`;
+  const [, release] = /__version__ = "(.+)"/.exec(await readFile("../nbtool/__init__.py", "utf8"));
+  const told = {
+    name: NAME,
+    version: release,
+    description: "Draws the turns that nbtool leaves in a notebook",
+    license: "BSD-3-Clause",
+    jupyterlab: { extension: true, _build: { load, extension: "./extension" } },
+  };
+  const from = {
+    packageManager: "python",
+    packageName: NAME,
+    uninstallInstructions: `Use your Python package manager (pip, conda, etc.) to uninstall the package ${NAME}`,
+  };
+  await writeFile(`${FOLDER}/package.json`, `${JSON.stringify(told, null, 2)}\n`);
+  await writeFile(`${FOLDER}/install.json`, `${JSON.stringify(from, null, 2)}\n`);
+}

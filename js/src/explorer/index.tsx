@@ -1,0 +1,24 @@
+import { render as mount } from "preact";
+import type { Model } from "../connection";
+import "../styles.css";
+import { Explorer } from "./Explorer";
+import "./explorer.css";
+import { talk } from "./talk";
+
+interface Props {
+  model: Model;
+  el: HTMLElement;
+}
+
+export default {
+  render({ model, el }: Props): () => void {
+    const lifetime = new AbortController();
+    const conversation = talk(model, lifetime.signal);
+    mount(<Explorer talk={conversation} />, el);
+    conversation.refresh();
+    return () => {
+      mount(null, el);
+      lifetime.abort();
+    };
+  },
+};

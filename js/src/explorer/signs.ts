@@ -1,0 +1,12 @@
+import type { TurnStatus } from "../protocol";
+
+/** A sign for how a turn ended; the word stands beside it for those who cannot see it. */
+export const SIGNS: Record<TurnStatus, string> = {
+  completed: "✓",
+  cancelled: "■",
+  error: "✕",
+  timeout: "✕",
+  parked: "◆",
+  waiting: "◆",
+  running: "●",
+};

@@ -1,0 +1,78 @@
+/** As much of JupyterLab's own objects as is used here: https://jupyterlab.readthedocs.io/en/stable/api/ */
+
+export interface Signal {
+  connect(listener: () => void): void;
+  disconnect(listener: () => void): void;
+}
+
+/** One output of a notebook, with all forms of it. */
+export interface MimeModel {
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly trusted: boolean;
+}
+
+/** Lumino's widget: https://lumino.readthedocs.io/en/latest/api/classes/widgets.Widget.html */
+export interface Widget {
+  readonly node: HTMLElement;
+  readonly isDisposed: boolean;
+  layout: Layout | null;
+  dispose(): void;
+  addClass(name: string): void;
+}
+
+export interface Layout {
+  addWidget(widget: Widget): void;
+}
+
+export interface Renderer extends Widget {
+  renderModel(model: MimeModel): Promise<void>;
+}
+
+export interface RendererFactory {
+  safe: boolean;
+  mimeTypes: readonly string[];
+  defaultRank: number;
+  createRenderer(options: unknown): Renderer;
+}
+
+export interface RenderMime {
+  addFactory(factory: RendererFactory): void;
+  createRenderer(mimeType: string): Renderer;
+  preferredMimeType(bundle: object, safe: "ensure" | "prefer" | "any"): string | undefined;
+}
+
+export interface CellWidget {
+  readonly node: HTMLElement;
+}
+
+export interface SessionContext {
+  readonly session: {
+    readonly kernel: { readonly connectionStatus: string; readonly status: string } | null;
+  } | null;
+  readonly kernelChanged: Signal;
+  readonly connectionStatusChanged: Signal;
+  readonly statusChanged: Signal;
+}
+
+export interface NotebookPanel {
+  readonly node: HTMLElement;
+  readonly sessionContext: SessionContext;
+  readonly content: {
+    readonly widgets: readonly CellWidget[];
+    readonly model: { readonly sharedModel: { insertCell(at: number, cell: object): unknown } } | null;
+    activeCellIndex: number;
+    mode: "command" | "edit";
+  };
+}
+
+export interface NotebookTracker {
+  find(matches: (panel: NotebookPanel) => boolean): NotebookPanel | undefined;
+}
+
+/** What is taken from JupyterLab's own modules, so that there is one of each on the page. */
+export interface Shared {
+  Widget: new () => Widget;
+  PanelLayout: new () => Layout;
+  IRenderMimeRegistry: object;
+  INotebookTracker: object;
+}

@@ -1,0 +1,32 @@
+import type { Connection, Shown } from "../connection";
+import type { Deed, Document } from "../protocol";
+
+/** A turn that no kernel speaks of any more, as the views want it. */
+export interface Still extends Connection {
+  /** Say what can be done with the turn now: nothing, where no kernel is. */
+  offer(acts: readonly Deed[]): void;
+}
+
+/** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
+export function still(document: Document, act: (deed: Deed) => void): Still {
+  const listeners = new Set<() => void>();
+  let shown: Shown = { document, link: "still", sent: {} };
+  return {
+    shown: () => shown,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    offer(acts) {
+      if ((shown.document.head.acts ?? []).join() === acts.join()) return;
+      shown = { ...shown, document: { ...document, head: { ...document.head, acts: [...acts] } } };
+      for (const listener of listeners) listener();
+    },
+    act,
+    hello: () => {},
+    decide: () => {},
+    stop: () => {},
+    bind: () => {},
+    closeWritten: () => {},
+  };
+}

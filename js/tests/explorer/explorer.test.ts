@@ -1,0 +1,298 @@
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import axe from "axe-core";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { ROW } from "../../src/explorer/List";
+import { drawn } from "../page";
+import { PAYLOADS } from "../payloads";
+import { Kernel, press, RECORDED, turnId, type } from "./kernel";
+
+let kernel: Kernel;
+beforeEach(() => {
+  kernel = new Kernel();
+});
+afterEach(() => kernel.close());
+
+function rows(el: Element): HTMLElement[] {
+  return [...el.querySelectorAll<HTMLElement>("[role=treeitem]")];
+}
+
+/** Open a recorded turn by its row. */
+async function open(el: HTMLElement, number: number): Promise<void> {
+  await type(el, "[type=search]", turnId(number));
+  await drawn();
+  rows(el)[0]?.click();
+  await drawn();
+}
+
+test("the last turn of the active line is opened first, and only what is seen is in the page", async () => {
+  const el = await kernel.show();
+  const last = RECORDED.index.rows.findLast((row) => row.line);
+
+  expect(kernel.of("open")).toHaveLength(1);
+  expect(kernel.of("open")[0]?.turn).toBe(last?.versions[last.current]?.turn_id);
+  expect(rows(el).length).toBeLessThan(RECORDED.index.rows.length);
+  expect(el.querySelector<HTMLElement>("[role=tree] > div")?.style.height).toBe(
+    `${RECORDED.index.rows.length * ROW}px`,
+  );
+});
+
+test("five thousand places need no more of the page than sixty", async () => {
+  const row = RECORDED.index.rows[1];
+  if (!row) throw new Error("not recorded");
+  const many = Array.from({ length: 5000 }, (_, n) => ({ ...row, node_id: `n_${n}`, parent: n - 1 }));
+  kernel.index = { rows: many, left_out: 12 };
+
+  const el = await kernel.show();
+
+  expect(el.querySelectorAll("*").length).toBeLessThan(900);
+  expect(el.textContent).toContain("12 more not shown");
+});
+
+test("a turn is shown with its time line, its rounds and its calls", async () => {
+  const el = await kernel.show();
+  await open(el, 5);
+  const article = el.querySelector("article");
+
+  expect(article?.textContent).toContain("Question 5: please find");
+  expect(el.querySelector("svg[role=img]")?.getAttribute("aria-label")).toMatch(
+    /^Waited for: Model .* You .* Tools /,
+  );
+  expect(article?.querySelectorAll("details.nb-call")).toHaveLength(2);
+  expect([...(article?.querySelectorAll("h4") ?? [])].map((one) => one.textContent)).toEqual([
+    "Round 1",
+    "Round 2",
+  ]);
+  expect(article?.textContent).toContain("The server closed the connection.");
+});
+
+test("the slider folds the turn up to a step, and back", async () => {
+  const el = await kernel.show();
+  await open(el, 5);
+
+  await type(el, "[type=range]", "0");
+  expect(el.querySelectorAll("article details.nb-call")).toHaveLength(0);
+  expect(el.querySelector("[type=range]")?.getAttribute("aria-valuetext")).toContain("Before the first of");
+  await press(el, "One step on");
+  expect(el.querySelector(".nb-x-step")?.textContent).toContain("Step 1 of");
+  await type(el, "[type=range]", "1000");
+  expect(el.querySelectorAll("article details.nb-call")).toHaveLength(2);
+  expect(kernel.of("cell")).toHaveLength(0);
+});
+
+test("versions are turned over in the row and in the turn", async () => {
+  const el = await kernel.show();
+  await open(el, 6);
+  expect(rows(el)[0]?.textContent).toContain("2/2");
+
+  await press(rows(el)[0] as HTMLElement, "The version before");
+
+  expect(kernel.of("open").at(-1)?.turn).toBe(turnId(5));
+  expect(el.querySelector("article")?.textContent).toContain("version 1/2");
+});
+
+test("the tree is walked and folded by keys", async () => {
+  const el = await kernel.show();
+  const tree = el.querySelector<HTMLElement>("[role=tree]");
+  const key = async (name: string, more = {}): Promise<void> => {
+    tree?.dispatchEvent(
+      new KeyboardEvent("keydown", { key: name, bubbles: true, cancelable: true, ...more }),
+    );
+    await drawn();
+  };
+
+  await key("Home");
+  expect(kernel.of("open").at(-1)?.turn).toBe(turnId(0));
+  await key("ArrowDown");
+  expect(kernel.of("open").at(-1)?.turn).toBe(turnId(1));
+  await open(el, 46);
+  await key("ArrowLeft");
+  expect(rows(el)[0]?.getAttribute("aria-expanded")).toBe("false");
+  await key("ArrowRight");
+  expect(rows(el)[0]?.getAttribute("aria-expanded")).toBe("true");
+});
+
+test("what has the focus keeps its keys from the notebook, which asks that element alone", async () => {
+  const el = await kernel.show();
+  await open(el, 5);
+
+  const slider = el.querySelector<HTMLElement>("[type=range]");
+  slider?.dispatchEvent(new FocusEvent("focus"));
+
+  expect(slider?.dataset.lmSuppressShortcuts).toBe("true");
+});
+
+test("a search asks the kernel once the typing rests, and lists what it found", async () => {
+  vi.useFakeTimers();
+  const shown = kernel.show();
+  await vi.advanceTimersByTimeAsync(10);
+  const el = await shown;
+  kernel.found = [turnId(8)];
+  for (const text of ["t", "te", "ten"]) {
+    const typed = type(el, "[type=search]", text);
+    await vi.advanceTimersByTimeAsync(10);
+    await typed;
+  }
+  await vi.advanceTimersByTimeAsync(1000);
+  vi.useRealTimers();
+  await drawn();
+
+  expect(kernel.of("search").map(({ text }) => text)).toEqual(["ten"]);
+  expect(rows(el)).toHaveLength(1);
+  expect(rows(el)[0]?.textContent).toContain("found here");
+});
+
+test("two versions are compared side by side, and what differs is marked and said", async () => {
+  const el = await kernel.show();
+  await open(el, 6);
+  await press(el, "Compare with…");
+  await press(el, "version 1");
+  const article = el.querySelector("article");
+
+  expect(article?.textContent).toContain("Two versions of one place");
+  expect(article?.textContent).toContain("Prompt: differs");
+  expect(article?.querySelector("del")).not.toBeNull();
+  expect(article?.querySelector("ins")).not.toBeNull();
+});
+
+test("totals are asked for once, and plotted with their figures in words", async () => {
+  const el = await kernel.show();
+  await press(el, "Totals");
+  await press(el, "Turn");
+  await press(el, "Totals");
+
+  expect(kernel.of("totals")).toHaveLength(1);
+  expect([...el.querySelectorAll("caption")].map((one) => one.textContent)).toEqual([
+    "Waited for",
+    "Tools, by time",
+    "Rounds, by time",
+    "Models, by time",
+  ]);
+  expect(el.textContent).toContain("60 calls, 12 not done");
+});
+
+test("what acts is a cell below that does not run, and a text to copy where there is no notebook", async () => {
+  const el = await kernel.show();
+  await open(el, 5);
+  const cells = [
+    { getOutputs: () => [] },
+    { getOutputs: () => [{ data: { "application/vnd.jupyter.widget-view+json": { model_id: "model-1" } } }] },
+  ];
+  const put: unknown[] = [];
+
+  await press(el, "Rerun");
+  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "rerun", turn: turnId(5) });
+  expect(el.querySelector("[role=status]")?.textContent).toContain("Copy it into a cell; nothing has run.");
+  expect(el.querySelector("[role=status] pre")?.textContent).toBe("%%chat --rerun");
+
+  const insertCell = (at: number, cell: unknown): void => void put.push([at, cell]);
+  kernel.widget_manager = { context: { model: { sharedModel: { cells, insertCell } } } };
+  await press(el, "Rerun");
+  expect(put).toEqual([[2, { cell_type: "code", source: "%%chat --rerun" }]]);
+  expect(el.querySelector("[role=status]")?.textContent).toContain("has not run");
+});
+
+test("a call offers what can be done with it, from its own round on", async () => {
+  const el = await kernel.show();
+  await open(el, 8);
+  const call = el.querySelector<HTMLDetailsElement>("article details.nb-call");
+  if (!call) throw new Error("no call");
+  call.open = true;
+  call.dispatchEvent(new Event("toggle"));
+  await drawn();
+
+  await press(call, "Run round 1 again");
+  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "execute", round: 1 });
+  await press(call, "Ask again from round 2");
+  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "rerun", round: 2 });
+  await press(call, "Bind the result");
+  expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "bind", call: expect.stringMatching(/^call_p/) });
+});
+
+test("a past chat offers nothing but to go on with it", async () => {
+  kernel.acts = ["go_on"];
+  const el = await kernel.show();
+  await open(el, 5);
+  const labels = [...el.querySelectorAll(".nb-x-deed")].map((one) => one.textContent);
+
+  expect(labels).toEqual(["Go on with this chat", "Compare with…"]);
+});
+
+test("a kernel that does not answer is said to be busy, and an answer nobody asked for is not believed", async () => {
+  vi.useFakeTimers();
+  kernel.isSilent = true;
+  const shown = kernel.show();
+  await vi.advanceTimersByTimeAsync(4000);
+  const el = await shown;
+  expect(el.textContent).toContain("The kernel has not answered yet");
+
+  kernel.tell({ v: 1, kind: "cell", id: "x", text: "import os" });
+  kernel.tell({ v: 1, kind: "index", id: "x", index: RECORDED.index });
+  await vi.advanceTimersByTimeAsync(10);
+  vi.useRealTimers();
+  expect(el.textContent).not.toContain("import os");
+  expect(rows(el)).toHaveLength(0);
+});
+
+test("nothing that a model wrote becomes an element", async () => {
+  const attacks = PAYLOADS.slice(0, 400);
+  const turn = structuredClone(RECORDED.turns[0]);
+  const version = structuredClone(RECORDED.index.rows[0]?.versions[0]);
+  if (!turn || !version) throw new Error("not recorded");
+  const all = attacks.join("\n");
+  for (const step of turn.steps) {
+    step.label = all;
+    for (const patch of step.patches) {
+      if (patch.op === "head" && patch.set.prompt) patch.set.prompt = all;
+      if (patch.op === "update")
+        Object.assign(patch.set, { result: all, name: all, arguments: all, text: all });
+    }
+  }
+  for (const span of turn.spans) span.label = span.state = all;
+  const row = RECORDED.index.rows[0];
+  const said = { ...version, turn_id: turn.turn_id, said: all, model: all, tools: attacks };
+  kernel.index = {
+    rows: [{ ...row, line: true, versions: [said] } as (typeof RECORDED.index.rows)[0]],
+    left_out: 0,
+  };
+  kernel.turns = [turn];
+
+  const el = await kernel.show();
+  for (const call of el.querySelectorAll<HTMLDetailsElement>("details")) call.open = true;
+  await drawn();
+
+  expect(
+    el.querySelectorAll("script, img, iframe, object, embed, form, video, audio, style, base, link, meta"),
+  ).toHaveLength(0);
+  for (const node of el.querySelectorAll("*")) {
+    expect(node.getAttributeNames().filter((name) => name.startsWith("on"))).toEqual([]);
+  }
+});
+
+test("a reader of the screen finds no fault with it", async () => {
+  const el = await kernel.show();
+  await open(el, 5);
+  const found = await axe.run(el, {
+    rules: { "color-contrast": { enabled: false }, region: { enabled: false } },
+  });
+
+  expect(found.violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([]);
+});
+
+test("an explorer that is closed listens no more", async () => {
+  await kernel.show();
+  kernel.close();
+
+  expect(kernel.listeners()).toBe(0);
+  expect(kernel.el.innerHTML).toBe("");
+});
+
+test("its bundle is its own, and small", () => {
+  const built = `${import.meta.dirname}/../../../nbtool/view/static`;
+  const packed = ["explorer.js", "explorer.css"].reduce(
+    (sum, name) => sum + gzipSync(readFileSync(`${built}/${name}`), { level: 9 }).length,
+    0,
+  );
+
+  expect(packed).toBeLessThanOrEqual(60_000);
+});

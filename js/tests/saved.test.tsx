@@ -1,0 +1,202 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { render } from "preact";
+import { expect, test } from "vitest";
+import { putBelow } from "../src/lab/cells";
+import type { NotebookPanel } from "../src/lab/jupyterlab";
+import type { CallBlock, Document } from "../src/protocol";
+import { readSaved } from "../src/saved/read";
+import { Saved } from "../src/saved/Saved";
+import schema from "../src/saved/schema.json";
+import { finds } from "../src/saved/search";
+import { still } from "../src/saved/still";
+import { dangers, drawn } from "./page";
+
+const folder = `${import.meta.dirname}/recorded`;
+const OWN = readFileSync(`${import.meta.dirname}/payloads/own.json`, "utf8");
+const ended = readdirSync(folder)
+  .filter((name) => name.endsWith(".json"))
+  .sort()
+  .map((name) => [name, recorded(name)] as const)
+  .filter(([, { head }]) => head.status !== "running" && head.status !== "waiting");
+
+function recorded(name: string): Document {
+  return (JSON.parse(readFileSync(`${folder}/${name}`, "utf8")) as { document: Document }).document;
+}
+
+/** A document as `nbtool.blocks.saved` keeps it. */
+function kept(document: Document): Document {
+  const blocks = document.blocks.map((block) =>
+    block.kind === "call"
+      ? { ...block, question: null, decisions: block.decisions.map((one) => ({ ...one, digest: "" })) }
+      : block,
+  );
+  return { ...document, head: { ...document.head, prompt: "", activity: "" }, blocks };
+}
+
+const finished = (): Document => kept(recorded("finished.json"));
+
+function shown(document: Document, act = (_: string): void => {}) {
+  const el = globalThis.document.createElement("div");
+  globalThis.document.body.append(el);
+  const connection = still(document, act);
+  render(<Saved connection={connection} />, el);
+  const close = (): void => {
+    render(null, el);
+    el.remove();
+  };
+  return { el, connection, close };
+}
+
+test.each(ended)(
+  "%s is let through as it is, and drawn as the live view draws it",
+  async (_name, document) => {
+    const data = kept(document);
+    const page = shown(data);
+    await drawn();
+
+    expect(readSaved(data)).toBe(data);
+    expect(page.el.querySelectorAll(".nb-at")).toHaveLength(data.blocks.length);
+    expect(page.el.querySelectorAll(".nb-call")).toHaveLength(data.head.calls);
+    expect(page.el.querySelector(".nb-foot")?.textContent).toContain(data.head.model);
+    page.close();
+  },
+);
+
+const call = finished().blocks.find((block) => block.kind === "call") as CallBlock;
+const head = finished().head;
+const node = { type: "script", props: {}, key: null, ref: null, constructor: undefined };
+let deep: unknown = "x";
+for (let depth = 0; depth < 50_000; depth++) deep = [deep];
+
+test.each<[string, unknown]>([
+  ["nothing", null],
+  ["a text", "turn"],
+  ["another version", { ...finished(), v: 2 }],
+  ["an unknown key", { ...finished(), html: "<b>" }],
+  [
+    "an own key of the language",
+    JSON.parse(JSON.stringify(finished()).replace("{", '{"__proto__": {"x": 1}, ')),
+  ],
+  ["a key that every object has", { ...finished(), constructor: "x" }],
+  ["a list for an object", { ...finished(), head: [] }],
+  ["markup", { ...finished(), blocks: [{ ...call, dangerouslySetInnerHTML: { __html: "<b>" } }] }],
+  ["a node for a text", { ...finished(), blocks: [{ ...call, result: node }] }],
+  ["a turn that runs", { ...finished(), head: { ...head, status: "running" } }],
+  ["an id that ends its line", { ...finished(), head: { ...head, turn_id: "t\n!ls" } }],
+  ["an id with a line end", { ...finished(), head: { ...head, turn_id: "t\n" } }],
+  ["a chat that is more than a name", { ...finished(), head: { ...head, chat: "x\n!ls" } }],
+  ["deeds", { ...finished(), head: { ...head, acts: ["rerun"] } }],
+  ["a question", { ...finished(), blocks: [{ ...call, question: { gate: "run", digest: "d" } }] }],
+  ["a state that there is not", { ...finished(), blocks: [{ ...call, state: "toString" }] }],
+  ["two blocks with one id", { ...finished(), blocks: [call, call] }],
+  ["depth", { ...finished(), blocks: [{ ...call, resolved: { a: deep } }] }],
+  ["depth alone", deep],
+  ["a long text", { ...finished(), blocks: [{ ...call, result: "x".repeat(schema.dataLimit + 1) }] }],
+  [
+    "many texts",
+    { ...finished(), blocks: ["a", "b"].map((id) => ({ ...call, id, result: "x".repeat(200_000) })) },
+  ],
+  ["many blocks", { ...finished(), blocks: Array(2_001).fill(call) }],
+])("%s is refused", (_name, value) => {
+  expect(readSaved(value)).toBeNull();
+});
+
+test.each(JSON.parse(OWN) as string[])(
+  "nothing written into a saved turn is more than text: %s",
+  async (payload) => {
+    const texts = { name: payload, arguments: payload, result: payload, reason: payload.slice(0, 2000) };
+    const data = {
+      ...finished(),
+      blocks: [{ ...call, ...texts, name: payload.slice(0, 300), resolved: { [payload.slice(0, 99)]: "x" } }],
+    };
+    const page = shown(readSaved(data) ?? finished());
+    for (const fold of page.el.querySelectorAll("details")) fold.open = true;
+    await drawn();
+
+    expect(readSaved(data)).toBe(data);
+    expect(dangers(page.el)).toEqual([]);
+    page.close();
+  },
+);
+
+test("a word is found in folds that were never opened, and in them alone where it stands there alone", () => {
+  const { blocks } = finished();
+
+  expect(finds(blocks, " GLOB ").map((at) => blocks[at]?.kind)).toEqual(["call", "text"]);
+  expect(finds(blocks, "one call").map((at) => blocks[at]?.kind)).toEqual(["thinking"]);
+  expect(finds(blocks, "dataframe, 250")).toHaveLength(1);
+  expect(finds(blocks, "")).toEqual([]);
+  expect(finds(blocks, "nowhere")).toEqual([]);
+});
+
+test("a search opens the block it means, goes on at Enter and round at the end", async () => {
+  const page = shown(finished());
+  const field = page.el.querySelector("input") as HTMLInputElement;
+  field.value = "GLOB";
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  await drawn();
+  const said = (): string | null | undefined => page.el.querySelector(".nb-find [role=status]")?.textContent;
+  const told = [said()];
+  for (const shiftKey of [false, false, true]) {
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", shiftKey, bubbles: true }));
+    await drawn();
+    told.push(said());
+  }
+
+  expect([...page.el.querySelectorAll("details.nb-call")].map((fold) => fold.hasAttribute("open"))).toEqual([
+    false,
+    true,
+  ]);
+  expect(told).toEqual(["1 of 2", "2 of 2", "1 of 2", "2 of 2"]);
+  page.close();
+});
+
+test("a saved turn offers what its kernel can do, and nothing where there is none", async () => {
+  const done: string[] = [];
+  const page = shown(finished(), (deed) => done.push(deed));
+  const buttons = (): (string | null)[] =>
+    [...page.el.querySelectorAll("footer button")].map((one) => one.textContent);
+  await drawn();
+  const before = buttons();
+
+  page.connection.offer(["rerun", "code", "explore"]);
+  await drawn();
+  const offered = [...page.el.querySelectorAll<HTMLButtonElement>("footer button")];
+  for (const one of offered.slice(1)) one.click();
+
+  expect(before).toEqual(["Copy reply"]);
+  expect(buttons()).toEqual(["Copy reply", "Rerun", "To code", "Explore"]);
+  expect(done).toEqual(["rerun", "code", "explore"]);
+  page.close();
+});
+
+test("a deed is a cell below the turn's own, chosen and not run", () => {
+  const cells = [0, 1].map(() => ({ node: globalThis.document.createElement("div") }));
+  const own = cells[0]?.node.appendChild(globalThis.document.createElement("p")) as HTMLElement;
+  const put: unknown[] = [];
+  const content = {
+    widgets: cells,
+    model: { sharedModel: { insertCell: (at: number, cell: object) => put.push([at, cell]) } },
+    activeCellIndex: 0,
+    mode: "edit" as const,
+  };
+  const panel = { node: own, content } as unknown as NotebookPanel;
+
+  putBelow(own, panel, "rerun", { ...head, chat: "side" });
+  putBelow(own, panel, "code", head);
+  putBelow(own, panel, "edit", head);
+  putBelow(globalThis.document.createElement("p"), panel, "code", head);
+
+  const made = (source: string) => [1, { cell_type: "code", source, metadata: { trusted: true } }];
+  expect(put).toEqual([made("%%chat -c side --rerun t"), made("%chat code t")]);
+  expect([content.activeCellIndex, content.mode]).toEqual([1, "command"]);
+});
+
+test("which version it is stands there without a way to the others", async () => {
+  const page = shown({ ...finished(), head: { ...head, version: 2, versions: 3 } });
+  await drawn();
+
+  expect(page.el.querySelector(".nb-versions")?.textContent).toBe("2/3");
+  expect(page.el.querySelectorAll(".nb-versions button")).toHaveLength(0);
+  page.close();
+});

@@ -1,0 +1,59 @@
+"""Images, as the practice model deals with them: what the bytes of one say, and patterns that it draws of a prompt."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+CELLS, SCALE = 8, 32
+"""A drawing has so many cells a side, each of so many pixels a side."""
+
+PAPER = (250, 248, 240)
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def drawing(prompt: str) -> bytes:
+    """Draw a pattern that is the same on the left and on the right, always the same one for a prompt; gives a PNG."""
+    digest = hashlib.sha256(prompt.encode()).digest()
+    inks = [tuple(40 + byte % 160 for byte in digest[start : start + 3]) for start in (0, 3)]
+    rows = []
+    for row in range(CELLS):
+        half = [digest[(row * CELLS // 2 + at) % len(digest)] for at in range(CELLS // 2)]
+        cells = [(PAPER, inks[0], PAPER, inks[1])[byte % 4] for byte in half]
+        line = b"".join(bytes(cell) * SCALE for cell in (*cells, *reversed(cells)))
+        rows.append((b"\0" + line) * SCALE)
+    side = CELLS * SCALE
+    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)  # 8 bits, RGB: https://www.w3.org/TR/png-3/#11IHDR
+    return PNG + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(b"".join(rows))) + _chunk(b"IEND", b"")
+
+
+def drawn(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the answer to `/images/generations`."""
+    prompt = str(body["prompt"])
+    item = {"b64_json": base64.b64encode(drawing(prompt)).decode(), "revised_prompt": f"A pattern, not: {prompt}"}
+    return {"created": 0, "data": [item]}
+
+
+def seen(part: Mapping[str, Any]) -> str:
+    """Say in a few words what a part of a message holds that is no text; '' for a text."""
+    if part.get("type") != "image_url":
+        return "" if part.get("type") == "text" else str(part.get("type"))
+    head, _, packed = str(part["image_url"]["url"]).partition(";base64,")
+    if not packed:
+        return f"an image at {head[:200]}"
+    try:
+        data = base64.b64decode(packed)
+    except binascii.Error:
+        return "an image that is no base64"
+    kind = head.removeprefix("data:")
+    size = "{} by {} pixels, ".format(*struct.unpack(">II", data[16:24])) if data[:8] == PNG and len(data) > 24 else ""
+    return f"{kind}, {size}{len(data):,} bytes"
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

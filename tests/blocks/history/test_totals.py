@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from nbtool.blocks.history import totals as summing
+from nbtool.blocks.history.search import MAX_FOUND, search
+from nbtool.blocks.history.totals import totals
+from nbtool.events import CallFinished, RequestStarted, TurnStarted
+from tests.history_of_many import told
+
+TURNS = [told(number, node=f"n_{number}") for number in range(10)]
+
+
+def test_calls_are_summed_by_tool_and_requests_by_round_and_model() -> None:
+    found = totals(TURNS)
+
+    assert found["turns"] == 10
+    assert found["all"]["count"] == 20
+    assert found["all"]["cost"] == pytest.approx(0.021)
+    assert [(one["name"], one["count"], one["failed"]) for one in found["tools"]] == [
+        ("price", 10, 0),
+        ("order", 10, 2),
+    ]
+    assert [(one["name"], one["count"]) for one in found["rounds"]] == [("round 1", 10), ("round 2", 10)]
+    assert [one["name"] for one in found["models"]] == ["scripted:tiny"]
+    assert found["waited"]["person"] == pytest.approx(32.0, abs=0.1)
+
+
+def test_a_round_that_was_told_from_the_record_costs_nothing_again() -> None:
+    turn = told(1, node="n")
+    turn.log = [dataclasses.replace(one, given=True) if isinstance(one, RequestStarted) else one for one in turn.log]
+    replayed = told(2, node="n")
+    began = replayed.log[0]
+    assert isinstance(began, TurnStarted)
+    replayed.log[0] = dataclasses.replace(began, replayed="2026-11-21")
+
+    found = totals([turn, replayed])
+
+    assert found["all"]["count"] == 0
+    assert found["all"]["cost"] is None
+    assert found["rounds"] == []
+    assert found["tools"][0]["count"] == 2
+
+
+def test_many_tools_are_told_as_the_longest_and_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summing, "MAX_SUMS", 3)
+    turn = told(1, node="n")
+    turn.log = [*turn.log, *(CallFinished(f"c{n}", f"tool{n}", 1, "ok", "", seconds=n) for n in range(9))]
+
+    found = totals([turn])["tools"]
+
+    assert [one["name"] for one in found] == ["tool8", "tool7", "tool6", "8 others"]
+    assert sum(one["count"] for one in found) == 11
+
+
+def test_a_search_finds_words_of_prompts_replies_calls_and_results_whatever_their_case() -> None:
+    assert [one["turn_id"][-2:] for one in search(TURNS, "QUESTION 7:")] == ["07"]
+    assert [one["turn_id"][-2:] for one in search(TURNS, "answer 3.")] == ["03"]
+    assert len(search(TURNS, "$VAR_REF{{df}}")) == 10
+    assert [one["turn_id"][-2:] for one in search(TURNS, "Too many")] == ["03", "08"]
+    assert search(TURNS, "nowhere at all") == []
+    assert search(TURNS, "  ") == []
+
+
+def test_what_stands_around_the_words_is_shown_on_one_line() -> None:
+    (found,) = search(TURNS, "answer to question 7.")
+
+    assert "\n" not in found["snippet"]
+    assert len(found["snippet"]) <= 120
+
+
+def test_a_search_gives_only_so_many() -> None:
+    assert len(search([TURNS[0]] * (MAX_FOUND + 5), "question")) == MAX_FOUND

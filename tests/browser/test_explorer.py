@@ -1,0 +1,163 @@
+"""The history explorer in a real page, over a thousand recorded turns."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.lab import Lab, Notebook, screenshot
+
+TURNS = 1_000
+MOST_NODES = 900
+"""Elements that the explorer may have in the page, whatever is opened of it."""
+
+MAKE = (Path(__file__).parents[1] / "history_of_many.py").read_text(encoding="utf-8")
+GROW = f"""
+%load_ext nbtool
+chat = get_ipython().magics_manager.registry["ChatMagics"].workbench.chat("main")
+grow(chat.tree, {TURNS})
+print("grown")
+"""
+
+
+def explorer(lab: Lab) -> tuple[Notebook, Locator]:
+    """Open the explorer of a thousand turns; its cell is the last one."""
+    notebook = lab.open_cells(MAKE, GROW, "%chat explore", kernel="python3")
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    notebook.wait_output(1, "grown")
+    notebook.run_cell(2)
+    found = notebook.output(2).locator(".nb-explorer")
+    expect(found.get_by_role("article", name="Turn")).to_be_visible(timeout=30_000)
+    return notebook, found
+
+
+def rows(found: Locator) -> Locator:
+    return found.get_by_role("treeitem")
+
+
+def nodes(found: Locator) -> int:
+    return int(found.evaluate("el => el.querySelectorAll('*').length"))
+
+
+def test_a_thousand_turns_are_scrolled_searched_opened_compared_and_replayed(lab: Lab) -> None:
+    notebook, found = explorer(lab)
+    expect(found).to_contain_text("1,000 turns")
+    assert rows(found).count() < 60
+    assert nodes(found) < MOST_NODES
+
+    tree = found.get_by_role("tree")
+    for part in (0.0, 0.25, 0.5, 0.75):
+        tree.evaluate("(el, part) => { el.scrollTop = el.scrollHeight * part; }", part)
+        expect(rows(found).first).to_be_visible()
+    tree.evaluate("el => { el.scrollTop = 0; }")
+    expect(rows(found).first).to_contain_text("Question 0:")
+    assert rows(found).count() < 60
+
+    found.get_by_role("searchbox").fill("answer to question 777")
+    expect(rows(found)).to_have_count(1)
+    rows(found).first.click()
+    pane = found.get_by_role("article", name="Turn")
+    expect(pane).to_contain_text("Question 777: please find")
+    expect(pane.get_by_role("img", name=re.compile("^Waited for: Model .* You .* Tools "))).to_be_visible()
+
+    call = pane.locator("details.nb-call").last
+    call.locator("summary").first.click()
+    expect(call).to_contain_text("DataFrame, 120 rows by 3 columns")
+    expect(call).to_contain_text("The call was approved by button")
+    expect(call).to_contain_text("onerror")
+    assert notebook.page.evaluate("() => window.hacked") is None
+
+    slider = found.get_by_role("slider")
+    slider.focus()
+    notebook.page.keyboard.press("Home")
+    expect(found).to_contain_text("Before the first of")
+    expect(pane.locator("details.nb-call")).to_have_count(0)
+    for _ in range(5):
+        notebook.page.keyboard.press("ArrowRight")
+    expect(found).to_contain_text("Step 5 of")
+    notebook.page.keyboard.press("End")
+    expect(pane.locator("details.nb-call")).to_have_count(2)
+    assert nodes(found) < MOST_NODES
+    assert notebook.errors == []
+
+
+def test_two_turns_are_compared_and_what_acts_is_a_cell_below_that_has_not_run(lab: Lab) -> None:
+    notebook, found = explorer(lab)
+    found.get_by_role("searchbox").fill("turn_00000000000000000006")
+    expect(rows(found).first).to_contain_text("Question 6:")
+    rows(found).first.click()
+    found.get_by_role("article", name="Turn").get_by_role("button", name="Compare with…").click()
+    found.get_by_role("button", name="version 1").click()
+    comparison = found.get_by_role("article", name="Comparison")
+    expect(comparison).to_contain_text("Two versions of one place")
+    expect(comparison).to_contain_text("Prompt: differs")
+    expect(comparison.locator("del").first).to_be_visible()
+    expect(comparison.locator("ins").first).to_be_visible()
+
+    found.get_by_role("tab", name="Totals").click()
+    expect(found.get_by_role("rowheader", name="price")).to_be_visible()
+    expect(found.get_by_role("article", name="Totals")).to_contain_text("2,000 calls")
+
+    found.get_by_role("tab", name="Turn").click()
+    found.get_by_role("button", name="Rerun").click()
+    expect(found).to_contain_text("It stands in a new cell below")
+    assert re.fullmatch(r"%%chat --rerun turn_0+6", notebook.source(3))
+    expect(notebook.cell(3).locator(".jp-InputPrompt")).to_have_text("[ ]:")
+    assert notebook.errors == []
+
+
+def test_the_tree_is_walked_by_keys_and_a_saved_notebook_can_be_read(lab: Lab) -> None:
+    notebook, found = explorer(lab)
+    tree = found.get_by_role("tree")
+    tree.focus()
+    notebook.page.keyboard.press("Home")
+    expect(found.get_by_role("article", name="Turn")).to_contain_text("Question 0: please")
+    notebook.page.keyboard.press("ArrowDown")
+    expect(found.get_by_role("article", name="Turn")).to_contain_text("Question 1: please")
+    notebook.page.keyboard.press("End")
+    expect(found.get_by_role("article", name="Turn")).to_contain_text("Question 999: please")
+
+    saved = notebook.save()
+    kept = "".join(saved.cells[2].outputs[-1].data["text/html"])
+    assert kept.startswith("<details")
+    assert "Question 999" in kept
+    assert "<script" not in kept
+    assert "<img" not in kept
+    assert len(kept.encode()) < 200_000
+    assert notebook.errors == []
+
+
+@pytest.mark.shots
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_explorer_can_be_seen(lab: Lab, theme: Literal["light", "dark"]) -> None:
+    lab.set_theme(theme)
+    notebook, found = explorer(lab)
+    rows(found).last.scroll_into_view_if_needed()
+    pane = found.get_by_role("article", name="Turn")
+    screenshot(found, f"explorer-turn-{theme}")
+    pane.locator("details.nb-call").first.locator("summary").first.click()
+    found.get_by_role("button", name="As code").first.click()
+    screenshot(found, f"explorer-call-{theme}")
+    found.get_by_role("button", name="Close").click()
+    found.get_by_role("searchbox").fill("turn_00000000000000000006")
+    expect(rows(found).first).to_contain_text("Question 6:")
+    rows(found).first.click()
+    pane.get_by_role("button", name="Compare with…").click()
+    found.get_by_role("button", name="version 1").click()
+    expect(found.locator("ins").first).to_be_visible()
+    screenshot(found, f"explorer-compare-{theme}")
+    found.get_by_role("tab", name="Totals").click()
+    expect(found.get_by_role("rowheader", name="price")).to_be_visible()
+    screenshot(found, f"explorer-totals-{theme}")
+    found.get_by_role("searchbox").fill("")
+    page = notebook.page
+    page.set_viewport_size({"width": 700, "height": 1000})
+    found.get_by_role("tab", name="Turn").click()
+    screenshot(found, f"explorer-narrow-{theme}")
+    page.set_viewport_size({"width": 1200, "height": 900})
+    assert notebook.errors == []

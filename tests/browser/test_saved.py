@@ -1,0 +1,219 @@
+"""Saved turns in real pages: drawn by the extension without a kernel, trusted or not, and static without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from nbtool.blocks.saved import TURN_MIME, saved
+from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
+
+RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"
+NO_KERNEL = "not-installed"
+SETUP = """
+%load_ext nbtool
+from nbtool import tool
+
+@tool(run="auto")
+def tickers() -> str:
+    "Which tickers there are."
+    return "ACME and GLOB"
+"""
+ASK = "%%chat -m practice:fast -o answer\nUse &`tickers`."
+CANARY = "window.canary = (window.canary ?? 0) + 1"
+PAYLOADS = [
+    f"<img src=x onerror='{CANARY}'>",
+    f"<script>{CANARY}</script>",
+    f"[x](javascript:{CANARY}) ![y](https://canary.invalid/a.png)",
+    f'"><svg onload="{CANARY}"><iframe srcdoc="<script>parent.{CANARY}</script>">',
+    f"<style>@import 'https://canary.invalid/a.css'</style>\n\n$$\\href{{javascript:{CANARY}}}{{x}}$$",
+]
+
+
+def recorded(name: str = "finished") -> Any:
+    """Give a turn's document, as a transcript made it."""
+    return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))["document"]
+
+
+def everywhere(value: Any, payload: str) -> Any:
+    """Put a payload into every text that the schema leaves free."""
+    if isinstance(value, list):
+        return [everywhere(one, payload) for one in value]
+    if not isinstance(value, dict):
+        return value
+    free = {"model", "error", "text", "name", "arguments", "progress", "result", "reason", "shown", "by", "reference"}
+    return {
+        key: payload
+        if key in free
+        else dict.fromkeys((payload, "__proto__"), payload)
+        if key == "resolved"
+        else everywhere(one, payload)
+        for key, one in value.items()
+    }
+
+
+def forged(data: Any) -> list[Any]:
+    """Give documents that are not of the schema, each with something that a careless page would act on."""
+    block = data["blocks"][0]
+    node = {"type": "script", "props": {"children": CANARY}, "ref": None, "key": None, "constructor": None}
+    markup = {"dangerouslySetInnerHTML": {"__html": PAYLOADS[0]}}
+    asked = {"gate": "run", "digest": "d", "tool": "pay", "shown": "{}", "description": "", "schema": {}}
+    call = next(one for one in data["blocks"] if one["kind"] == "call")
+    deep: Any = CANARY
+    for _ in range(100):
+        deep = [deep]
+    return [
+        {**data, "blocks": [{**block, **markup}]},
+        {**data, "blocks": [{**block, "text": node}]},
+        {
+            **data,
+            "blocks": [{**call, "state": "waiting", "question": {**asked, "can_remember": True, "sensitive": False}}],
+        },
+        {**data, "v": 2},
+        {**data, "head": {**data["head"], "turn_id": "t\n!touch forged"}},
+        {**data, "blocks": [{**call, "resolved": {"a": deep}}]},
+        {**data, "blocks": [{**block, "text": "x" * 400_000}]},
+    ]
+
+
+def write(lab: Lab, bundles: list[dict[str, Any]], *, name: str = "saved.ipynb", kernel: str = NO_KERNEL) -> str:
+    """Write a notebook whose cells were run by somebody else: one bundle each."""
+    new = nbformat.v4
+    outputs = [new.new_output("display_data", data=bundle) for bundle in bundles]
+    cells = [new.new_code_cell("%%chat\nHello", outputs=[one], execution_count=1) for one in outputs]
+    lab.server.put(name, new.new_notebook(cells=cells), kernel=kernel)
+    return name
+
+
+def look(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, list[str]]:
+    """Open a notebook without a kernel; gives it, and a list of what must not happen on its page.
+
+    That is a request to elsewhere, a dialog, or an error of nbtool's script; Notebook 7 has one of its own here.
+    """
+    notebook = Notebook(lab.context.new_page(), lab.server, name, front)
+    trouble: list[str] = []
+    notebook.page.on("request", lambda request: None if is_own(request.url, lab) else trouble.append(request.url))
+    notebook.page.on("dialog", lambda dialog: trouble.append(dialog.message))
+    notebook.page.on("pageerror", lambda error: trouble.append(error.stack) if "nbtool" in error.stack else None)
+    return notebook.open_without_kernel(), trouble
+
+
+def is_own(url: str, lab: Lab) -> bool:
+    return url.startswith((lab.server.url, "blob:", "data:"))
+
+
+def turns(page: Page | Locator) -> Locator:
+    return page.locator(".nb-saved")
+
+
+@pytest.mark.promise("reads-alone")
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
+def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Front, trusted: bool) -> None:
+    name = write(lab, [saved(recorded()), saved(recorded("error"))], name=f"{front}-{trusted}.ipynb")
+    if trusted:
+        lab.server.trust(name)
+
+    notebook, trouble = look(lab, name, front)
+    turn = turns(notebook.output(0))
+    expect(turn.get_by_role("heading", name="Cheapest ticker")).to_be_visible()
+    call = turn.locator("details.nb-call").first
+    call.locator("summary").click()
+    expect(call).to_contain_text("DataFrame, 250 rows")
+    turn.get_by_role("searchbox").fill("17.05")
+    expect(turn.get_by_role("status").first).to_have_text("1 of 2")
+    expect(turn.locator("details.nb-call").nth(1)).to_have_attribute("open", "")
+    turn.get_by_role("searchbox").press("Enter")
+    expect(turn.get_by_role("status").first).to_have_text("2 of 2")
+
+    assert notebook.page.evaluate("() => [...CSS.highlights.get('nb-found')].map(String)") == ["17.05"] * 2
+    assert turn.get_by_role("button").all_inner_texts().count("Copy reply") == 1
+    expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
+    expect(notebook.output(1)).to_contain_text("denied by button")
+    assert trouble == []
+
+
+@pytest.mark.parametrize("front", ["lab", "notebook"])
+def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: Front) -> None:
+    data = saved(recorded())[TURN_MIME]
+    hostile = [{TURN_MIME: everywhere(data, one), "text/html": "twin"} for one in PAYLOADS]
+    refused = [
+        {TURN_MIME: one, "text/html": f"<em>twin</em>{PAYLOADS[0]}", "text/plain": "plain"} for one in forged(data)
+    ]
+    notebook, trouble = look(lab, write(lab, [*hostile, *refused], name=f"forged-{front}.ipynb"), front)
+
+    expect(turns(notebook.page)).to_have_count(len(hostile))
+    expect(notebook.page.locator(".jp-OutputArea em", has_text="twin")).to_have_count(len(refused))
+    for at in range(len(hostile)):
+        for fold in turns(notebook.output(at)).locator("details").all():
+            fold.evaluate("fold => { fold.open = true; }")
+        expect(turns(notebook.output(at)).locator(".nb-inside section").first).to_be_visible()
+        notebook.output(at).get_by_role("searchbox").fill("canary")
+    inside = notebook.page.locator(".nb-saved :is(script, iframe, img, svg, object, embed, style, link)")
+
+    expect(inside).to_have_count(0)
+    assert notebook.page.evaluate("() => [window.canary, ({}).canary]") == [None, None]
+    assert trouble == []
+
+
+def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: Lab) -> None:
+    notebook = lab.open_cells(SETUP, ASK, "print('the last cell')", kernel="python3")
+    notebook.run_cell(0)
+    notebook.run_cell(1)
+    turn = turns(notebook.output(1))
+    expect(turn.locator("details.nb-call summary")).to_contain_text("tickers")
+
+    cells = notebook.save().cells
+    (data,) = (output.data for output in cells[1].outputs if output.output_type == "display_data")
+    turn_id = data[TURN_MIME]["head"]["turn_id"]
+    turn.get_by_role("button", name="Rerun").click()
+    rerun = notebook.source(2)
+    turn.get_by_role("button", name="To code").click()
+    code = notebook.source(2)
+    notebook.page.evaluate(f"() => {PANEL}.sessionContext.shutdown()")
+
+    expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
+    assert set(data) == {TURN_MIME, "text/html", "text/plain"}
+    assert (rerun, code) == (f"%%chat --rerun {turn_id}", f"%chat code {turn_id}")
+    assert notebook.source(4) == "print('the last cell')"
+    assert [cell.execution_count for cell in notebook.save().cells[2:]] == [None] * 3
+
+
+@pytest.mark.promise("reads-alone")
+def test_without_the_extension_the_static_twin_is_shown(lab: Lab) -> None:
+    lab.server.disable("nbtool-chat")
+    notebook, trouble = look(lab, write(lab, [saved(recorded())], name="disabled.ipynb"))
+
+    call = notebook.output(0).locator("details").nth(1)
+    call.locator("summary").click()
+
+    expect(call.locator("pre").first).to_be_visible()
+    expect(turns(notebook.page)).to_have_count(0)
+    assert trouble == []
+
+
+@pytest.mark.shots
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_saved_turn_can_be_seen_and_heard(lab: Lab, theme: str) -> None:
+    lab.set_theme(theme)  # type: ignore[arg-type]  # one of its two words
+    name = write(lab, [saved(recorded()), saved(recorded("waiting") | {"head": parked()})])
+    notebook, trouble = look(lab, name)
+    turn = turns(notebook.output(0))
+    turn.get_by_role("searchbox").fill("17.05")
+    expect(turn.locator("details.nb-call").nth(1)).to_contain_text("Result")
+
+    screenshot(notebook.page, f"saved-{theme}")
+    notebook.page.evaluate((RECORDED.parents[1] / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
+    found = notebook.page.evaluate("axe.run('.nb-saved', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
+
+    assert [one["id"] for one in found["violations"] if one["impact"] in ("serious", "critical")] == []
+    assert trouble == []
+
+
+def parked() -> Any:
+    return {**recorded("waiting")["head"], "status": "parked"}

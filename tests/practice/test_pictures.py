@@ -1,0 +1,90 @@
+"""What the practice model makes of images, and of a type that its answer is to fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Literal
+
+import pytest
+from PIL import Image
+
+from nbtool import Chat, tool
+from nbtool.errors import InvalidAnswer, ProviderError
+from nbtool.practice.pictures import CELLS, SCALE, drawing, seen
+
+
+@dataclass
+class Bird:
+    species: Literal["Adelie", "Chinstrap", "Gentoo"]
+    grams: float
+
+
+def test_a_drawing_is_a_png_that_depends_on_its_words_alone() -> None:
+    first, again, other = drawing("ice"), drawing("ice"), drawing("snow")
+
+    with Image.open(BytesIO(first)) as image:
+        image.load()
+        assert (image.format, image.mode, image.size) == ("PNG", "RGB", (CELLS * SCALE, CELLS * SCALE))
+        assert image.transpose(Image.Transpose.FLIP_LEFT_RIGHT).tobytes() == image.tobytes()
+    assert first == again
+    assert first != other
+
+
+def test_the_model_that_draws_brings_an_image_and_says_that_it_is_a_pattern() -> None:
+    turn = Chat("practice:image").send("A penguin on the ice")
+
+    assert (turn.status, turn.text.strip()) == ("completed", "Revised prompt: A pattern, not: A penguin on the ice")
+    assert [media.data for media in turn.media] == [drawing("A penguin on the ice")]
+
+
+def test_the_model_that_draws_does_not_chat_and_the_others_do_not_draw() -> None:
+    chats = Chat("practice:image", wire="chat").send("Hello")
+    draws = Chat("practice:fast", wire="image").send("A penguin")
+
+    assert isinstance(chats.error, ProviderError)
+    assert "draws, and does not chat" in str(chats.error)
+    assert "does not draw" in str(draws.error)
+
+
+def test_what_is_attached_is_said_as_its_bytes_say() -> None:
+    turn = Chat("practice:fast").send("What is this?", attach=drawing("ice"))
+
+    assert "- I was shown: image/png, 256 by 256 pixels, " in turn.text
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("https://example.org/a.png", "an image at https://example.org/a.png"),
+        ("data:image/png;base64,iVBORw0KGgo=", "image/png, 8 bytes"),
+        ("data:image/gif;base64,R0lGODlh", "image/gif, 6 bytes"),
+        ("data:image/gif;base64,a", "an image that is no base64"),
+    ],
+)
+def test_an_image_is_described_whatever_it_is(url: str, said: str) -> None:
+    assert seen({"type": "image_url", "image_url": {"url": url}}) == said
+
+
+def test_an_answer_of_a_type_is_filled_from_the_words_of_the_prompt() -> None:
+    turn = Chat("practice:fast").send("A Gentoo from Biscoe weighs 5400 grams.", as_=Bird)
+
+    assert turn.value == Bird("Gentoo", 5400.0)
+
+
+def test_an_answer_of_a_type_takes_what_a_tool_gave() -> None:
+    @tool(run="auto")
+    def weigh(species: str) -> float:
+        "The mass of a species."
+        return 4200.5 if species == "Adelie" else 0.0
+
+    turn = Chat("practice:fast", tools=[weigh]).send('Use `weigh` for "Adelie".', as_=Bird)
+
+    assert turn.value == Bird("Adelie", 4200.5)
+
+
+def test_nothing_is_invented_where_the_prompt_does_not_say_it() -> None:
+    turn = Chat("practice:fast").send("How heavy is it?", as_=Bird)
+
+    assert isinstance(turn.error, InvalidAnswer)
+    assert turn.value is None

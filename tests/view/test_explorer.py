@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.blocks.history.detail import detail
+from nbtool.blocks.history.index import index
+from nbtool.blocks.history.search import search
+from nbtool.blocks.history.shapes import Detail, Found, Index, Totals
+from nbtool.blocks.history.totals import totals
+from nbtool.chat.tree import Tree
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+from nbtool.view.asked import CellWanted
+from nbtool.view.explorer import ExplorerWidget
+from tests.history_of_many import grow
+
+
+class Many:
+    """A conversation of ten turns."""
+
+    def __init__(self) -> None:
+        self.tree: Tree[Turn] = Tree()
+        self.wanted: list[CellWanted] = []
+        grow(self.tree, 10)
+
+    def index(self) -> Index:
+        return index(self.tree.roots, {node.node_id for node in self.tree.line})
+
+    def detail(self, turn_id: str) -> Detail:
+        return detail(self.tree.found(turn_id)[1])
+
+    def search(self, text: str) -> list[Found]:
+        return search([node.versions[0] for node in self.tree.nodes()], text)
+
+    def totals(self) -> Totals:
+        return totals([node.versions[0] for node in self.tree.nodes()])
+
+    def cell(self, wanted: CellWanted) -> str:
+        self.wanted.append(wanted)
+        if wanted.deed == "bind":
+            raise BadUsage("This call left no result that is kept.")
+        return "%%chat --rerun t"
+
+
+class Page:
+    """An explorer whose messages are collected in place of a comm."""
+
+    def __init__(self) -> None:
+        self.history = Many()
+        self.sent: list[dict[str, Any]] = []
+        self.buffers: list[bytes] = []
+        self.widget = ExplorerWidget(self.history, title="History of main", acts=["rerun"])
+        self.widget.send = self._send
+        self._count = 0
+
+    def says(self, kind: str, **values: Any) -> dict[str, Any] | None:
+        self._count += 1
+        self.sent.clear()
+        message = {"v": 1, "nonce": self.widget.nonce, "id": f"p-{self._count}", "kind": kind, **values}
+        self.widget.hear(message)
+        return self.sent[0] if self.sent else None
+
+    def _send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
+        self.sent.append(content)
+        self.buffers += buffers or []
+
+
+@pytest.fixture
+def page() -> Page:
+    return Page()
+
+
+def test_nothing_is_told_before_the_page_asks_and_then_the_tree_without_its_turns(page: Page) -> None:
+    assert page.sent == []
+    answer = page.says("hello")
+
+    assert answer is not None
+    assert (answer["kind"], answer["id"]) == ("index", "p-1")
+    assert len(answer["index"]["rows"]) == 9
+    assert "Let me look" not in str(answer)
+
+
+def test_a_turn_is_told_when_it_is_opened(page: Page) -> None:
+    answer = page.says("open", turn="turn_00000000000000000003")
+
+    assert answer is not None
+    assert answer["detail"]["turn_id"] == "turn_00000000000000000003"
+    assert "Let me look" in str(answer)
+
+
+def test_searches_and_totals_are_answered(page: Page) -> None:
+    found, sums = page.says("search", text="question 3:"), page.says("totals")
+
+    assert found is not None
+    assert [one["turn_id"][-2:] for one in found["found"]] == ["03"]
+    assert sums is not None
+    assert sums["totals"]["turns"] == 9
+
+
+def test_what_cannot_be_done_is_refused_in_one_line(page: Page) -> None:
+    unknown, unbound = page.says("open", turn="turn_x"), page.says("cell", deed="bind", turn="t", call="c")
+
+    assert unknown is not None
+    assert unknown["kind"] == "refused"
+    assert "no turn begins" in unknown["text"]
+    assert unbound is not None
+    assert unbound["text"].startswith("This call left no result")
+
+
+def test_a_cell_is_written_and_nothing_more_is_done(page: Page) -> None:
+    answer = page.says("cell", deed="rerun", turn="t", round=2)
+
+    assert answer is not None
+    assert (answer["kind"], answer["text"]) == ("cell", "%%chat --rerun t")
+    assert page.history.wanted == [CellWanted("rerun", "t", 2)]
+
+
+def test_a_message_is_answered_once_and_a_foreign_one_never(page: Page) -> None:
+    message = {"v": 1, "nonce": page.widget.nonce, "id": "p-1", "kind": "hello"}
+
+    assert page.widget.hear(message) is True
+    assert page.widget.hear(message) is False
+    assert page.widget.hear({**message, "id": "p-2", "nonce": "guessed"}) is False
+    assert len(page.sent) == 1
+
+
+def test_the_module_that_all_views_share_is_sent_when_the_page_asks(page: Page) -> None:
+    answer = page.says("rich")
+
+    assert answer is not None
+    assert answer["kind"] == "rich"
+    assert len(page.buffers) == 1
