@@ -14,7 +14,7 @@ MAX_AHEAD = 1024 * 1024
 
 
 class Ahead:
-    """Reads a body from the moment it is made; `close` it, whatever happens."""
+    """Reads a body from the moment it is made; `aclose` it, whatever happens."""
 
     def __init__(self, pieces: AsyncIterator[bytes]) -> None:
         self._pieces = pieces
@@ -39,7 +39,7 @@ class Ahead:
         if not self._reading.done():
             await asyncio.wait({self._reading}, timeout=seconds)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """Stop reading, and wait until it has stopped."""
         if not self._reading.done():
             self._reading.cancel()

@@ -32,6 +32,7 @@ from nbtool.errors import (
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.wire import ledger
+from nbtool.wire.ahead import Ahead
 from nbtool.wire.advice import advise
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.clients import client_for, is_loopback
@@ -184,10 +185,9 @@ class HttpEndpoint:
         """Make the request once and give the deltas of each piece that arrives."""
         clock = Clock(self.timeouts.first if request.stream else self.timeouts.whole)
         decoder = self.wire.decoder(stream=request.stream)
-        async with self._response(request, content, clock) as response:
-            pieces = response.aiter_bytes()
+        async with self._response(request, content, clock) as response, aclosing(Ahead(response.aiter_bytes())) as body:
             size = 0
-            while piece := await self._next(pieces, clock, decoder):
+            while piece := await self._next(body, clock, decoder):
                 size += len(piece)
                 if size > MAX_BODY:
                     raise TooLarge(f"The reply of {self.who} is larger than {MAX_BODY >> 20} MiB.", fix="Ask for less.")
@@ -198,7 +198,7 @@ class HttpEndpoint:
                 if deltas:
                     yield deltas
                     if isinstance(deltas[-1], ReplyEnd):
-                        await _drain(pieces)
+                        await body.drain(DRAIN_SECONDS)
                         return
             last = decoder.close()
             if not size and not last:
@@ -212,13 +212,13 @@ class HttpEndpoint:
             return self.timeouts.ending
         return self.timeouts.idle if request.stream else self.timeouts.whole
 
-    async def _next(self, pieces: AsyncIterator[bytes], clock: Clock, decoder: Decoder) -> bytes:
-        """Give the next piece, or nothing where the reply is over."""
+    async def _next(self, body: Ahead, clock: Clock, decoder: Decoder) -> bytes:
+        """Give what has come since, or nothing where the reply is over."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         try:
             async with clock.waiting():
-                return await anext(pieces, b"")
+                return await body.take()
         except TimeoutError:
             if decoder.is_done:
                 return b""
@@ -324,14 +324,6 @@ def _body(request: Request) -> tuple[bytes, str]:
         return body.encode(), "application/json"
     except (TypeError, ValueError) as error:
         raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
-
-
-async def _drain(pieces: AsyncIterator[bytes]) -> None:
-    """Read to the end of the body where it is at hand: a connection that was read to its end can be used again."""
-    with suppress(Exception):
-        async with asyncio.timeout(DRAIN_SECONDS):
-            while await anext(pieces, b""):
-                pass
 
 
 async def _beginning(response: httpx.Response) -> bytes:

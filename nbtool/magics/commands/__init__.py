@@ -16,6 +16,7 @@ from nbtool.magics.commands import (
     history,
     journal,
     recordings,
+    show,
 )
 from nbtool.magics.commands.here import Command, Here, table
 
@@ -41,6 +42,7 @@ def help_(_: Here, __: list[str]) -> str:
 COMMANDS: dict[str, Command] = {
     **about.COMMANDS,
     **history.COMMANDS,
+    **show.COMMANDS,
     **branches.COMMANDS,
     **journal.COMMANDS,
     **explore.COMMANDS,

@@ -1,16 +1,13 @@
-"""What was said: `history`, `show`, `new`."""
+"""What was said: `history`, `new`."""
 
 from __future__ import annotations
 
-from IPython.display import display
-
 from nbtool.blocks.plain import one_line
-from nbtool.blocks.saved import saved
 from nbtool.chat.recall import Interrupted
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.branches import branches
-from nbtool.magics.commands.here import Command, Here, named_turn, table
+from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.journal import about_history
 
 
@@ -23,19 +20,13 @@ def history(here: Here, words: list[str]) -> str:
     return "\n\n".join(filter(None, [listed, branches(here.chat)]))
 
 
-def show(here: Here, words: list[str]) -> str:
-    """Show a turn again, the last one when none is named."""
-    display(saved(named_turn(here.chat, words).transcript().document()), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
-    return ""
-
-
 def new(here: Here, _: list[str]) -> str:
     """Start the conversation afresh; what was said stays in the history."""
     here.chat.new()
     return "A new conversation begins with the next cell."
 
 
-COMMANDS: dict[str, Command] = {"history": history, "show": show, "new": new}
+COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
 def _told(node: Node[Turn], turn: Turn) -> str:

@@ -1,15 +1,13 @@
 import type { Token, Tokens } from "marked";
-import { type ComponentChildren, Fragment, type JSX, type VNode } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { Code } from "./code";
 import { Formula } from "./formula";
 import type { MathToken, NoteMark, NotesToken } from "./lexer";
 import { link } from "./links";
+import { GROUP, Pile } from "./pile";
 
 /** Characters of one block, item or cell above which it is shown as it was written. */
 export const BLOCK_LIMIT = 16_000;
-
-/** Rows and items that are kept together: those that are settled are never looked at again. */
-export const GROUP = 64;
 
 /** One block as it is shown. */
 export function block(token: Token): ComponentChildren {
@@ -65,30 +63,34 @@ function blocks(tokens: Token[] | undefined): ComponentChildren[] {
   return (tokens ?? []).map(block);
 }
 
-/** Nodes in groups of the same size: a group that is full is the same object for ever, and the page skips it. */
-export function grouped(nodes: ComponentChildren[], before: readonly VNode[] = []): VNode[] {
-  const groups = [...before];
-  for (let at = 0; at < nodes.length; at += GROUP) {
-    groups.push(<Fragment key={groups.length}>{nodes.slice(at, at + GROUP)}</Fragment>);
-  }
-  return groups;
+/** A list; `pile` holds its items that are settled. A long one is several to the browser's layout. */
+export function list(token: Tokens.List, pile?: Pile): ComponentChildren {
+  const items = listItems(token.items);
+  if (pile || items.length > GROUP) return (pile ?? listPile(token)).view(items);
+  return <Items list={token} index={0} isFull={false} items={items} />;
 }
 
-/** A list; `before` holds the groups of its items that are settled. A long one is several to the browser's layout. */
-export function list(token: Tokens.List, before?: readonly VNode[]): ComponentChildren {
-  const groups = grouped(listItems(token.items), before);
-  const first = Number(token.start) || 0;
-  const chunk = groups.length > 1 ? "nb-chunk" : undefined;
-  return groups.map((items, i) =>
-    token.ordered ? (
-      <ol key={i} class={chunk} start={first + i * GROUP}>
-        {items}
-      </ol>
-    ) : (
-      <ul key={i} class={chunk}>
-        {items}
-      </ul>
-    ),
+/** A pile for the items of a long list. */
+export function listPile(list: Tokens.List): Pile {
+  return new Pile((items, index, isFull) => (
+    <Items key={index} list={list} index={index} isFull={isFull} items={items} />
+  ));
+}
+
+interface ItemsProps {
+  list: Tokens.List;
+  index: number;
+  isFull: boolean;
+  items: ComponentChildren[];
+}
+
+function Items({ list, index, isFull, items }: ItemsProps): JSX.Element {
+  const chunk = isFull ? "nb-chunk" : undefined;
+  if (!list.ordered) return <ul class={chunk}>{items}</ul>;
+  return (
+    <ol class={chunk} start={(Number(list.start) || 0) + index * GROUP}>
+      {items}
+    </ol>
   );
 }
 
@@ -111,28 +113,46 @@ function listItem({ tokens, checked }: Tokens.ListItem): ComponentChildren {
   });
 }
 
-/** A table; `before` holds the groups of its rows that are settled. A long one is several, of columns alike. */
-export function table({ header, rows }: Tokens.Table, before?: readonly VNode[]): JSX.Element {
-  const groups = grouped(tableRows(rows), before);
-  const head = (
-    <thead>
-      <tr>{cells(header, "th")}</tr>
-    </thead>
-  );
-  const [first, ...more] = groups;
+/** A table; `pile` holds its rows that are settled. A long one is several, of columns alike. */
+export function table(token: Tokens.Table, pile?: Pile): JSX.Element {
+  const rows = tableRows(token.rows);
+  const isLong = pile !== undefined || rows.length > GROUP;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <section class="nb-table" tabIndex={0} aria-label="Table">
-      <table class={more.length > 0 ? "nb-alike" : undefined}>
-        {head}
-        <tbody>{first}</tbody>
-      </table>
-      {more.map((group, i) => (
-        <table key={i} class="nb-alike nb-chunk">
-          <tbody>{group}</tbody>
-        </table>
-      ))}
+      {isLong ? (pile ?? tablePile(token)).view(rows) : <Rows header={token.header} rows={rows} />}
     </section>
+  );
+}
+
+/** A pile for the rows of a long table. */
+export function tablePile({ header }: Tokens.Table): Pile {
+  return new Pile((rows, index, isFull) => (
+    <Rows
+      key={index}
+      header={index === 0 ? header : null}
+      rows={rows}
+      kind={isFull ? "nb-alike nb-chunk" : "nb-alike"}
+    />
+  ));
+}
+
+interface RowsProps {
+  header: Tokens.TableCell[] | null;
+  rows: ComponentChildren[];
+  kind?: string;
+}
+
+function Rows({ header, rows, kind }: RowsProps): JSX.Element {
+  return (
+    <table class={kind}>
+      {header && (
+        <thead>
+          <tr>{cells(header, "th")}</tr>
+        </thead>
+      )}
+      <tbody>{rows}</tbody>
+    </table>
   );
 }
 

@@ -26,9 +26,16 @@ export function readFence(fence: Fence, text: string, open: boolean): { code: st
   const found = fence.closing.exec(text);
   fence.searched = Math.max(fence.code - 1, text.lastIndexOf("\n"));
   const code = text.slice(fence.code, found ? Math.max(fence.code, found.index) : undefined);
-  if (!found) return { code: (open ? code.replace(/\n {0,3}[`~]+$/, "") : code).replace(/\n$/, ""), end: -1 };
+  if (!found) return { code: begun(code, open), end: -1 };
   const end = found.index + found[0].length;
   if (!open || found[0].endsWith("\n")) return { code, end };
   fence.searched = Math.min(fence.searched, found.index); // its last line may still grow
   return { code, end: -1 };
+}
+
+/** The code so far without its last line end, and without a mark that may become the end of it; looks at its end alone. */
+function begun(code: string, open: boolean): string {
+  const last = code.lastIndexOf("\n");
+  const end = open && last >= 0 && /^ {0,3}[`~]+$/.test(code.slice(last + 1)) ? last : code.length;
+  return code.slice(0, code[end - 1] === "\n" ? end - 1 : end);
 }

@@ -1,10 +1,11 @@
 import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
-import { BLOCK_LIMIT, block, GROUP, grouped, list, listItems, plain, table, tableRows } from "./blocks";
+import { BLOCK_LIMIT, block, list, listItems, listPile, plain, table, tablePile, tableRows } from "./blocks";
 import { Code } from "./code";
 import { type Fence, fenceAt, readFence } from "./fence";
 import { lex, openFormula } from "./lexer";
 import { mended } from "./mend";
+import { GROUP, Pile } from "./pile";
 import { length, settledCount } from "./settled";
 
 /** A list or a table so long that its first items are settled while it grows; `head` stands for what it began with. */
@@ -12,7 +13,7 @@ interface Long {
   key: number;
   head: string;
   first: Tokens.List | Tokens.Table;
-  groups: VNode[];
+  pile: Pile;
 }
 
 /**
@@ -23,7 +24,7 @@ export class GrowingMarkdown {
   #limit: number;
   #seen = "";
   #start = 0;
-  #full: VNode[] = [];
+  #full = new Pile();
   #recent: VNode[] = [];
   #fence: Fence | null = null;
   #long: Long | null = null;
@@ -40,13 +41,13 @@ export class GrowingMarkdown {
     this.#seen = text;
     for (;;) {
       const rest = this.#step(text, open);
-      if (rest) return chunked(grouped([...this.#recent, ...rest], this.#full));
+      if (rest) return this.#full.view([...this.#recent, ...rest]);
     }
   }
 
   #forget(): void {
     this.#start = 0;
-    this.#full = [];
+    this.#full = new Pile();
     this.#recent = [];
     this.#fence = this.#long = null;
     this.#plainUntil = -1;
@@ -54,7 +55,7 @@ export class GrowingMarkdown {
 
   #settle(node: VNode, end: number): void {
     this.#recent.push(node);
-    if (this.#recent.length === GROUP) this.#full = grouped(this.#recent.splice(0), this.#full);
+    if (this.#recent.length === GROUP) this.#full.add(this.#recent.splice(0));
     this.#start = end;
     this.#long = null;
   }
@@ -130,16 +131,16 @@ export class GrowingMarkdown {
   /** The first block of the tail; of a long one with all that is settled. */
   #view(token: Token | null): VNode {
     if (!this.#long) return keyed(this.#start, token && block(token));
-    const { key, first, groups } = this.#long;
+    const { key, first, pile } = this.#long;
     if (first.type === "list") {
       return keyed(
         key,
-        list({ ...first, items: (token as Tokens.List | null)?.items ?? [] } as Tokens.List, groups),
+        list({ ...first, items: (token as Tokens.List | null)?.items ?? [] } as Tokens.List, pile),
       );
     }
     return keyed(
       key,
-      table({ ...first, rows: (token as Tokens.Table | null)?.rows ?? [] } as Tokens.Table, groups),
+      table({ ...first, rows: (token as Tokens.Table | null)?.rows ?? [] } as Tokens.Table, pile),
     );
   }
 
@@ -166,27 +167,24 @@ export class GrowingMarkdown {
     const count = known.type === "list" ? known.items.length : known.rows.length;
     const full = Math.floor((count - 1) / GROUP) * GROUP;
     if (full <= 0) return false;
-    const before = this.#long ?? { key: this.#start, head: "", first: known, groups: [] };
-    if (known.type === "list") {
-      const settled = known.items.slice(0, full);
-      for (const { raw } of settled) this.#start += raw.length;
-      this.#long = { ...before, groups: grouped(listItems(settled), before.groups) };
-    } else {
-      this.#start += afterLines(known.raw, full + 2) - before.head.length;
-      const head = known.raw.slice(0, afterLines(known.raw, 2));
-      this.#long = { ...before, head, groups: grouped(tableRows(known.rows.slice(0, full)), before.groups) };
-    }
+    if (known.type === "list") this.#shortenList(known, full);
+    else this.#shortenTable(known, full);
     return true;
   }
-}
 
-/** Groups of blocks, each in a box of its own: the browser lays out the last one, and skips those out of sight. */
-function chunked(groups: VNode[]): VNode[] {
-  return groups.map((group, i) => (
-    <div key={i} class={i < groups.length - 1 ? "nb-chunk" : undefined}>
-      {group}
-    </div>
-  ));
+  #shortenList(known: Tokens.List, full: number): void {
+    const settled = known.items.slice(0, full);
+    this.#long ??= { key: this.#start, head: "", first: known, pile: listPile(known) };
+    this.#long.pile.add(listItems(settled));
+    for (const { raw } of settled) this.#start += raw.length;
+  }
+
+  #shortenTable(known: Tokens.Table, full: number): void {
+    this.#long ??= { key: this.#start, head: "", first: known, pile: tablePile(known) };
+    this.#long.pile.add(tableRows(known.rows.slice(0, full)));
+    this.#start += afterLines(known.raw, full + 2) - this.#long.head.length;
+    this.#long.head = known.raw.slice(0, afterLines(known.raw, 2));
+  }
 }
 
 function keyed(key: number, node: ComponentChildren): VNode {

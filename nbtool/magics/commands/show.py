@@ -1,0 +1,63 @@
+"""What was said, to be read: `show`."""
+
+from __future__ import annotations
+
+from IPython.display import display
+
+from nbtool.blocks import conversation
+from nbtool.blocks.conversation import Told
+from nbtool.blocks.saved import saved
+from nbtool.chat.turn import Turn
+from nbtool.magics.commands.here import Command, Here, named_turn
+from nbtool.magics.deeds import about, of_chat, said_again
+from nbtool.magics.waiting import has_front_end
+
+
+def show(here: Here, words: list[str]) -> str:
+    """Show the active line as one conversation, with a box to go on in; `show TURN` shows one turn again.
+
+    What is sent from the box, and what the buttons do, is a cell that is put below, for you to run. Below the view
+    stands the same as text, which a saved notebook keeps.
+    """
+    if words:
+        document = named_turn(here.chat, words).transcript().document()
+        display(saved(document), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        return ""
+    turns = told(here)
+    kept = conversation.bundle(turns)
+    if not turns:
+        return "Nothing was said yet."
+    if getattr(here.kernel.shell, "kernel", None) is None:
+        return kept["text/plain"]
+    if has_front_end(here.kernel.shell):
+        # Only who reads a conversation pays for importing a widget.
+        from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
+
+        title = "The conversation" if here.name == "main" else f"The conversation {here.name}"
+        widget = ConversationWidget(
+            lambda: conversation.to_page(told(here)), title=title, magic=f"%%chat{of_chat(here.name)}"
+        )
+        display(widget)  # type: ignore[no-untyped-call]  # the same
+        kept["text/html"] = (
+            f"<details><summary>As it stood, for the saved notebook</summary>{kept['text/html']}</details>"
+        )
+    display(kept, raw=True)  # type: ignore[no-untyped-call]  # the same
+    return ""
+
+
+def told(here: Here) -> list[Told]:
+    """Give the turns of the active line that have ended, with the cells that do something with them."""
+    line = (node.turn for node in here.chat.tree.line if node.turn)
+    turns = [turn for turn in line if turn.done.done()]
+    return [Told(turn.prompt.text, turn.transcript().document(), _cells(turn, here.name)) for turn in turns]
+
+
+COMMANDS: dict[str, Command] = {"show": show}
+
+
+def _cells(turn: Turn, name: str) -> dict[str, str]:
+    return {
+        "edit": said_again("edit", turn, chat=name),
+        "rerun": said_again("rerun", turn, chat=name),
+        "code": about("code", turn, chat=name),
+    }
