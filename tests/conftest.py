@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -11,7 +12,11 @@ BROWSER = Path(__file__).parent / "browser"
 
 
 def pytest_configure() -> None:
-    """Close the network, for this process and for the tests that hand the folder to another one."""
+    """Close the network, for this process and for the tests that hand the folder to another one.
+
+    An interrupt is one in every process: those that xdist starts ignore it, and nbtool stops tools by it.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     spec = spec_from_file_location("only_loopback", LOOPBACK / "sitecustomize.py")
     assert spec
     assert spec.loader

@@ -29,6 +29,7 @@ PROMPT_LIMIT = 16_000
 
 _SAID = "margin:1.2em 0 .4em;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere"
 _QUIET = "opacity:.75"
+_FOLDED = "The conversation as it stood, which the saved notebook keeps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +61,12 @@ def to_page(turns: Sequence[Told]) -> ConversationShape:
     return {"left_out": _left_out(turns), "turns": [_turn(turn) for turn in turns[-TURNS:]]}
 
 
-def bundle(turns: Sequence[Told]) -> dict[str, str]:
-    """Give what a notebook keeps, `text/html` and `text/plain`."""
-    return {"text/html": _html(turns), "text/plain": _text(turns)}
+def bundle(turns: Sequence[Told], *, folded: bool = False) -> dict[str, str]:
+    """Give what a notebook keeps, `text/html` and `text/plain`; folded where a page shows the same above it."""
+    html = _html(turns)
+    if folded:
+        html = f'<details><summary style="cursor:pointer;{_QUIET}">{_FOLDED}</summary>{html}</details>'
+    return {"text/html": html, "text/plain": _text(turns)}
 
 
 def _turn(turn: Told) -> TurnShape:

@@ -217,7 +217,7 @@ class Engine:
         if not reply.complete:
             raise IncompleteReply(
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
-                fix="Run the cell again.",
+                fix="`%%chat --resume` goes on from the last whole round; running the cell again begins anew.",
             )
         return reply
 

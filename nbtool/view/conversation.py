@@ -48,7 +48,7 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
         if not isinstance(content, dict) or set(content) != _ENVELOPE:
             return False
         kind, message_id = content["kind"], content["id"]
-        if content["v"] != VERSION or content["nonce"] != self.nonce or kind not in KINDS:
+        if content["v"] != VERSION or content["nonce"] != self.nonce or not isinstance(kind, str) or kind not in KINDS:
             return False
         if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
             return False

@@ -101,6 +101,10 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
 
+    def __repr__(self) -> str:
+        """Say what a front end without widgets shows in the view's place while the turn runs."""
+        return "This front end shows no widgets: the turn will stand here when it is over."
+
     @property
     def transcript(self) -> Transcript:
         """The turn as blocks."""

@@ -32,8 +32,8 @@ from nbtool.errors import (
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.wire import ledger
-from nbtool.wire.ahead import Ahead
 from nbtool.wire.advice import advise
+from nbtool.wire.ahead import Ahead
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.clients import client_for, is_loopback
 from nbtool.wire.form_data import form_data

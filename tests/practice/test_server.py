@@ -121,7 +121,7 @@ def test_the_models_are_listed() -> None:
     with sent("GET", "/models") as response:
         listed = json.load(response)
 
-    assert [model["id"] for model in listed["data"]] == ["default", "fast", "plain", "thinking"]
+    assert [model["id"] for model in listed["data"]] == ["default", "fast", "plain", "thinking", "image"]
 
 
 @pytest.mark.parametrize(

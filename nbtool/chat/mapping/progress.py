@@ -11,10 +11,14 @@ INTERVAL = 0.2
 
 
 class ProgressLine:
-    """Writes to the error stream of whoever began; to a file or a pipe nothing is written."""
+    """Writes where whoever began sees it, and to a file or a pipe nothing.
+
+    In a terminal that is the error stream. Under a cell it is the output: a notebook shows errors on red.
+    """
 
     def __init__(self, *, is_shown: bool) -> None:
-        self._stream: TextIO | None = sys.stderr if is_shown and _is_watched(sys.stderr) else None
+        stream = sys.stdout if _is_under_a_cell(sys.stdout) else sys.stderr
+        self._stream: TextIO | None = stream if is_shown and _is_watched(stream) else None
         self._last = 0.0
         self._width = 0
 
@@ -31,4 +35,8 @@ class ProgressLine:
 
 def _is_watched(stream: TextIO) -> bool:
     """Whether a person sees the stream at once: a terminal, or the output of a notebook's cell."""
-    return stream.isatty() or type(stream).__module__.startswith("ipykernel")
+    return stream.isatty() or _is_under_a_cell(stream)
+
+
+def _is_under_a_cell(stream: TextIO) -> bool:
+    return type(stream).__module__.startswith("ipykernel")

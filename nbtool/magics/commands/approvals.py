@@ -12,7 +12,7 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.cell import TurnStopped
 from nbtool.magics.commands.here import Command, Here, table
-from nbtool.magics.commands.history import show
+from nbtool.magics.commands.show import show
 from nbtool.magics.waiting import ears_for
 from nbtool.tools.approval import Approved, Decision, Question, Released
 

@@ -24,12 +24,12 @@ def show(here: Here, words: list[str]) -> str:
         display(saved(document), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
         return ""
     turns = told(here)
-    kept = conversation.bundle(turns)
     if not turns:
         return "Nothing was said yet."
     if getattr(here.kernel.shell, "kernel", None) is None:
-        return kept["text/plain"]
-    if has_front_end(here.kernel.shell):
+        return conversation.bundle(turns)["text/plain"]
+    is_watched = has_front_end(here.kernel.shell)
+    if is_watched:
         # Only who reads a conversation pays for importing a widget.
         from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
 
@@ -38,10 +38,7 @@ def show(here: Here, words: list[str]) -> str:
             lambda: conversation.to_page(told(here)), title=title, magic=f"%%chat{of_chat(here.name)}"
         )
         display(widget)  # type: ignore[no-untyped-call]  # the same
-        kept["text/html"] = (
-            f"<details><summary>As it stood, for the saved notebook</summary>{kept['text/html']}</details>"
-        )
-    display(kept, raw=True)  # type: ignore[no-untyped-call]  # the same
+    display(conversation.bundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
 
 

@@ -14,7 +14,14 @@ def test_new_begins_afresh_and_keeps_what_was_said(shell: Any, capsys: pytest.Ca
     assert "Nothing was said yet" in said(shell, "history", capsys)
 
 
-def test_show_shows_a_turn_again(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    shell.run_cell("%%chat -q -m practice:fast\nHello")
+def test_show_shows_the_whole_line_and_a_turn_that_is_named(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(shell, "show", capsys).strip() == "Nothing was said yet."
+    shell.run_cell("%%chat -q -m practice:fast -o first\nHello")
+    shell.run_cell("%%chat -q -m practice:fast\nHello again")
 
-    assert "practice model" in said(shell, "show", capsys)
+    whole = said(shell, "show", capsys)
+    one = said(shell, f"show {shell.user_ns['first'].turn_id}", capsys)
+
+    assert whole.index("> Hello\n") < whole.index("> Hello again\n")
+    assert whole.count("practice model") == 2
+    assert one.count("practice model") == 1

@@ -8,6 +8,9 @@ import { mended } from "./mend";
 import { GROUP, Pile } from "./pile";
 import { length, settledCount } from "./settled";
 
+/** Characters at the end of a text that tell whether it only grew. */
+const TELLING = 1_000;
+
 /** A list or a table so long that its first items are settled while it grows; `head` stands for what it began with. */
 interface Long {
   key: number;
@@ -36,8 +39,7 @@ export class GrowingMarkdown {
 
   /** All of the text as it is shown; `open` says that more will come. */
   read(text: string, open: boolean): VNode[] {
-    // engines compare equal lengths by memory; startsWith goes character by character
-    if (text.slice(0, this.#seen.length) !== this.#seen) this.#forget();
+    if (!goesOnFrom(this.#seen, text, open)) this.#forget();
     this.#seen = text;
     for (;;) {
       const rest = this.#step(text, open);
@@ -185,6 +187,13 @@ export class GrowingMarkdown {
     this.#start += afterLines(known.raw, full + 2) - this.#long.head.length;
     this.#long.head = known.raw.slice(0, afterLines(known.raw, 2));
   }
+}
+
+/** Whether a text is another one that has grown: while it grows, its end tells; all of it is looked at when it is whole. */
+function goesOnFrom(seen: string, text: string, open: boolean): boolean {
+  const from = open ? Math.max(0, seen.length - TELLING) : 0;
+  // engines compare equal lengths by memory; startsWith goes character by character
+  return text.slice(from, seen.length) === seen.slice(from);
 }
 
 function keyed(key: number, node: ComponentChildren): VNode {

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import widget from "../src/conversation/index";
+import { dangers, drawn, Kernel, start } from "./page";
+
+const HOSTILE = "<img src=x onerror=alert(1)> \u202eabc";
+
+function turn(id: string, text: string, cells: Record<string, string> = {}): object {
+  const block = { id: "b0", kind: "text", text, refusal: false, state: "whole", more: {} };
+  const { head } = start();
+  const known = { ...head, turn_id: id, status: "completed", acts: Object.keys(cells) };
+  return { prompt: `Question of ${id}`, cells, document: { ...start(), head: known, blocks: [block] } };
+}
+
+function shown(): { kernel: Kernel; el: HTMLElement; close: () => void } {
+  const kernel = new Kernel();
+  Object.assign(kernel.traits, { title: "The conversation", magic: "%%chat -c notes" });
+  const el = document.createElement("div");
+  document.body.append(el);
+  return { kernel, el, close: widget.render({ model: kernel, el }) };
+}
+
+async function told(kernel: Kernel, ...turns: object[]): Promise<void> {
+  const { id } = kernel.of("hello").at(-1) ?? {};
+  const conversation = { left_out: 0, turns };
+  kernel.emit("msg:custom", { v: 1, kind: "conversation", id, conversation });
+  await drawn();
+}
+
+test("the line is read in order, and what a turn offers is the cell that the kernel wrote", async () => {
+  const { kernel, el, close } = shown();
+  await told(kernel, turn("t1", "*One*", { rerun: "%%chat --rerun t1" }), turn("t2", HOSTILE));
+  const read = [...el.querySelectorAll("article")].map(({ textContent }) => textContent);
+
+  el.querySelector<HTMLButtonElement>("article footer button:last-child")?.click();
+  await drawn();
+
+  expect(read).toHaveLength(2);
+  expect(read[0]).toContain("Question of t1One");
+  expect(read[1]).toContain("<img src=x");
+  expect(dangers(el).filter((one) => !one.startsWith("ARTICLE"))).toEqual([]);
+  expect(el.querySelector(".nb-written pre")?.textContent).toBe("%%chat --rerun t1");
+  close();
+});
+
+test("what is sent from the box is a cell, of this conversation, and nothing is said to the kernel", async () => {
+  const { kernel, el, close } = shown();
+  await told(kernel, turn("t1", "One"));
+  const box = el.querySelector("textarea");
+  const before = kernel.said.length;
+  if (box) box.value = " And then? ";
+  box?.dispatchEvent(new Event("input", { bubbles: true }));
+  await drawn();
+
+  box?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", shiftKey: true, bubbles: true }));
+  await drawn();
+
+  expect(el.querySelector(".nb-written pre")?.textContent).toBe("%%chat -c notes\nAnd then?");
+  expect(kernel.said.length).toBe(before);
+  expect(box?.value).toBe("");
+  close();
+  expect(kernel.listeners()).toBe(0);
+});
+
+test("an answer that is none, or was not asked for, changes nothing; a newer one takes the place of the last", async () => {
+  const { kernel, el, close } = shown();
+  const answer = { left_out: 0, turns: [turn("t9", "Nine")] };
+  kernel.emit("msg:custom", { v: 1, kind: "conversation", id: "x", conversation: answer });
+  const { id } = kernel.of("hello")[0] ?? {};
+  kernel.emit("msg:custom", { v: 1, kind: "conversation", id, conversation: { turns: [{}], left_out: 0 } });
+  await drawn();
+  const before = el.querySelectorAll("article").length;
+  await told(kernel, turn("t1", "One"));
+
+  el.querySelector<HTMLButtonElement>("header button")?.click();
+  await told(kernel, turn("t1", "One"), turn("t2", "Two"));
+
+  expect(before).toBe(0);
+  expect(el.querySelectorAll("article")).toHaveLength(2);
+  close();
+});

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.blocks.conversation import ConversationShape
+from nbtool.view.conversation import ConversationWidget
+
+
+def widget() -> tuple[ConversationWidget, list[dict[str, Any]]]:
+    """Give a widget whose messages are collected in place of a comm."""
+    sent: list[dict[str, Any]] = []
+    empty: ConversationShape = {"left_out": 0, "turns": []}
+    made = ConversationWidget(lambda: empty, title="The conversation", magic="%%chat")
+    made.send = lambda content, _buffers=None: sent.append(content)
+    return made, sent
+
+
+def test_the_page_gets_the_conversation_as_it_stands_when_it_asks() -> None:
+    page, sent = widget()
+
+    heard = page.hear({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello"})
+
+    assert heard
+    assert sent == [{"v": 1, "kind": "conversation", "id": "p-1", "conversation": {"left_out": 0, "turns": []}}]
+
+
+def test_the_page_gets_the_second_module_when_it_asks() -> None:
+    page, sent = widget()
+
+    page.hear({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "rich"})
+
+    assert [message["kind"] for message in sent] == ["rich"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"v": 2}, {"nonce": "x"}, {"id": "a b"}, {"id": 1}, {"kind": "say"}, {"kind": []}, {"text": "run this"}],
+)
+def test_what_is_not_of_the_closed_set_is_not_heard(change: dict[str, Any]) -> None:
+    page, sent = widget()
+
+    heard = page.hear({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello", **change})
+
+    assert not heard
+    assert sent == []
