@@ -22,7 +22,7 @@ import re
 import socket
 from collections import Counter
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 MODEL = "gpt-4.1-mini"
 LAST_DELTAS = 20
@@ -127,7 +127,7 @@ def _dumps(value: Any) -> str:
 class Connection(asyncio.Protocol):
     """One client; requests come with a length and are answered one after the other."""
 
-    sent: Counter[str] = Counter()
+    sent: ClassVar[Counter[str]] = Counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the line, without delays."""
