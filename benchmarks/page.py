@@ -114,7 +114,7 @@ class Meter:
         return next(1000 * float(one["value"]) for one in told if one["name"] == "TaskDuration")
 
     def longest_task(self) -> float:
-        """End, and give the milliseconds of the longest task of this page's thread."""
+        """End, and give the milliseconds of the longest task in the trace, which holds other threads' too."""
         self._devtools.send("Tracing.end")
         while not self._ended:
             self._page.wait_for_timeout(50)

@@ -50,9 +50,8 @@ def _timeless(document: Document) -> Document:
         {**block, "started": None, "seconds": None} if block["kind"] == "call" else block
         for block in document["blocks"]
     ]
-    return cast(
-        "Document", {**document, "head": {**document["head"], "started": None, "seconds": None}, "blocks": blocks}
-    )
+    head = {name: value for name, value in document["head"].items() if name not in ("version", "versions")}
+    return cast("Document", {**document, "head": {**head, "started": None, "seconds": None}, "blocks": blocks})
 
 
 def _head(head: Head) -> Head:

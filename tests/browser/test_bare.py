@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +76,13 @@ def carriers() -> list[str]:
     ]
 
 
-def test_no_payload_runs_and_no_carrier_fetches(bare: tuple[Page, list[str]]) -> None:
+def test_no_payload_runs_and_no_carrier_fetches(
+    bare: tuple[Page, list[str]], record_property: Callable[[str, object], None]
+) -> None:
     page, asked = bare
     texts, fetching = payloads(), carriers()
+    record_property("C8", len(texts))
+    record_property("C9", len(fetching))
     seen: list[dict[str, Any]] = []
 
     for at in range(0, len(texts) + len(fetching), BATCH):
@@ -109,9 +113,15 @@ def call(number: int, **values: Any) -> dict[str, Any]:
     return {**known, **said, **rest, **end, "glances": {"table": glance}, **values}
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_serious_stands_in_the_way_of_assistive_technology(profile: BrowserContext, theme: str) -> None:
+@pytest.mark.parametrize(("theme", "how"), [("light", ""), ("dark", ""), ("light", "forced"), ("light", "zoomed")])
+def test_nothing_serious_stands_in_the_way_of_assistive_technology(
+    profile: BrowserContext, theme: str, how: str
+) -> None:
     page, _ = open_bare(profile, theme=theme)
+    if how == "forced":
+        page.emulate_media(forced_colors="active", reduced_motion="reduce")
+    if how == "zoomed":  # a window of 1280 pixels at 200 %
+        page.set_viewport_size({"width": 640, "height": 450})
     asked = {
         "gate": "run",
         "digest": "d",
@@ -122,15 +132,77 @@ def test_nothing_serious_stands_in_the_way_of_assistive_technology(profile: Brow
     question = {**asked, "schema": {}, "can_remember": True, "sensitive": False}
     waiting = call(7, state="waiting", question=question, result="", seconds=None)
     blocks = [prose(REPLY), *(call(number) for number in range(6)), waiting]
-    page.evaluate("(document) => { window.view = window.start(document); }", document(blocks, status="waiting"))
+    head = {"why": "named by -m", "version": 2, "versions": 3, "acts": ["edit", "rerun", "code", "version"]}
+    turn = document(blocks, status="waiting", **head)
+    page.evaluate("(document) => { window.view = window.start(document); }", turn)
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
     page.wait_for_selector(".nb-part")
     page.wait_for_timeout(700)  # the card is armed after half a second
-    screenshot(page, f"bare-{theme}")
+    screenshot(page, f"bare-{theme}{how and f'-{how}'}")
 
     page.evaluate((JS / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8"))
     found = page.evaluate("axe.run('main', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'] })")
 
     serious = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in serious] == []
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.close()
+
+
+FLOOD = """async ([size]) => {
+  const view = window.start();
+  const call = { id: "c", kind: "call", call_id: "c", name: "flood", round: 1, arguments: "{}", resolved: {},
+    repaired: [], state: "running", question: null, decisions: [], progress: "", fraction: null, result: "",
+    reason: "", reference: "", started: 1, seconds: null, more: {} };
+  view.patches({ op: "open", block: call });
+  await window.frame();
+  view.el.querySelector("details").open = true;
+  await window.frame();
+  const noise = Array.from({ length: size }, (_, at) => String.fromCharCode(32 + (at * 7919) % 8000)).join("");
+  for (let at = 0; at < noise.length; at += 4096) view.patches(["c", noise.slice(at, at + 4096), "progress"]);
+  view.patches({ op: "update", id: "c", set: { state: "ok", result: noise, more: { result: 100_000_000 } } });
+  await window.frame();
+  const told = { text: view.el.textContent, nodes: view.el.querySelectorAll("*").length };
+  view.close();
+  return told;
+}"""
+
+
+def test_what_a_tool_floods_the_page_with_stands_there_as_text_and_says_what_is_missing(
+    bare: tuple[Page, list[str]],
+) -> None:
+    page, asked = bare
+
+    seen = page.evaluate(FLOOD, [118_000])
+
+    assert "100,000,000 characters more" in seen["text"]
+    assert len(seen["text"]) > 2 * 118_000
+    assert seen["nodes"] < 500
+    assert asked == []
+
+
+def test_the_page_follows_the_end_until_the_reader_scrolls_up(bare: tuple[Page, list[str]]) -> None:
+    page, _ = bare
+    page.evaluate(
+        """() => { window.view = window.start(); window.view.patches({ op: "open", block:
+            { id: "1", kind: "text", text: "", refusal: false, state: "open", more: {} } }); }"""
+    )
+    grow = """async () => {
+        window.view.patches(["1", "A line.\\n\\n".repeat(80)]);
+        await window.frame();
+        await window.frame();
+    }"""
+    at = "() => document.scrollingElement.scrollTop"
+    bottom = "() => document.scrollingElement.scrollHeight - window.innerHeight"
+
+    page.evaluate(grow)
+    page.evaluate(grow)
+    followed = page.evaluate(at), page.evaluate(bottom)
+    page.evaluate(
+        "async () => { document.scrollingElement.scrollTop = 100; await window.frame(); await window.frame(); }"
+    )
+    page.evaluate(grow)
+
+    assert followed[0] > 0
+    assert followed[1] - followed[0] < 60
+    assert page.evaluate(at) == 100

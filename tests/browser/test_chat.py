@@ -156,6 +156,28 @@ def test_what_the_buttons_of_a_running_turn_do_is_a_cell_below_that_does_not_run
     assert notebook.errors == []
 
 
+def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab: Lab) -> None:
+    hello = "%%chat -m practice:fast\nHello"
+    notebook = chat(lab, "python3", hello, hello.replace("Hello", "Hello again"), "%chat show")
+    for index in (1, 2, 3):
+        notebook.run_cell(index)
+    view = notebook.output(3).locator(".nb-conversation")
+    expect(view.get_by_role("article")).to_have_count(2, timeout=30_000)
+    expect(view.get_by_role("article").last).to_contain_text("embedded practice")
+    screenshot(notebook.page, "conversation")
+
+    box = view.get_by_label("Go on")
+    box.fill("And what else?")
+    box.press("Shift+Enter")
+
+    expect(view.get_by_text("has not run")).to_be_visible()
+    assert sources(notebook)[4] == "%%chat\nAnd what else?"
+    notebook.run_cell(4)
+    view.get_by_role("button", name="Refresh").click()
+    expect(view.get_by_role("article")).to_have_count(3)
+    assert notebook.errors == []
+
+
 def test_a_saved_turn_reads_without_a_kernel_and_pretends_nothing(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, ASK)
     notebook.start_cell(1)

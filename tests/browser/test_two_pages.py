@@ -5,7 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import expect
 
 from tests.browser.lab import Lab, Notebook
-from tests.browser.test_parking import CHECK, card, park
+from tests.browser.test_parking import CHECK, SETUP, card, park
 
 
 def reopened(lab: Lab, notebook: Notebook) -> Notebook:
@@ -30,18 +30,19 @@ def test_two_pages_of_one_turn_agree_and_a_question_is_answered_once(lab: Lab) -
     assert notebook.errors == other.errors == []
 
 
-def test_a_page_that_is_loaded_anew_in_mid_stream_shows_what_came_and_what_comes(lab: Lab) -> None:
-    notebook = park(lab, "python3", CHECK)
-    notebook.write_cell(1, "%%chat -m practice:default --approve park -o answer\nUse &`pay` with 21.")
-    card(notebook).get_by_role("button", name="Deny").click()
-    notebook.wait_output(1, "This turn outlived its cell")
-    notebook.run_cell(1)
+def test_a_page_that_is_loaded_anew_in_mid_turn_shows_what_came_and_what_comes(lab: Lab) -> None:
+    waiting = SETUP.replace('print("printed by pay")', "go.wait(60)")
+    waiting = waiting.replace("threads = []", "threads, go = [], threading.Event()")
+    notebook = park(lab, "python3", "go.set()", CHECK, setup=waiting)
     card(notebook).get_by_role("button", name="Approve").click()
-    expect(notebook.output(1).locator(".nb-is-ok")).to_be_visible()
+    expect(notebook.output(1).locator(".nb-is-running")).to_be_visible()
     again = reopened(lab, notebook)
     notebook.close()
+    expect(again.output(1).locator(".nb-is-running")).to_be_visible(timeout=30_000)
+
+    again.run_cell(2)
 
     again.wait_output(1, "gives paid 21")
-    again.run_cell(2)
-    again.wait_output(2, "status: completed")
+    again.run_cell(3)
+    again.wait_output(3, "status: completed")
     assert again.errors == []

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -72,6 +72,8 @@ def words_of(it: Any) -> str:
 
 class Gates(RuleBasedStateMachine):
     """Calls, decisions and changes, in any order."""
+
+    checked: ClassVar[int] = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -288,6 +290,7 @@ class Gates(RuleBasedStateMachine):
 
     @invariant()
     def what_ran_was_approved_and_ran_once(self) -> None:
+        Gates.checked += 1
         for made in self.made.values():
             assert len(made.ran) <= 1
             assert all(deed in made.allowed for deed in made.ran), (made.ran, made.allowed)
@@ -417,7 +420,8 @@ class Gates(RuleBasedStateMachine):
         )
 
 
-def run(examples: int, steps: int) -> None:
+def run(examples: int, steps: int, tell: Callable[[str, object], None]) -> None:
+    Gates.checked = 0
     run_state_machine_as_test(
         Gates,
         settings=settings(
@@ -430,14 +434,17 @@ def run(examples: int, steps: int) -> None:
             phases=[Phase.explicit, Phase.generate, Phase.shrink],
         ),
     )
+    tell("injected", Gates.checked)
 
 
 @pytest.mark.promise("once")
-def test_gates_hold_in_any_order_of_calls_clicks_and_changes() -> None:
-    run(examples=30, steps=40)
+def test_gates_hold_in_any_order_of_calls_clicks_and_changes(
+    record_property: Callable[[str, object], None],
+) -> None:
+    run(examples=30, steps=40, tell=record_property)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_gates_hold_in_very_many_orders() -> None:
-    run(examples=1_000, steps=50)
+def test_gates_hold_in_very_many_orders(record_property: Callable[[str, object], None]) -> None:
+    run(examples=1_000, steps=50, tell=record_property)

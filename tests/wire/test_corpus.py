@@ -38,6 +38,8 @@ NO_REPLY_YET = {
 
 pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
 
+Tell = Callable[[str, object], None]
+
 
 def of_kind(*kinds: str, up_to: int | None = None, beyond: int | None = None) -> list[Any]:
     chosen = [item for item in recordings() if item.wire in DIALECTS and item.kind in kinds]
@@ -115,40 +117,46 @@ def test_a_recorded_error_inside_a_reply_is_an_error(item: Recording) -> None:
 
 
 @pytest.mark.parametrize("item", of_kind("stream", "json", up_to=MEDIUM))
-def test_a_recorded_reply_is_the_same_byte_by_byte(item: Recording) -> None:
+def test_a_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
+    record_property("injected", item.size)
+
     assert bytewise(item) == read(item, item.body)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("item", of_kind("stream", "json", beyond=MEDIUM))
-def test_a_large_recorded_reply_is_the_same_byte_by_byte(item: Recording) -> None:
+def test_a_large_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
+    record_property("injected", item.size)
+
     assert bytewise(item) == read(item, item.body)
 
 
 @pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
-def test_a_small_recorded_stream_is_the_same_in_any_two_pieces(item: Recording) -> None:
-    assert cuts_that_matter(item) == []
+def test_a_small_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record_property: Tell) -> None:
+    assert cuts_that_matter(item, record_property) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("item", of_kind("stream", beyond=SMALL))
-def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording) -> None:
-    assert cuts_that_matter(item) == []
+def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record_property: Tell) -> None:
+    assert cuts_that_matter(item, record_property) == []
 
 
 @pytest.mark.promise("positive-end")
 @pytest.mark.parametrize("item", of_kind("stream", "json", up_to=SMALL))
-def test_a_small_recorded_reply_that_is_cut_short_anywhere_is_not_completed(item: Recording) -> None:
-    assert cuts_that_complete(item) == []
+def test_a_small_recorded_reply_that_is_cut_short_anywhere_is_not_completed(
+    item: Recording, record_property: Tell
+) -> None:
+    assert cuts_that_complete(item, record_property) == []
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("item", of_kind("stream", "json", beyond=SMALL))
-def test_a_recorded_reply_that_is_cut_short_anywhere_is_never_completed(item: Recording) -> None:
-    assert cuts_that_complete(item) == []
+def test_a_recorded_reply_that_is_cut_short_anywhere_is_never_completed(item: Recording, record_property: Tell) -> None:
+    assert cuts_that_complete(item, record_property) == []
 
 
 @pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
@@ -237,15 +245,17 @@ def stride(item: Recording) -> int:
     return 1 + item.size // MEDIUM
 
 
-def cuts_that_matter(item: Recording) -> list[int]:
+def cuts_that_matter(item: Recording, tell: Tell) -> list[int]:
     """Where a cut changes anything: a line in two pieces must give the line's own deltas and leave the same state."""
-    wrong = []
+    wrong, tried = [], 0
     for begin, end, before, after, deltas in states(item):
         for cut in range(begin + 1, end, stride(item)):
+            tried += 1
             decoder: Decoder = pickle.loads(before)
             pieces = [*decoder.feed(item.body[begin:cut]), *decoder.feed(item.body[cut:end])]
             if pieces != deltas or not (is_same(decoder, after) or goes_on_alike(item.body[end:], decoder, after)):
                 wrong.append(cut)
+    tell("injected", tried)
     return wrong
 
 
@@ -255,13 +265,15 @@ def goes_on_alike(rest: bytes, one: Decoder, other: Decoder) -> bool:
     return [*one.feed(rest), *one.close()] == [*other.feed(rest), *other.close()]
 
 
-def cuts_that_complete(item: Recording) -> list[int]:
+def cuts_that_complete(item: Recording, tell: Tell) -> list[int]:
     """Where a cut before the terminal signal is whole leaves a reply that counts as complete."""
-    wrong, last = [], terminal_end(item)
+    wrong, last, tried = [], terminal_end(item), 0
     for begin, end, before, _, _ in states(item):
         for cut in range(begin + 1, min(end + 1, last), stride(item)):
+            tried += 1
             if is_completed(pickle.loads(before), item.body[begin:cut]):
                 wrong.append(cut)
+    tell("injected", tried)
     return wrong
 
 

@@ -8,7 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from nbtool.chat import recall
 from nbtool.chat.journal import Journal, reading
 from nbtool.event_json import load_events
 
+Tell = Callable[[str, object], None]
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 STRIDE = 25
@@ -92,19 +93,21 @@ def check(home: Path) -> None:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def try_all(folder: Path, shim: Path, points: list[str]) -> None:
+def try_all(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
+    tell("injected", len(points))
     for home in hold(folder, shim, points):
         check(home)
         shutil.rmtree(home)
-    print(f"{len(points)} crash points")  # noqa: T201 - the figure of the campaign
 
 
 @pytest.mark.promise("killed-kernel")
-def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(tmp_path: Path, shim: Path, count: int) -> None:
+def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(
+    tmp_path: Path, shim: Path, count: int, record_property: Tell
+) -> None:
     points = [f"{('kill', 'torn')[number % 2]}-{number}" for number in range(1, count + 1, STRIDE)]
 
     assert count > 100
-    try_all(tmp_path, shim, points)
+    try_all(tmp_path, shim, points, record_property)
 
 
 @pytest.mark.promise("killed-kernel")
@@ -112,12 +115,13 @@ def test_after_a_kill_at_a_write_every_acknowledged_event_is_there(tmp_path: Pat
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("what", ["kill", "torn"])
 def test_after_a_kill_at_any_write_every_acknowledged_event_is_there(
-    tmp_path: Path, shim: Path, count: int, what: str
+    tmp_path: Path, shim: Path, count: int, what: str, record_property: Tell
 ) -> None:
-    try_all(tmp_path, shim, [f"{what}-{number}" for number in range(1, count + 1)])
+    try_all(tmp_path, shim, [f"{what}-{number}" for number in range(1, count + 1)], record_property)
 
 
-def fail_at(folder: Path, shim: Path, points: list[str]) -> None:
+def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
+    tell("injected", len(points))
     for home in hold(folder, shim, points):
         lines = said(home)
         warnings = [line for line in lines if line[0] == "warning"]
@@ -129,17 +133,20 @@ def fail_at(folder: Path, shim: Path, points: list[str]) -> None:
         kept = [line.turns for line in Journal(home / "journal.sqlite").read(reading.chats) if "old" in line.chat_id]
         assert kept == [3], f"{home}: what was there before is not whole"
         shutil.rmtree(home)
-    print(f"{len(points)} failing writes")  # noqa: T201 - the figure of the campaign
 
 
-def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(tmp_path: Path, shim: Path) -> None:
+def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(
+    tmp_path: Path, shim: Path, record_property: Tell
+) -> None:
     errors = [f"{what}-{number}" for number in (1, 41) for what in ("ENOSPC", "EROFS")]
-    fail_at(tmp_path, shim, [*errors, "EIO-10", "EDQUOT-101", "hang-30"])
+    fail_at(tmp_path, shim, [*errors, "EIO-10", "EDQUOT-101", "hang-30"], record_property)
 
 
 @pytest.mark.promise("goes-on")
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("what", ["ENOSPC", "EIO", "EROFS", "EDQUOT"])
-def test_a_disk_that_fails_at_any_write_is_said_once(tmp_path: Path, shim: Path, count: int, what: str) -> None:
-    fail_at(tmp_path, shim, [f"{what}-{number}" for number in range(1, count + 1)])
+def test_a_disk_that_fails_at_any_write_is_said_once(
+    tmp_path: Path, shim: Path, count: int, what: str, record_property: Tell
+) -> None:
+    fail_at(tmp_path, shim, [f"{what}-{number}" for number in range(1, count + 1)], record_property)

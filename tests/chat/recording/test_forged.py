@@ -6,6 +6,7 @@ import json
 import random
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,10 @@ def try_out(path: Path, count: int, seed: int) -> dict[str, int]:
 
 
 @pytest.mark.promise("forged-history")
-def test_mutated_recordings_crash_nothing_and_import_nothing(path: Path) -> None:
+def test_mutated_recordings_crash_nothing_and_import_nothing(
+    path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("injected", QUICK)
     seen = try_out(path, QUICK, seed=1)
 
     assert min(seen.values()) > QUICK / 50
@@ -111,7 +115,10 @@ def test_mutated_recordings_crash_nothing_and_import_nothing(path: Path) -> None
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1_800)
-def test_ten_thousand_mutated_recordings_crash_nothing_and_import_nothing(path: Path) -> None:
+def test_ten_thousand_mutated_recordings_crash_nothing_and_import_nothing(
+    path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("injected", ALL)
     seen = try_out(path, ALL, seed=2)
 
     assert min(seen.values()) > ALL / 50

@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Kernel, shown } from "./page";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function page(): { kernel: Kernel; heard: () => string; close: () => void } {
+  const kernel = new Kernel();
+  const { el, close } = shown(kernel);
+  const block = { id: "b0", kind: "text", text: "", refusal: false, state: "open", more: {} } as const;
+  kernel.patches({ op: "open", block });
+  return { kernel, close, heard: () => el.querySelector('[role="log"]')?.textContent ?? "" };
+}
+
+async function said(kernel: Kernel, text: string): Promise<void> {
+  kernel.patches({ op: "extend", id: "b0", field: "text", text });
+  await vi.advanceTimersByTimeAsync(2_000);
+}
+
+test("whole sentences are heard, without marks, and each once", async () => {
+  const { kernel, heard, close } = page();
+
+  await said(kernel, "It is *so*. And the next");
+  const first = heard();
+  await said(kernel, " one too. Half");
+
+  expect(first).toBe("It is so. ");
+  expect(heard()).toBe("And the next one too. ");
+  close();
+});
+
+test("what was never finished is heard when the reply is whole", async () => {
+  const { kernel, heard, close } = page();
+  await said(kernel, "No end");
+
+  kernel.patches({ op: "update", id: "b0", set: { state: "whole" } });
+  await vi.advanceTimersByTimeAsync(2_000);
+
+  expect(heard()).toBe("No end");
+  close();
+});
+
+test("of a flood the beginning is heard, and then what comes after it", async () => {
+  const { kernel, heard, close } = page();
+
+  await said(kernel, "A sentence. ".repeat(10_000));
+  const flood = heard();
+  await said(kernel, "The last one. ");
+
+  expect(flood.length).toBeLessThan(700);
+  expect(heard()).toBe("The last one. ");
+  close();
+});
