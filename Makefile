@@ -12,7 +12,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs shots picture nightly places weekly lock clean chromium
+.PHONY: help lab test check unit browser notebooks js docs shots picture nightly places weekly lock clean chromium bench faults
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -20,7 +20,7 @@ lab: build/.nbtool ## set everything up and open JupyterLab on the first noteboo
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: check js build/.old chromium ## set everything up and pass every test
 	$(BIN)/pytest --ignore=tests/browser $(HALVES)
-	$(BIN)/pytest tests/browser
+	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots"
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and types, of both languages
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
 	$(NPM) run check
@@ -47,6 +47,10 @@ places: build/.nbtool ## other kernels, an older JupyterLab and marimo, for the 
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
 	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo
+bench: build/.nbtool chromium ## measure, beside other libraries, and write docs/performance.md
+	$(BIN)/python -m benchmarks --write
+faults: build/.old chromium ## do what goes wrong, count it, and write docs/reliability.md; LANE=nightly and LANE=weekly do more
+	$(BIN)/python -m tests.faults $(or $(LANE),quick) --write
 weekly: build/.old chromium ## the tests that take hours
 	$(BIN)/pytest -m weekly
 lock: ## renew the Python lock files; only here is uv used (js/package-lock.json: npm install in js/)

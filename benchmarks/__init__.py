@@ -10,4 +10,6 @@ rounds.py         interleaved processes; medians, and ratios within one round
 goals.py          what is aimed at, and what was measured
 startup.py        how long an import takes       memory.py   what 10,000 turns leave behind
 wakeup.py         a click in a running cell      history.py, journal.py, page.py   programs of their own
+
+Peers run in environments of their own, so `client.py` and what it imports need nothing but the standard library.
 """

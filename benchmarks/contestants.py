@@ -34,23 +34,22 @@ class Nbtool:
     """Events out of `Chat.start`, with the journal on disk and without a view."""
 
     def __init__(self, base: str, tools: Tools) -> None:
-        from nbtool import tool  # noqa: PLC0415 - each contestant is imported in its own process
+        from nbtool import Chat, tool  # noqa: PLC0415 - each contestant is imported in its own process
+        from nbtool.chain.limits import Limits  # noqa: PLC0415 - the same
 
-        self._base, self._tools = base, [tool(run="auto")(function) for function in tools.values()]
+        ours = [tool(run="auto")(function) for function in tools.values()]
+        self._chat = Chat(f"openai:{MODEL}", base_url=base, api_key="x", wire="chat", tools=ours)
+        self._chat.limits = Limits(max_rounds=ROUNDS, max_calls=ROUNDS)
         self._runner = asyncio.Runner()
 
     def run(self, prompt: str, hear: Hear) -> str:
-        """Run one turn in a chat of its own."""
+        """Run one turn, with nothing said before."""
         return self._runner.run(self._turn(prompt, hear))
 
     async def _turn(self, prompt: str, hear: Hear) -> str:
-        from nbtool import Chat  # noqa: PLC0415 - each contestant is imported in its own process
-        from nbtool.chain.limits import Limits  # noqa: PLC0415 - the same
-        from nbtool.events import TextDelta  # noqa: PLC0415 - the same
+        from nbtool.events import TextDelta  # noqa: PLC0415 - each contestant is imported in its own process
 
-        chat = Chat(f"openai:{MODEL}", base_url=self._base, api_key="x", wire="chat", tools=self._tools)
-        chat.limits = Limits(max_rounds=ROUNDS, max_calls=ROUNDS)
-        turn = chat.start(prompt)
+        turn = self._chat.afresh().start(prompt)
         async for event in turn:
             if type(event) is TextDelta:
                 hear(event.text)

@@ -55,5 +55,34 @@ def main(folder: str | None) -> None:
         done = total
 
 
+def waits(calls: int = 3) -> tuple[int, int]:
+    """Give how often a turn with that many calls in a round waits for the disk, and how many events it writes."""
+    os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
+    from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
+    from nbtool.chat.journal import journal, store  # noqa: PLC0415 - the same
+    from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
+
+    counted: list[int] = []
+    write = store.Store._write
+
+    def counting(self: store.Store, together: list[store._Write]) -> None:
+        counted.append(sum(len(one.rows) for one in together))
+        write(self, together)
+
+    @tool(run="auto")
+    def fetch(page: int) -> str:
+        """Fetch a page."""
+        return f"page {page}"
+
+    journal.cache_clear()
+    store.Store._write = counting  # type: ignore[method-assign]  # a counter around the one place that writes
+    try:
+        replies = [[call("fetch", page=n) for n in range(calls)], "Done. " * 50]
+        Chat(wire=ScriptedWire(replies), tools=[fetch]).send("Question")
+    finally:
+        store.Store._write = write  # type: ignore[method-assign]  # the same
+    return len(counted), sum(counted)
+
+
 if __name__ == "__main__":
     main(*sys.argv[1:2] or [None])

@@ -256,5 +256,6 @@ def test_any_sequence_of_changes_keeps_what_a_tree_promises() -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1800)
 def test_many_sequences_of_changes_keep_what_a_tree_promises() -> None:
     run_state_machine_as_test(TreeMachine, settings=settings(max_examples=3000, stateful_step_count=50, deadline=None))

@@ -1,0 +1,172 @@
+"""Run every benchmark, print a table, and write it into docs/performance.md.
+
+    python -m benchmarks [--rounds N] [--large] [--only PART,PART] [--write]
+
+The parts are `streams`, `startup`, `memory`, `journal`, `history`, `wakeup` and `page`. `--large` also installs litellm
+and langchain. Peers get environments of their own in build/bench. CPU time and ratios within one round hardly depend on
+what else the machine does; times do, and are told with the load.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable
+
+from benchmarks import environments, goals, startup
+from benchmarks.contestants import ENTRIES
+from benchmarks.environments import ROOT
+from benchmarks.rounds import measured
+
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- {name}: make bench -->", "<!-- end of {name} -->"
+SMALL = ("text-2000", "text-20000", "rounds-10", "rounds-50", "parallel-20", "args-100000", "text-200-each")
+LARGE = ("args-1000000", "blob-10")
+"""Scenarios that take the slower peers minutes: run where a contestant is quick, or with `--large`."""
+
+Part = Callable[[argparse.Namespace], str]
+
+
+def say(text: str) -> None:
+    """Tell the person how far it is."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is a program
+
+
+def names_of(asked: argparse.Namespace) -> list[str]:
+    """Give who takes part; environments are made where they are missing."""
+    names = [name for name, entry in ENTRIES.items() if asked.large or not entry.large]
+    for name in names:
+        if ENTRIES[name].packages:
+            environments.install(name, ENTRIES[name].packages)
+    return names
+
+
+def streams(asked: argparse.Namespace) -> str:
+    """Measure streams and tool rounds against the loopback server."""
+    names = names_of(asked)
+    scenarios = {name: [*SMALL, *(LARGE if asked.large or not ENTRIES[name].packages else ())] for name in names}
+    rows = measured(names, scenarios, asked.rounds, say)
+    told = [f"{name} gave up: {why}" for name, why in rows.failed.items()]
+    versions = ", ".join(f"{name} {environments.version_of(name)}" for name in names if ENTRIES[name].packages)
+    table = "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(g.row for g in goals.of_streams(rows))])
+    words = f"CPU of a thousand deltas, or of the whole; in brackets the ratio to the raw socket. Peers: {versions}."
+    return "\n\n".join([table, words, goals.of_peers(rows, names), *told])
+
+
+def starting(asked: argparse.Namespace) -> str:
+    """Measure imports and footprints."""
+    names = [name for name in names_of(asked) if ENTRIES[name].imports != "pass"]
+    seconds, load = startup.imports(names, asked.rounds), startup.loading(asked.rounds)
+    count, size = environments.own_footprint()
+    rows = ["| | import, s | distributions | MB |", "|---|--:|--:|--:|"]
+    for name in names:
+        has = environments.footprint(name) if ENTRIES[name].packages else (count, size)
+        shown = " | " if name == "by hand" else f"{has[0]} | {has[1]:.0f}"
+        rows.append(f"| {name} | {seconds[name]:.2f} | {shown} |")
+    aims = [
+        goals.Goal("`%load_ext nbtool` in IPython", load, 0.15, "{:.2f} s"),
+        goals.Goal("distributions above ipython, ipywidgets and anywidget", count, 15, "{:.0f}"),
+        goals.Goal("MB above them", size, 25, "{:.0f} MB"),
+    ]
+    table = "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(goal.row for goal in aims)])
+    return f"{table}\n\n" + "\n".join(rows)
+
+
+def memory(asked: argparse.Namespace) -> str:
+    """Measure what turns leave behind, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.memory", str(asked.turns)]
+    found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
+    aim = goals.Goal(
+        f"memory after {found['turns']:,} turns, above that after 500", found["kb"] / 1000, 32, "{:.1f} MB"
+    )
+    more = f"Threads: {found['threads']:+d}, open files: {found['files']:+d}."
+    kept = f"A turn that a chat keeps: {found['kept_kb_a_turn']:.1f} KB."
+    return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", aim.row, "", f"{more} {kept}"])
+
+
+def journal(_: argparse.Namespace) -> str:
+    """Count what a turn writes."""
+    from benchmarks import journal as writing  # noqa: PLC0415 - it chooses a home before nbtool is imported
+
+    rows = ["| a turn with | waits for the disk | events |", "|---|--:|--:|"]
+    for calls in (1, 3, 20):
+        waits, events = writing.waits(calls)
+        rows.append(f"| {calls} {'call' if calls == 1 else 'calls'} in one round | {waits} | {events} |")
+    return "\n".join(rows)
+
+
+def history(_: argparse.Namespace) -> str:
+    """Count what ten turns send in each mode of history."""
+    from benchmarks import history as modes  # noqa: PLC0415 - only where it is asked for
+
+    return modes.table()
+
+
+def wakeup(asked: argparse.Namespace) -> str:
+    """Time clicks in running cells."""
+    from benchmarks import wakeup as clicking  # noqa: PLC0415 - needs a kernel
+
+    heard, trip = clicking.clicks(3 * asked.rounds)
+    goal = goals.Goal("a click in a running cell, to a round trip to the idle kernel", heard / trip, 2.0)
+    return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", goal.row])
+
+
+def page(_: argparse.Namespace) -> str:
+    """Measure the page in a browser."""
+    from benchmarks import page as showing  # noqa: PLC0415 - needs Chromium
+
+    return showing.table()
+
+
+PARTS: dict[str, Part] = {
+    "streams": streams, "startup": starting, "memory": memory, "journal": journal,
+    "history": history, "wakeup": wakeup, "page": page,
+}  # fmt: skip
+
+
+def machine() -> str:
+    """Say when and where it was measured."""
+    load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    today = dt.datetime.now(dt.UTC).strftime("%d %B %Y").lstrip("0")
+    from nbtool import __version__  # noqa: PLC0415 - `journal` chooses a home before nbtool is imported
+
+    return (
+        f"Measured on {today}: nbtool {__version__}, httpx {environments.version_of('by hand')}, {python},"
+        f" {platform.system()}, {os.cpu_count()} cores, load {load}."
+    )
+
+
+def put(text: str, name: str, made: str) -> str:
+    """Put a table between its marks in the page."""
+    begin, end = BEGIN.format(name=name), END.format(name=name)
+    before, _, rest = text.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{made}\n{end}{after}"
+
+
+def main() -> None:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured")
+    parser.add_argument("--turns", type=int, default=10_000, help="of the measure of memory")
+    parser.add_argument("--large", action="store_true", help="also large peers, and large scenarios for every peer")
+    parser.add_argument("--only", default="", help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--write", action="store_true", help="write the tables into docs/performance.md")
+    asked = parser.parse_args()
+    chosen = [part for part in asked.only.split(",") if part] or list(PARTS)
+    for name in chosen:
+        say(name)
+        made = f"{machine()}\n\n{PARTS[name](asked)}"
+        print(f"\n## {name}\n\n{made}", flush=True)  # noqa: T201 - what the command is for
+        if asked.write:
+            PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), name, made), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

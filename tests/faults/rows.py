@@ -1,0 +1,124 @@
+"""The rows of the fault campaign: what goes wrong on purpose, and which tests do it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of fault. `tests` are patterns of node ids; without any, `why` says where it stands instead."""
+
+    row_id: str
+    what: str
+    tests: tuple[str, ...] = ()
+    why: str = "no test of its own yet"
+
+    def holds(self, node_id: str) -> bool:
+        """Whether a test belongs to this row."""
+        return any(re.match(pattern, node_id) for pattern in self.tests)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of its tests."""
+        return [pattern.partition("::")[0].replace("\\", "") for pattern in self.tests]
+
+
+ROWS = (
+    Row(
+        "C1",
+        "streams cut, split and fed byte by byte",
+        (
+            r"tests/wire/test_corpus.py::.*(cut_short|two_pieces|byte_by_byte)",
+            r"tests/wire/test_sse.py::.*(cut|whole_and_bytewise)",
+        ),
+    ),
+    Row("C2", "a network that refuses, resets, stalls, drips and lies", (r"tests/wire/test_http.py::",)),
+    Row(
+        "C3",
+        "calls, clicks, changes and stops in any order",
+        (r"tests/tools/test_gate_machine.py::", r"tests/chat/test_tree_machine.py::"),
+    ),
+    Row("C4", "effects counted over kills: each at most once", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
+    Row("C5", "a process ended at its writes, whole and torn", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
+    Row(
+        "C6",
+        "a disk that fails, hangs, is full or held by others",
+        (
+            r"tests/chat/journal/test_crash.py::test_a_disk",
+            r"tests/chat/journal/test_book.py::.*(cannot_be_written|holds_is_given_up|may_not_grow|several_kernels)",
+        ),
+    ),
+    Row(
+        "C7",
+        "damaged and forged history, recordings, exports and requests",
+        (
+            r"tests/chat/journal/test_forged.py::",
+            r"tests/chat/recording/test_forged.py::",
+            r"tests/chat/export/test_data.py::test_mutations",
+            r"tests/wire/test_histories.py::.*mended_histor",
+        ),
+    ),
+    Row("C8", "scripts in replies, in a real browser", (r"tests/browser/test_bare.py::test_no_payload",)),
+    Row(
+        "C9",
+        "fetches by rendering, in a real browser",
+        (r"tests/browser/test_bare.py::test_no_payload", r"tests/browser/test_saved.py::test_nothing_forged"),
+    ),
+    Row("C10", "a model that follows every injection"),
+    Row(
+        "C11",
+        "keys and private values in everything that leaves",
+        (
+            r"tests/wire/test_http.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
+            r"tests/acceptance/test_values_stay.py::",
+            r"tests/plugins/test_privacy.py::test_nothing_private",
+        ),
+    ),
+    Row("C12", "a stop at every step of a turn", (r"tests/chain/test_cancelling.py::",)),
+    Row(
+        "C13",
+        "kernels and front ends, old and new",
+        (r"tests/places/test_(kernels|held_back).py::", r"tests/browser/test_older_lab.py::"),
+    ),
+    Row(
+        "C14",
+        "the approval card, by mouse, keys and assistive technology",
+        (r"tests/browser/test_approval_card.py::", r"tests/browser/test_bare.py::test_nothing_serious"),
+    ),
+    Row("C15", "many turns in one process", (r"tests/faults/test_soak.py::",)),
+    Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),
+    Row("C17", "servers of the Model Context Protocol that misbehave", (r"tests/tools/mcp/test_servers.py::",)),
+    Row(
+        "C18",
+        "paths out of a folder, private addresses",
+        (
+            r"tests/toolsets/test_folder.py::.*(corpus|swapped|given_to_nobody)",
+            r"tests/wire/test_addresses.py::",
+            r"tests/wire/test_fetch.py::",
+        ),
+    ),
+    Row(
+        "C19",
+        "parsers given anything",
+        (
+            r"tests/wire/test_sse.py::test_any_bytes",
+            r"tests/wire/test_lenient.py::test_(any_text|hostile_text|an_object_cut)",
+            r"tests/wire/test_text_corpus.py::test_(no_character|no_call|a_call_that_loses)",
+            r"tests/toolsets/test_pages.py::test_a_page_that_is_made",
+        ),
+    ),
+    Row("C20", "mutants of the code"),
+    Row("C21", "promises without a test", (r"tests/layers/test_promises.py::",)),
+    Row("C22", "the suite in another order, many times"),
+    Row(
+        "C23",
+        "history that an older or a newer nbtool wrote",
+        (
+            r"tests/chat/journal/test_layout.py::.*(older|old_|cut_off)",
+            r"tests/chat/journal/test_book.py::test_a_file_of_a_newer",
+        ),
+    ),
+    Row("C24", "the newest of everything that nbtool stands on"),
+)

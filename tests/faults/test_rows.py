@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.faults.rows import ROWS, Row
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_rows_are_numbered_without_a_gap() -> None:
+    assert [row.row_id for row in ROWS] == [f"C{number}" for number in range(1, 25)]
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.tests], ids=lambda row: row.row_id)
+def test_every_pattern_of_a_row_finds_a_test(row: Row) -> None:
+    names = [
+        f"{file.relative_to(ROOT).as_posix()}::{name}"
+        for file in ROOT.glob("tests/**/test_*.py")
+        for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.M)
+    ]
+    unused = [pattern for pattern in row.tests if not any(re.match(pattern, name) for name in names)]
+
+    assert unused == []
