@@ -1,32 +1,17 @@
+"""The calls of a turn as plain Python, which gives the same objects when it is run."""
+
 from __future__ import annotations
 
-import ast
-import asyncio
-import inspect
-import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import date
-from enum import Enum
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from pydantic import BaseModel
 
 from nbtool import Approved, Chat, Denied, Released, ToolFailed, tool
-from nbtool.chat.export.calls import Around
-from nbtool.chat.export.code import Code, code_of
-from nbtool.chat.turn import Turn
-from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.script import script_tools
-from nbtool.tools.toolset import Toolset
-from nbtool.toolsets.python import notebook_python
-from nbtool.toolsets.runner import Ran
-
-HIDDEN = "\u202e\u2066\u200b\u2028\x85\x1b[31m"
+from tests.chat.export.writing import asked, note, run, talk, written
 
 
 @tool(run="auto")
@@ -39,46 +24,6 @@ def clean(df: pd.DataFrame, col: str, factor: float = 1.0) -> pd.DataFrame:
 def mean(values: Any) -> float:
     "The mean of values."
     return float(np.asarray(values, dtype=float).mean())
-
-
-@tool(run="auto")
-def note(text: str) -> str:
-    "Give a text back."
-    return f"<{text}>"
-
-
-@tool
-def asked(n: int) -> int:
-    "Twice a number, once somebody allows it."
-    return 2 * n
-
-
-def talk(
-    notebook: dict[str, Any], *replies: Any, tools: Any = (), expose: str = "", approver: Any = None, says: str = "Go."
-) -> tuple[Chat, Turn]:
-    """Make a chat of one turn that calls tools on what a notebook holds."""
-    with ScriptedWire([*replies, "Done."]) as wire:
-        chat = Chat(wire=wire, tools=tools, notebook=notebook, approver=approver)
-        for name in expose.split():
-            chat.variables.expose(name)
-        turn = chat.send(says)
-    return chat, turn
-
-
-def written(chat: Chat, *turns: Turn, notebook: Mapping[str, Any], before: Any = (), **how: Any) -> Code:
-    around = Around(chat.tools.tools(), chat.variables, notebook, **how)
-    return code_of(turns, around, before=before)
-
-
-def run(code: Code, notebook: Mapping[str, Any]) -> dict[str, Any]:
-    """Run code as cells do, in a fresh namespace that has what the notebook has."""
-    names = dict(notebook)
-    for cell in code.cells:
-        compiled = compile(cell.source, "<cell>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        given = eval(compiled, names)
-        if inspect.iscoroutine(given):
-            asyncio.run(given)
-    return names
 
 
 def frame() -> pd.DataFrame:
@@ -254,168 +199,6 @@ def test_names_clash_with_nothing() -> None:
     assert [names["r2"], names["r4"]] == [one.result for one in turn.calls] == ["<1>", "<b>"]
 
 
-class Colour(Enum):
-    RED = "red"
-
-
-class Size(BaseModel):
-    width: int
-    height: int = 3
-
-
-@dataclass
-class Point:
-    x: int
-    when: date
-
-
-def test_arguments_have_the_types_that_the_function_was_given() -> None:
-    @tool(run="auto")
-    def typed(
-        when: date, colour: Colour, size: Size, point: Point, pair: tuple[int, str], tags: set[str], ratio: float
-    ) -> Any:
-        "Give everything back."
-        return [when, colour, size, point, pair, tags, ratio]
-
-    arguments = {
-        "when": "2024-02-29",
-        "colour": "red",
-        "size": {"width": 2},
-        "point": {"x": 1, "when": "2024-01-01"},
-        "pair": [1, "b"],
-        "tags": ["t"],
-        "ratio": 2,
-    }
-    book: dict[str, Any] = {"typed": typed, "Colour": Colour, "Size": Size, "Point": Point, "datetime": "taken"}
-    chat, turn = talk(book, call("typed", **arguments), tools=[typed])
-    names = run(written(chat, turn, notebook=book), book)
-
-    assert names["r1"] == turn.calls[0].result
-    assert [type(one) for one in names["r1"]] == [date, Colour, Size, Point, tuple, set, float]
-    assert names["datetime"] == "taken"
-
-
-def test_arguments_stand_where_the_signature_wants_them() -> None:
-    @tool(run="auto")
-    def odd(a: int, /, b: int = 2, *rest: int, c: int = 4, **more: Any) -> Any:
-        "Give everything back."
-        return [a, b, rest, c, more]
-
-    calls = [
-        {"a": 1},
-        {"a": 1, "rest": [7, 8], "c": 5},
-        {"a": 1, "b": 3, "for": 1, "a b": 2, "\ufb01": 3, "x": 4},
-        {"a": 1, "rest": []},
-    ]
-    book: dict[str, Any] = {"odd": odd}
-    chat, turn = talk(book, [ToolCall("odd", json.dumps(one)) for one in calls], tools=[odd])
-    names = run(written(chat, turn, notebook=book), book)
-
-    assert [one.status for one in turn.calls] == ["ok"] * 4
-    assert [names[f"r{place}"] for place in (1, 2, 3, 4)] == [one.result for one in turn.calls]
-
-
-@tool(run="auto")
-async def later(n: int) -> int:
-    "A number, later."
-    await asyncio.sleep(0)
-    return n
-
-
-@tool(run="auto")
-async def drops(n: int) -> AsyncIterator[str]:
-    "Letters, one after another."
-    for _ in range(n):
-        yield "x"
-
-
-@tool(run="auto")
-def steps(n: int) -> Iterator[int]:
-    "Numbers, one after another."
-    yield from range(n)
-
-
-@pytest.mark.parametrize("script", [False, True])
-def test_asynchronous_tools_are_awaited_and_generators_gathered(script: bool) -> None:
-    book: dict[str, Any] = {"later": later, "drops": drops, "steps": steps}
-    chat, turn = talk(book, [call("later", n=3), call("drops", n=2), call("steps", n=3)], tools=[later, drops, steps])
-    code = written(chat, turn, notebook=book, script=script)
-    names = run(code, book)
-
-    assert ("await later(n=3)" in code.text) is not script
-    assert [names["r1"], names["r2"], names["r3"]] == [one.result for one in turn.calls] == [3, "xx", [0, 1, 2]]
-
-
-class Counter:
-    "Counts."
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    @tool(run="auto")
-    def add(self, n: int) -> int:
-        "Add to the count."
-        self.count += n
-        return self.count
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_methods_and_prefixed_tools_are_the_objects_own(named: bool) -> None:
-    counter = Counter()
-    given = Toolset("t", [counter if named else Counter]).prefixed("my_")
-    book: dict[str, Any] = {"counter": counter} if named else {"Counter": Counter}
-    chat, turn = talk(book, [call("my_add", n=1), call("my_add", n=2)], tools=[given])
-    code = written(chat, turn, notebook=book)
-    names = run(code, {"counter": Counter()} if named else book)
-
-    assert [names["r1"], names["r2"]] == [one.result for one in turn.calls] == [1, 3]
-    assert "my_add" not in code.text
-
-
-def test_functions_of_modules_are_imported_or_used_as_the_notebook_has_them() -> None:
-    book: dict[str, Any] = {"js": json}
-    chat, turn = talk(book, [call("dumps", obj=[1]), call("isleap", year=2024)], tools=[json.dumps, calendar_isleap()],
-                      approver=ScriptedApprover([Approved(), Approved()]))  # fmt: skip
-    code = written(chat, turn, notebook=book)
-    names = run(code, book)
-
-    assert "js.dumps(obj=[1])" in code.text
-    assert "import calendar" in code.text
-    assert [names["r1"], names["r2"]] == ["[1]", True]
-
-
-def calendar_isleap() -> Callable[..., bool]:
-    import calendar
-
-    return calendar.isleap
-
-
-def test_a_function_that_has_no_name_is_said_to_be_missing() -> None:
-    chat, turn = talk({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
-    code = written(chat, turn, notebook={})
-
-    assert (code.calls, code.left_out) == (0, {"unwritten": 1})
-    assert "which has no name in the notebook" in code.text
-    run(code, {})
-
-
-def asked_locally() -> Any:
-    def asked(n: int) -> int:
-        "Twice a number."
-        return 2 * n
-
-    return asked
-
-
-def test_a_function_defined_anew_is_used_and_said_so() -> None:
-    chat, turn = talk({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
-    anew = {"asked": lambda n: -n}
-    code = written(chat, turn, notebook=anew)
-
-    assert "# `asked` is what the notebook calls so now" in code.text
-    assert run(code, anew)["r1"] == -1
-
-
 def test_earlier_calls_are_written_where_a_later_turn_uses_them() -> None:
     book: dict[str, Any] = {"df": frame(), "clean": clean, "mean": mean, "note": note}
     with ScriptedWire(
@@ -436,32 +219,6 @@ def test_earlier_calls_are_written_where_a_later_turn_uses_them() -> None:
     assert run(code, book)["r2"] == second.calls[0].result
 
 
-def test_code_of_the_model_stands_apart_and_is_marked() -> None:
-    book: dict[str, Any] = {"note": note}
-
-    def runner(code: str) -> Ran:
-        names = dict(book)
-        exec(code.rpartition("\n")[0], names)
-        return Ran(
-            output="", has_value=True, value=eval(code.rpartition("\n")[2], names), figures=(), error="", omitted=0
-        )
-
-    wrote = "r1 = [n * n for n in range(4)]\nsum(r1)"
-    chat, turn = talk(
-        book,
-        call("run_python", code=wrote),
-        call("note", text="=$VAR_REF{{run_python_1_result['value']}}"),
-        tools=[notebook_python(runner), note],
-        approver=ScriptedApprover([Approved()]),
-    )
-    code = written(chat, turn, notebook=book)
-    names = run(code, book)
-
-    (cell,) = [cell for cell in code.cells if cell.by_model]
-    assert cell.source.startswith("# Written by the model")
-    assert (names["r1"], names["r2"], names["r3"]) == ([0, 1, 4, 9], 14, "<=14>")
-
-
 def test_calls_that_a_script_of_the_model_made_are_written() -> None:
     book: dict[str, Any] = {"note": note}
     chat, turn = talk(
@@ -473,84 +230,3 @@ def test_calls_that_a_script_of_the_model_made_are_written() -> None:
     names = run(written(chat, turn, notebook=book), book)
 
     assert [names["r1"], names["r2"]] == ["<a>", "<b>"]
-
-
-HOSTILE = [
-    '"); import os; os.abort(); ("',
-    "'''\"\"\"\\",
-    "a\nimport os\nos.abort()",
-    "a\r\nb\rc\x0cd",
-    HIDDEN,
-    "{__import__('os')}",
-    "\\",
-    "\\N{DIGIT ONE}",
-    "# -*- coding: utf-7 -*-",
-    "$VAR_REF{{",
-    "\ud800",
-    "\\$VAR_REF{{name}} {x}" + HIDDEN + "\\",
-]
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_a_text_of_the_model_stays_a_text(text: str) -> None:
-    book: dict[str, Any] = {"note": note, "name": "Ada"}
-    chat, turn = talk(
-        book,
-        [call("note", text=text), call("note", text=f"{text}$VAR_REF{{{{name}}}}"), ToolCall(f"no{text}", "{}")],
-        tools=[note],
-        expose="name",
-        says=f"Do {text}",
-    )
-    code = written(chat, turn, notebook=book)
-    names = run(code, book)
-
-    ok = [one for one in turn.calls if one.status == "ok"]
-    assert [names[f"r{place}"] for place in range(1, len(ok) + 1)] == [one.result for one in ok]
-    assert not set("\u202e\u2066\u200b\u2028\x85\x1b\r\x0c") & set(code.text)
-
-
-ODD_CODE = ["%matplotlib inline", "return 1", "from __future__ import annotations\n1", "a(", f"x = '{HIDDEN[0]}'"]
-
-
-@pytest.mark.parametrize("wrote", ODD_CODE)
-def test_code_of_the_model_cannot_break_or_hide_in_what_stands_around_it(wrote: str) -> None:
-    book: dict[str, Any] = {"note": note}
-
-    def runner(_: str) -> Ran:
-        return Ran(output="", has_value=False, value=None, figures=(), error="", omitted=0)
-
-    chat, turn = talk(
-        book,
-        [call("run_python", code=wrote), call("note", text="after")],
-        tools=[notebook_python(runner), note],
-        approver=ScriptedApprover([Approved()]),
-    )
-    code = written(chat, turn, notebook=book)
-
-    assert run(code, book)["r1"] == "<after>"
-    assert not set(HIDDEN[:4]) & set(code.text)
-
-
-made: list[str] = []
-
-
-class Watched(BaseModel):
-    n: int
-
-    def model_post_init(self, _: Any) -> None:
-        made.append("one")
-
-
-def test_no_validator_runs_on_arguments_of_unknown_origin() -> None:
-    @tool(run="auto")
-    def use(one: Watched) -> int:
-        "Use it."
-        return one.n
-
-    book: dict[str, Any] = {"use": use, "Watched": Watched}
-    chat, turn = talk(book, call("use", one={"n": 1}), tools=[use])
-    made.clear()
-    code = written(chat, turn, notebook=book, trusted=False)
-
-    assert 'use(one={"n": 1})' in code.text
-    assert not made

@@ -1,0 +1,141 @@
+"""What matters, and keeps a recorded turn from being told again; what does not."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.messages import Media
+from nbtool.testing import call
+from tests.chat.recording.making import ONLY, PROMPT, Shop, chat, frame
+from tests.chat.recording.told import changed, notices
+
+
+def other_price() -> list[Any]:
+    @tool(run="auto")
+    def price(ticker: str) -> int:
+        "The price of a ticker."
+        return len(ticker)
+
+    return [price, Shop().tools()[1]]
+
+
+def test_what_changed_is_said(recorded: Path) -> None:
+    exposed = changed(recorded, lambda chat: chat.expose(df=frame(3)))
+    tools = changed(recorded, tools=other_price())
+    gone = changed(recorded, tools=[Shop().tools()[0]])
+    system = changed(recorded, system="Be brief.")
+    options = changed(recorded, options={"temperature": 0})
+    model = changed(recorded, lambda chat: setattr(chat, "model", Chat("openai:gpt-5-mini").model))
+    more = changed(recorded, lambda chat: chat.expose(other=1))
+    prompt = changed(recorded, prompt="Something else.")
+
+    assert "`df` has other values" in exposed
+    assert "the tool `price` changed" in tools
+    assert "the tool `head` is gone" in gone
+    assert "the system text changed" in system
+    assert "the options changed" in options
+    assert "the model is openai:gpt-5-mini, not scripted" in model
+    assert "`other` is exposed now" in more
+    assert "This prompt is not in notebook.nbtool.json." in prompt
+
+
+def test_in_auto_what_changed_is_said_and_the_model_is_asked(recorded: Path) -> None:
+    fresh = chat(recorded, ["Another answer."])
+    fresh.expose(df=frame(3))
+
+    turn = fresh.send(PROMPT)
+
+    assert turn.text == "Another answer."
+    assert turn.replayed is None
+    assert notices(turn) == [f"Not the turn of {dt.date.today()}: `df` has other values."]
+
+
+def test_an_attachment_that_changed_is_another_prompt(path: Path) -> None:
+    chat(path, ["A dot."]).send("Look", attach=Media("image/png", b"\x89PNG one"))
+
+    again = chat(path).send("Look", attach=Media("image/png", b"\x89PNG one"), settings=ONLY)
+    other = chat(path).send("Look", attach=Media("image/png", b"\x89PNG two"), settings=ONLY)
+
+    assert again.text == "A dot."
+    assert other.status == "error"
+
+
+def test_the_date_in_the_system_text_does_not_matter(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.chat.prompt._today", lambda: "1999-12-31 (CET)")
+
+    assert chat(recorded).send(PROMPT).replayed is not None
+
+
+def test_a_table_that_a_tool_reads_by_name_matters(path: Path) -> None:
+    def kernel(rows: int) -> Any:
+        around: dict[str, Any] = {"__name__": "__main__", "table": pd.DataFrame({"a": range(rows)}), "seen": []}
+        exec("def size() -> int:\n    'How many.'\n    seen.append(1)\n    return len(table)", around)
+        return tool(run="auto")(around["size"])
+
+    Chat_ = lambda rows, replies=(): chat(path, replies, tools=[kernel(rows)])  # noqa: E731, N806 - a kernel a call
+    Chat_(3, [call("size"), "Three."]).send("How many?")
+
+    same = Chat_(3).send("How many?")
+    other = Chat_(4).send("How many?", settings=ONLY)
+
+    assert same.text == "Three."
+    assert "`table`, which the tool `size` reads, has other values" in str(other.error)
+
+
+def test_options_that_cannot_be_compared_keep_a_turn_from_being_recorded(path: Path) -> None:
+    turn = chat(path, ["Hi."], options={"stop": object()}).send("Hello")
+
+    assert "`options` cannot be known again" in notices(turn)[0]
+    assert not path.exists()
+
+
+def test_a_turn_with_text_that_no_file_can_hold_is_kept_without_it(path: Path) -> None:
+    chat(path, ["Hi \ud800."], tools=[]).send("Hello \ud800")
+
+    assert chat(path, tools=[]).send("Hello \ud800").text == "Hi \ufffd."
+
+
+def test_what_a_tool_itself_changes_does_not_matter(path: Path) -> None:
+    def kernel(replies: Any = ()) -> Chat:
+        letters: list[str] = []
+
+        @tool(run="auto")
+        def write(to: str) -> str:
+            "Write a letter."
+            letters.append(to)
+            return f"To {to}."
+
+        return chat(path, replies, tools=[write])
+
+    first = kernel([call("write", to="ada"), "Written.", "You are welcome."])
+    first.send("Write")
+    first.send("Thanks")
+    second = kernel()
+
+    assert [second.send(prompt).text for prompt in ("Write", "Thanks")] == ["Written.", "You are welcome."]
+
+
+def test_an_object_that_cannot_be_compared_keeps_a_turn_from_being_recorded(path: Path) -> None:
+    first = chat(path, ["Hm."])
+    first.expose(model=object())
+    turn = first.send("Score $VAR_REF{{model}}")
+
+    assert notices(turn) == [
+        "This turn is not replayed and not recorded: `model` cannot be known again (object cannot be compared)."
+    ]
+    assert not path.exists()
+
+
+def test_an_object_that_cannot_be_compared_and_is_not_pointed_to_does_no_harm(path: Path) -> None:
+    first, second = chat(path, ["Hi."]), chat(path)
+    for one in (first, second):
+        one.expose(model=object())
+    first.send("Hello")
+
+    assert second.send("Hello").text == "Hi."

@@ -1,0 +1,91 @@
+"""When the model is asked: auto, only, off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nbtool import Chat
+from nbtool.errors import BadUsage, MissingKey
+from nbtool.testing import ScriptedWire, cut
+from tests.chat.recording.making import ONLY, PROMPT, chat, frame
+from tests.chat.recording.told import OFF
+
+
+def test_only_needs_neither_a_key_nor_a_model(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_REPLAY", "only")
+    there = Chat("openai:gpt-5-mini")
+    there.replay(path)
+
+    turn = there.send("Hello")
+
+    assert "There is no file" in str(turn.error)
+    monkeypatch.setenv("NBTOOL_REPLAY", "auto")
+    with pytest.raises(MissingKey):
+        there.send("Hello")
+
+
+def test_a_model_that_nobody_named_is_the_recorded_one(path: Path) -> None:
+    chat(path, ["Hi."], tools=[]).send("Hello")
+    text = path.read_text().replace('"wire": "scripted"', '"wire": ""')
+    path.write_text(text)
+    unnamed = Chat()
+    unnamed.expose(df=frame())
+    unnamed.replay(path)
+
+    turn = unnamed.send("Hello", settings=ONLY)
+
+    assert (turn.text, turn.model) == ("Hi.", "scripted")
+
+
+@pytest.mark.promise("free-replay")
+def test_only_without_a_recording_fails_and_asks_nobody() -> None:
+    turn = Chat(wire=ScriptedWire([])).send("Hello", settings=ONLY)
+
+    assert str(turn.error) == (
+        "There is no recording to replay from. Name one with `%chat replay FILE`, or ask the model with `--replay off`."
+    )
+
+
+def test_a_word_that_is_no_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_REPLAY", "perhaps")
+
+    with pytest.raises(BadUsage, match="auto, only or off, not 'perhaps' \\(NBTOOL_REPLAY\\)"):
+        Chat(wire=ScriptedWire([])).send("Hello")
+
+
+def test_off_asks_the_model_and_records_its_answer_in_place_of_the_former(recorded: Path) -> None:
+    chat(recorded, ["It costs 9."]).send(PROMPT, settings=OFF)
+
+    assert chat(recorded).send(PROMPT).text == "It costs 9."
+    assert recorded.read_text().count('"recorded"') == 1
+
+
+def test_a_recording_that_is_only_read_is_not_written(recorded: Path) -> None:
+    before = recorded.read_bytes()
+
+    chat(recorded, ["New."], writes=False).send("Something new")
+
+    assert recorded.read_bytes() == before
+
+
+def test_a_rerun_asks_anew_and_is_recorded_beside_the_first(path: Path) -> None:
+    first = chat(path, ["One.", "Two."], tools=[])
+    first.send("Hello")
+    first.rerun()
+
+    second = chat(path, ["Three."], tools=[])
+    told = second.send("Hello", settings=ONLY)
+    again = second.rerun(settings=ONLY)
+    anew = second.rerun()
+
+    assert [told.text, again.text, anew.text] == ["One.", "Two.", "Three."]
+    assert (again.replayed is not None, anew.replayed) == (True, None)
+
+
+def test_a_turn_that_broke_off_is_not_recorded(path: Path) -> None:
+    turn = chat(path, [["One", cut()]]).send("Hello")
+
+    assert turn.status == "error"
+    assert not path.exists()
