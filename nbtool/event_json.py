@@ -51,7 +51,7 @@ def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
     from pydantic_core import PydanticSerializationError, from_json, to_json  # noqa: PLC0415 - the same
 
     try:
-        text = data if isinstance(data, str | bytes) else to_json(data)
+        text = data.encode() if isinstance(data, str) else data if isinstance(data, bytes) else to_json(data)
         if len(text) > MAX_EVENT_BYTES:
             raise UnreadableEvent(f"An event is larger than {MAX_EVENT_BYTES >> 20} MiB.")
         _check_bounds(from_json(text, allow_inf_nan=False))

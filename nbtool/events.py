@@ -135,7 +135,8 @@ class TurnStarted:
 
     `node_id` is the place in the conversation that the turn is a version of, `parent_id` the place before it, and
     `child_id`, where it was put between two, the place that follows it from now on. `replayed` is the date (ISO 8601)
-    of the recording that it is told from; empty where a model is asked.
+    of the recording that it is told from; empty where a model is asked. `told_from` is the version whose first
+    `told_rounds` rounds this one tells before anything else.
     """
 
     turn_id: str
@@ -147,6 +148,8 @@ class TurnStarted:
     parent_id: str = ""
     child_id: str = ""
     replayed: str = ""
+    told_from: str = ""
+    told_rounds: int = 0
     kind: Literal["turn_started"] = "turn_started"
 
 
@@ -285,7 +288,11 @@ class CallProgress:
 
 @dataclass(slots=True)
 class CallFinished:
-    """A call got its one outcome. `shown` is the text that the model reads, `preview` what the person sees."""
+    """A call got its one outcome. `shown` is the text that the model reads, `preview` what the person sees.
+
+    `media` are images and sounds of the result, for the person's eyes and ears alone: no journal and no recording
+    keeps them. `media_left_out` counts those that were too large or too many.
+    """
 
     call_id: str
     name: str
@@ -296,6 +303,8 @@ class CallFinished:
     reason: str = ""
     reference: str = ""
     seconds: float = 0.0
+    media: tuple[Media, ...] = ()
+    media_left_out: int = 0
     kind: Literal["call_finished"] = "call_finished"
 
 

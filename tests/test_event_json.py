@@ -23,6 +23,7 @@ MESSAGE = Message(
 SAMPLES: dict[str, Any] = {
     "str": "text", "int": 7, "float": 0.5, "bool": True, "Message": MESSAGE, "Usage": Usage(1, 2, 3, 4, 0.5),
     "Media": Media("image/png", b"\x00"), "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
+    "tuple[Media, ...]": (Media("image/png", b"\x00"),),
     "dict[str, str]": {"a": "b"}, "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
     "dict[str, dict[str, Any]]": {"a": {"columns": ["b"], "rows": [[1]]}},
     "TurnStatus": "error", "Gate": "run", "Phase": "tool", "TreeOp": "hide",

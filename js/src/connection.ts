@@ -1,3 +1,4 @@
+import { leave, putBack } from "./anew";
 import { type Notebook, placed, type Written } from "./place";
 import {
   type Decision,
@@ -6,6 +7,7 @@ import {
   isDocument,
   isKernelMessage,
   type PageMessage,
+  type Place,
   VERSION,
 } from "./protocol";
 import { claimAsking, load, onRich } from "./rich";
@@ -35,9 +37,20 @@ export interface Shown {
   sent: Readonly<Record<string, Sent>>;
   /** The cell that was asked for last. */
   written?: Written | null;
+  /** Bytes of images and sounds, by their keys. */
+  media?: ReadonlyMap<string, BlobPart>;
+}
+
+/** What a person has begun to type on a card and not yet sent: it outlives the card, which a fuller one may replace. */
+export interface Typed {
+  /** Reasons, by the digest of their question. */
+  reasons: Map<string, string>;
+  /** The question whose reason had the focus when its card went away. */
+  at: string;
 }
 
 export interface Connection {
+  readonly typed: Typed;
   shown(): Shown;
   /** Listen to changes; gives the undo. */
   subscribe(listener: () => void): () => void;
@@ -49,6 +62,8 @@ export interface Connection {
   /** Have a cell written that does something with the whole turn, and put below where the page can. */
   act(deed: Deed, version?: number): void;
   closeWritten(): void;
+  /** Ask for the bytes of an image or a sound; they come to stand in `media`. */
+  look(key: string): void;
 }
 
 const ACK_MS = 2000;
@@ -56,6 +71,8 @@ const LOOK_MS = 1000;
 /** Silence after a ping for so long, and the kernel is gone: within five seconds of its last word in all. */
 const PONG_MS = 2000;
 const HELLOS = 4;
+/** How long pages wait for one another, and for a notebook that they share: only the first of them changes it. */
+const TURN_MS = 1500;
 const STOP = "stop";
 
 /** Under which key it stands in `sent` what became of binding a call's result. */
@@ -75,6 +92,7 @@ export function connect(model: Model & Notebook, signal: AbortSignal): Connectio
   const waiting = new Map<string, string>();
   const first = model.get("snapshot");
   if (!isDocument(first)) throw new Error("nbtool: the kernel sent no document of this version.");
+  const anew = Boolean(model.get("seen"));
   let shown: Shown = { document: first, link: "new", sent: {} };
   let seq = 0;
   let count = 0;
@@ -148,9 +166,30 @@ export function connect(model: Model & Notebook, signal: AbortSignal): Connectio
       case "rich":
         void load(message.version, buffers[0]);
         return;
+      case "media":
+        if (ArrayBuffer.isView(buffers[0]))
+          show({ media: new Map(shown.media).set(message.key, buffers[0] as BlobPart) });
+        return;
+      case "left":
+        later(
+          () => isLeft(message.places) && say({ kind: "took" }),
+          message.places.length ? TURN_MS * (message.pages.indexOf(page) + 1) : 0,
+        );
+        return;
       case "pong":
         return;
     }
+  }
+
+  /** Whether the page shows what stays of the turn; where it cannot know, only a page that saw the turn begin does. */
+  function isLeft(places: Place[]): boolean {
+    return leave(model, places) ?? !anew;
+  }
+
+  /** Stand under the cell again; the kernel is greeted even where the output is there: it may wait for a page to take it. */
+  function comeBack(): void {
+    putBack(model);
+    greet(HELLOS);
   }
 
   /** Ask for the second module where it is wanted, and nobody has asked. */
@@ -190,6 +229,7 @@ export function connect(model: Model & Notebook, signal: AbortSignal): Connectio
     if (isDocument(last) && !isLive(last)) show({ document: last });
   };
   const looking = setInterval(look, LOOK_MS);
+  if (anew) later(comeBack, TURN_MS);
   const undo = onRich(askForRich);
   const take = (): void => {
     const sent = model.get("rich") as { version?: unknown; packed?: unknown } | undefined;
@@ -208,6 +248,7 @@ export function connect(model: Model & Notebook, signal: AbortSignal): Connectio
   });
 
   return {
+    typed: { reasons: new Map(), at: "" },
     shown: () => shown,
     subscribe(listener) {
       listeners.add(listener);
@@ -223,5 +264,6 @@ export function connect(model: Model & Notebook, signal: AbortSignal): Connectio
       say({ kind: "act", deed, ...(version && { version }) });
     },
     closeWritten: () => show({ written: null }),
+    look: (key) => say({ kind: "media", key }),
   };
 }

@@ -63,6 +63,15 @@ export interface Glance {
   rows: string[][];
 }
 
+/** An image, a sound or a file of a tool or an attachment; `key` names its bytes, and `data` holds them where it is saved. */
+export interface Media {
+  key: string;
+  mime: string;
+  name: string;
+  size: number;
+  data?: string;
+}
+
 /** One call from its first character to its outcome; `shown` is what the model read, where the person sees more. */
 export interface CallBlock {
   id: string;
@@ -86,6 +95,8 @@ export interface CallBlock {
   more: More;
   shown?: string;
   glances?: Record<string, Glance>;
+  media?: Media[];
+  media_left_out?: number;
 }
 
 /** Something the person should know. */
@@ -124,6 +135,8 @@ export interface Head {
   replayed?: string;
   version?: number;
   versions?: number;
+  turns?: string[];
+  attached?: Media[];
   acts?: string[];
 }
 
@@ -143,20 +156,29 @@ export type Patch =
 /** A patch as it travels: what comes many times a second is the id of a block, the text, and its field but for `text`. */
 export type Packed = Patch | [id: string, text: string, field?: "arguments" | "progress"];
 
-/** Kernel → page; `rich` comes with the packed module as its one buffer. */
+/** What stands in the place of an output from now on; `was` is the widget that it showed, or its plain text. */
+export interface Place {
+  was: string;
+  data: Record<string, unknown>;
+}
+
+/** Kernel → page; `left` names the pages, the newest first; `rich` and `media` come with one buffer. */
 export type KernelMessage =
   | { v: 1; kind: "rich"; version: string }
+  | { v: 1; kind: "media"; key: string }
   | { v: 1; kind: "patches"; seq: number; patches: Packed[] }
   | { v: 1; kind: "snapshot"; seq: number; document: Document }
   | { v: 1; kind: "ack" | "pong"; id: string }
   | { v: 1; kind: "decided"; id: string; digest: string; ok: boolean; text: string }
   | { v: 1; kind: "cell"; id: string; ok: boolean; text: string }
+  | { v: 1; kind: "left"; pages: string[]; places: Place[] }
   | { v: 1; kind: "bound"; id: string; call_id: string; ok: boolean; name: string; text: string };
 
 /** Page → kernel; the connection adds version, turn, nonce and id. Edited arguments travel as the text of their JSON. */
 export type PageMessage =
-  | { kind: "hello" | "stop" | "resync" | "ping" | "rich" }
+  | { kind: "hello" | "stop" | "resync" | "ping" | "rich" | "took" }
   | { kind: "act"; deed: Deed; version?: number }
+  | { kind: "media"; key: string }
   | { kind: "approve"; digest: string; remember?: "call" | "tool"; arguments?: string }
   | { kind: "deny" | "withhold"; digest: string; reason?: string }
   | { kind: "release"; digest: string; text?: string }
@@ -183,6 +205,10 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
       return typeof value.seq === "number" && isDocument(value.document);
     case "rich":
       return typeof value.version === "string";
+    case "media":
+      return typeof value.key === "string";
+    case "left":
+      return Array.isArray(value.pages) && Array.isArray(value.places) && value.places.every(isPlace);
     case "ack":
     case "pong":
     case "decided":
@@ -192,6 +218,10 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
     default:
       return false;
   }
+}
+
+function isPlace(value: unknown): boolean {
+  return isObject(value) && typeof value.was === "string" && isObject(value.data);
 }
 
 function isPatch(value: unknown): boolean {

@@ -96,7 +96,7 @@ test("many finished calls are one line that says how many of which did not do we
 
   expect(el.querySelectorAll("section > .nb-group, .nb-group")).toHaveLength(1);
   expect(el.querySelector(".nb-group > summary")?.textContent).toBe(
-    "100 calls: price ×100 1 not done · 40.0 s",
+    "100 calls price ×100 1 not done · 40.0 s",
   );
   expect(el.querySelector(".nb-is-running")?.closest(".nb-group")).toBeNull();
   close();

@@ -10,7 +10,7 @@ adopt(rich); // as on a page that has loaded it; `rich.test.ts` is about the oth
 export class Kernel implements Model {
   said: Record<string, unknown>[] = [];
   traits: Record<string, unknown>;
-  #listeners = new Map<string, Set<(content: unknown) => void>>();
+  #listeners = new Map<string, Set<(content: unknown, buffers?: unknown[]) => void>>();
   #seq = 0;
 
   constructor(snapshot: Document = start(), turn = `t${Math.random()}`) {
@@ -26,12 +26,12 @@ export class Kernel implements Model {
     this.#listeners.get(event)?.delete(listener);
   };
 
-  emit(event: string, content?: unknown): void {
-    for (const listener of this.#listeners.get(event) ?? []) listener(content);
+  emit(event: string, content?: unknown, buffers?: unknown[]): void {
+    for (const listener of this.#listeners.get(event) ?? []) listener(content, buffers);
   }
 
-  tell(message: KernelMessage): void {
-    this.emit("msg:custom", message);
+  tell(message: KernelMessage, ...buffers: unknown[]): void {
+    this.emit("msg:custom", message, buffers);
   }
 
   patches(...patches: Patch[]): void {
@@ -93,7 +93,7 @@ const TAGS = new Set(
   ),
 );
 const ATTRIBUTES = new Set(
-  "aria-live class dir href max scope title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-describedby aria-hidden aria-invalid checked for id spellcheck tabindex data-lm-suppress-shortcuts".split(
+  "aria-live class dir href max scope title target rel style start open role type disabled rows maxlength placeholder value aria-label aria-busy aria-describedby aria-hidden aria-invalid checked data-digest for id spellcheck tabindex data-lm-suppress-shortcuts".split(
     " ",
   ),
 );

@@ -4,6 +4,7 @@ import { adopt, load } from "../src/rich";
 import { highlight } from "../src/rich/highlight";
 import sourceRich from "../src/rich/index";
 import { math } from "../src/rich/math";
+import { calls, Looking } from "./approval/desk";
 import { drawn, Kernel, shown, start } from "./page";
 
 const REPLY = {
@@ -95,4 +96,29 @@ test.each([
   expect(html.replace(/aria-label="[^"]*"/, "")).not.toMatch(
     /[ "](href|src|style|voffset)=|-50|500|a\.example/,
   );
+});
+
+test("a reason that was typed on the plain card, and the focus in it, go over to the full one", async () => {
+  vi.useFakeTimers();
+  vi.stubGlobal("IntersectionObserver", undefined);
+  const kernel = new Kernel({ ...start(), blocks: calls({}, {}) });
+  const page = shown(kernel);
+  await vi.advanceTimersByTimeAsync(600);
+  const plain = page.el.querySelectorAll<HTMLInputElement>(".nb-reason")[1] as HTMLInputElement;
+  plain.focus();
+  plain.value = "not today";
+  plain.dispatchEvent(new Event("input", { bubbles: true }));
+
+  vi.stubGlobal("IntersectionObserver", Looking);
+  adopt(sourceRich);
+  await vi.advanceTimersByTimeAsync(600);
+  const fields = [...page.el.querySelectorAll<HTMLInputElement>(".nb-item .nb-reason")];
+  [...page.el.querySelectorAll("button")].filter((one) => one.textContent === "Deny")[1]?.click();
+
+  expect(fields.map(({ value }) => value)).toEqual(["", "not today"]);
+  expect(document.activeElement?.closest(".nb-item")).toBe(fields[1]?.closest(".nb-item"));
+  expect(kernel.of("deny")).toMatchObject([{ digest: "d2", reason: "not today" }]);
+  page.close();
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
 });

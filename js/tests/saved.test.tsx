@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { putBelow } from "../src/lab/cells";
+import { deedsOf, putBelow } from "../src/lab/cells";
 import type { NotebookPanel } from "../src/lab/jupyterlab";
 import type { CallBlock, Document } from "../src/protocol";
 import { readSaved } from "../src/saved/read";
@@ -34,6 +34,14 @@ function kept(document: Document): Document {
 }
 
 const finished = (): Document => kept(recorded("finished.json"));
+
+/** A turn long enough to be searched: it thought aloud for long. */
+function long(document: Document): Document {
+  const blocks = document.blocks.map((block) =>
+    block.kind === "thinking" ? { ...block, text: `${block.text}\n${"Hm. ".repeat(1_000)}` } : block,
+  );
+  return { ...document, blocks };
+}
 
 function shown(document: Document, act = (_: string): void => {}) {
   const el = globalThis.document.createElement("div");
@@ -130,7 +138,7 @@ test("a word is found in folds that were never opened, and in them alone where i
 });
 
 test("a search opens the block it means, goes on at Enter and round at the end", async () => {
-  const page = shown(finished());
+  const page = shown(long(finished()));
   const field = page.el.querySelector("input") as HTMLInputElement;
   field.value = "GLOB";
   field.dispatchEvent(new Event("input", { bubbles: true }));
@@ -176,7 +184,12 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   const put: unknown[] = [];
   const content = {
     widgets: cells,
-    model: { sharedModel: { insertCell: (at: number, cell: object) => put.push([at, cell]) } },
+    model: {
+      sharedModel: {
+        getCell: () => ({ getSource: () => "%%talk -o answer\nWhich is\nthe cheapest?" }),
+        insertCell: (at: number, cell: object) => put.push([at, cell]),
+      },
+    },
     activeCellIndex: 0,
     mode: "edit" as const,
   };
@@ -185,18 +198,46 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   putBelow(own, panel, "rerun", { ...head, chat: "side" });
   putBelow(own, panel, "code", head);
   putBelow(own, panel, "edit", head);
+  putBelow(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 2);
+  putBelow(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 3);
   putBelow(globalThis.document.createElement("p"), panel, "code", head);
 
   const made = (source: string) => [1, { cell_type: "code", source, metadata: { trusted: true } }];
-  expect(put).toEqual([made("%%chat -c side --rerun t"), made("%chat code t")]);
+  expect(put).toEqual(
+    [
+      "%%talk -c side --rerun t",
+      "%talk code t",
+      "%%talk --edit t\nWhich is\nthe cheapest?",
+      "%talk switch t2",
+    ].map(made),
+  );
   expect([content.activeCellIndex, content.mode]).toEqual([1, "command"]);
 });
 
-test("which version it is stands there without a way to the others", async () => {
-  const page = shown({ ...finished(), head: { ...head, version: 2, versions: 3 } });
+test("which version it is stands there without a way to the others, and the way where a kernel lives", async () => {
+  const version = { ...head, version: 2, versions: 3, turns: ["t1", "t2", "t3"] };
+  const pressed: unknown[] = [];
+  const page = shown({ ...finished(), head: version }, (...deed: unknown[]) => pressed.push(deed));
   await drawn();
+  const before = page.el.querySelectorAll(".nb-versions button").length;
 
-  expect(page.el.querySelector(".nb-versions")?.textContent).toBe("2/3");
-  expect(page.el.querySelectorAll(".nb-versions button")).toHaveLength(0);
+  page.connection.offer(deedsOf(version));
+  await drawn();
+  for (const button of page.el.querySelectorAll<HTMLButtonElement>(".nb-versions button")) button.click();
+
+  expect(before).toBe(0);
+  expect(page.el.querySelector(".nb-versions")?.textContent).toBe("‹2/3›");
+  expect(pressed).toEqual([
+    ["version", 1],
+    ["version", 3],
+  ]);
+  expect(deedsOf({ ...version, turns: ["t1", "t2"] })).not.toContain("version");
+  page.close();
+});
+
+test("a turn that is read at a glance has no field to search it", () => {
+  const page = shown(finished());
+
+  expect(page.el.querySelector(".nb-find")).toBeNull();
   page.close();
 });

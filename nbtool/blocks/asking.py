@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from nbtool.blocks.plain import one_line
-from nbtool.blocks.shapes import Asked, CallBlock
+from nbtool.blocks.lookalike import unmasked
+from nbtool.blocks.plain import one_line, visible
+from nbtool.blocks.shapes import CallBlock
+from nbtool.events import Gate
 
 SAID = 60
 """Characters of an argument that the sentence holds."""
@@ -23,30 +26,44 @@ def sentence(block: CallBlock) -> str:
     question = block["question"]
     if question is None:
         return ""
-    tool = one_line(question["tool"], 80)
-    if question["gate"] == "result":
-        return f"The model will read the result of {tool} ({_count(len(question['shown']), 'character')})."
-    values = _arguments(question)
+    return sentence_of(question["gate"], question["tool"], question["shown"], block["resolved"])
+
+
+def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, str]) -> str:
+    """Say what will happen if a question is answered with yes; `resolved` tells what each argument stands for."""
+    tool = _line(tool, 80)
+    if gate == "result":
+        return f"The model will read the result of {tool} ({_count(len(shown), 'character')})."
+    values = _arguments(shown)
     if values is None:
-        return f"{tool} asks: {one_line(question['shown'], 300)}"
-    said = [_said(name, value, block["resolved"].get(name, "…")) for name, value in values.items()]
+        return f"{tool} asks: {_line(shown, 300)}"
+    said = [_said(name, value, resolved.get(name, "…")) for name, value in values.items()]
     more = f" and {_count(len(said) - NAMED, 'argument')} more" if len(said) > NAMED else ""
     return f"{tool} will run{' with ' if said else ' without arguments'}{', '.join(said[:NAMED])}{more}."
+
+
+def effect_of(effect: str) -> str:
+    """Write what a call will change, as its tool tells it, with a title; empty where it tells nothing."""
+    return f"What will change:\n{unmasked(visible(effect.rstrip()))}" if effect.strip() else ""
 
 
 def _said(name: str, value: Any, written: str) -> str:
     lines = len(value.rstrip().split("\n")) if isinstance(value, str) else 1
     if lines > 1:
-        return f"{one_line(name, SAID)} = {_count(lines, 'line')}"
+        return f"{_line(name)} = {_count(lines, 'line')}"
     if found := _REFERENCE.fullmatch(written):
         what = re.sub(r": .*", "", found[2], flags=re.DOTALL)
-        return f"{one_line(name, SAID)} = {one_line(found[1], SAID)} ({one_line(what, SAID)})"
-    return f"{one_line(name, SAID)} = {one_line(written, SAID)}"
+        return f"{_line(name)} = {_line(found[1])} ({_line(what)})"
+    return f"{_line(name)} = {_line(written)}"
 
 
-def _arguments(question: Asked) -> dict[str, Any] | None:
+def _line(text: str, limit: int = SAID) -> str:
+    return one_line(unmasked(text[: limit * 4]), limit)
+
+
+def _arguments(shown: str) -> dict[str, Any] | None:
     try:
-        values = json.loads(question["shown"] or "{}")
+        values = json.loads(shown or "{}")
     except (ValueError, RecursionError):
         return None
     return values if isinstance(values, dict) else None

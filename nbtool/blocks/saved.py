@@ -8,33 +8,38 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, cast
 
 from nbtool.blocks.asking import sentence
 from nbtool.blocks.bounds import clip
 from nbtool.blocks.fit import fitted
+from nbtool.blocks.media import with_media
 from nbtool.blocks.schema import CHAT_PATTERN, DATA_LIMIT, ENDED, ENTRIES, ID_PATTERN, LINE_LENGTH, NAME_LENGTH
 from nbtool.blocks.shapes import VERSION, Block, CallBlock, Decided, Document, Glance, Head, NoticeBlock
 from nbtool.blocks.static_html import ASKS, HTML_LIMIT, TEXT_LIMIT, to_html, to_text
-from nbtool.messages import clean_text
+from nbtool.messages import Media, clean_text
 
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
 
 
-def saved(document: Document) -> dict[str, Any]:
+def saved(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
     """Give the bundle that a notebook keeps: a turn as data, as HTML and as text, each within its limit.
+
+    `media` are the images and sounds that the document tells of, by their keys: they are kept as far as they fit.
 
     A turn that has not ended, or that cannot be made small enough, is no data. One that was replayed tells no time:
     running its cell again changes nothing in the file but the turn's id.
     """
-    told = _timeless(document) if document["head"].get("replayed") else document
+    bare = _timeless(document) if document["head"].get("replayed") else document
+    told, size = with_media(bare, media or {})
     bundle: dict[str, Any] = {
-        "text/html": fitted(told, to_html, HTML_LIMIT),
-        "text/plain": fitted(told, to_text, TEXT_LIMIT),
+        "text/html": fitted(told, to_html, HTML_LIMIT + size),
+        "text/plain": fitted(bare, to_text, TEXT_LIMIT),
     }
-    written = fitted(to_data(told), _json, DATA_LIMIT) if told["head"]["status"] in ENDED else ""
-    if written and len(written.encode()) <= DATA_LIMIT:
+    written = fitted(to_data(told), _json, DATA_LIMIT + size) if told["head"]["status"] in ENDED else ""
+    if written and len(written.encode()) <= DATA_LIMIT + size:
         bundle[TURN_MIME] = json.loads(written)
     return bundle
 
@@ -50,7 +55,7 @@ def _timeless(document: Document) -> Document:
         {**block, "started": None, "seconds": None} if block["kind"] == "call" else block
         for block in document["blocks"]
     ]
-    head = {name: value for name, value in document["head"].items() if name not in ("version", "versions")}
+    head = {name: value for name, value in document["head"].items() if name not in ("version", "versions", "turns")}
     return cast("Document", {**document, "head": {**head, "started": None, "seconds": None}, "blocks": blocks})
 
 
@@ -70,6 +75,8 @@ def _head(head: Head) -> Head:
     for name in ("why", "replayed"):
         if name in kept:
             kept[name] = _clipped(kept[name], NAME_LENGTH)
+    if not all(re.fullmatch(ID_PATTERN, one) for one in kept.get("turns", ())) or len(kept.get("turns", ())) > ENTRIES:
+        del kept["turns"]
     if not re.fullmatch(CHAT_PATTERN, kept.get("chat", "main")):
         kept = {**kept, "turn_id": ""}
         del kept["chat"]

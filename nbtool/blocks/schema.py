@@ -10,11 +10,13 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from nbtool.blocks.bounds import NOTICE_LIMIT
+from nbtool.blocks.media import SAVED_LIMIT
 from nbtool.blocks.shapes import VERSION, TextState
 from nbtool.events import CallStatus, Gate, TurnStatus
 
 DATA_LIMIT = 300_000
-"""Bytes of UTF-8 that a turn may take as data in a saved notebook, written as JSON without spaces."""
+"""Bytes of UTF-8 that a turn may take as data in a saved notebook, written as JSON without spaces, but for the images
+and sounds that are kept with it."""
 
 NAME_LENGTH = 300
 """Characters of a name, an id or a cell of a small table in a saved turn."""
@@ -71,6 +73,10 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 NAME, LINE, PROSE = text(NAME_LENGTH), text(LINE_LENGTH), text(DATA_LIMIT)
+MEDIA = known(
+    {"key": {"type": "string", "pattern": "^[0-9a-f]{0,32}$"}, "mime": NAME, "name": NAME, "size": COUNT},
+    {"data": {"type": "string", "maxLength": SAVED_LIMIT, "pattern": "^[A-Za-z0-9+/]*={0,2}$"}},
+)
 USAGE = known(
     {
         **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "thinking_tokens"), COUNT),
@@ -97,6 +103,8 @@ HEAD = known(
         "replayed": NAME,
         "version": COUNT,
         "versions": COUNT,
+        "turns": list_of({"type": "string", "pattern": f"^{ID_PATTERN}$"}),
+        "attached": list_of(MEDIA),
     },
 )
 DECIDED = known(
@@ -142,7 +150,12 @@ CALL_BLOCK = known(
         "seconds": or_null(NUMBER),
         "more": MORE,
     },
-    {"shown": PROSE, "glances": record_of(known({"columns": list_of(NAME), "rows": list_of(list_of(NAME))}))},
+    {
+        "shown": PROSE,
+        "glances": record_of(known({"columns": list_of(NAME), "rows": list_of(list_of(NAME))})),
+        "media": list_of(MEDIA),
+        "media_left_out": COUNT,
+    },
 )
 NOTICE_BLOCK = known({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})
 
@@ -150,6 +163,7 @@ SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A turn in a saved notebook",
     "dataLimit": DATA_LIMIT,
+    "mediaLimit": SAVED_LIMIT,
     **known(
         {
             "v": {"const": VERSION},
@@ -158,4 +172,4 @@ SCHEMA: dict[str, Any] = {
         }
     ),
 }
-"""All that a saved turn may be; `dataLimit` bounds the whole of it."""
+"""All that a saved turn may be; `dataLimit` bounds the whole of it, and `mediaLimit` its images and sounds."""

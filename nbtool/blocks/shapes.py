@@ -68,11 +68,24 @@ class Glance(TypedDict):
     rows: list[list[str]]
 
 
+class MediaShape(TypedDict):
+    """An image, a sound or a file of a tool or an attachment; `key` names its bytes, `size` counts them.
+
+    `data` holds them in base64, in what a notebook keeps.
+    """
+
+    key: str
+    mime: str
+    name: str
+    size: int
+    data: NotRequired[str]
+
+
 class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
     `shown` is what the model read, where the person sees more; `glances` holds the first rows of what the references
-    stood for, by their names in `resolved`.
+    stood for, by their names in `resolved`; `media` are the images and sounds of the result, but for `media_left_out`.
     """
 
     id: str
@@ -96,6 +109,8 @@ class CallBlock(TypedDict):
     more: More
     shown: NotRequired[str]
     glances: NotRequired[dict[str, Glance]]
+    media: NotRequired[list[MediaShape]]
+    media_left_out: NotRequired[int]
 
 
 class NoticeBlock(TypedDict):
@@ -124,8 +139,8 @@ class Head(TypedDict):
     """What is said of the turn as a whole; `activity` is one line of what happens now, or empty.
 
     Where it is known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
-    that the turn is `replayed` from, which of how many `versions` of its place it is, and `acts`: what the page may
-    offer to do with it (see `view.heard.Act`).
+    that the turn is `replayed` from, which of how many `versions` of its place it is and which `turns` these are, what
+    was `attached` to its prompt, and `acts`: what the page may offer to do with it (see `view.heard.Act`).
     """
 
     turn_id: str
@@ -144,6 +159,8 @@ class Head(TypedDict):
     replayed: NotRequired[str]
     version: NotRequired[int]
     versions: NotRequired[int]
+    turns: NotRequired[list[str]]
+    attached: NotRequired[list[MediaShape]]
     acts: NotRequired[list[str]]
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks import markdown
+from nbtool.blocks import markdown, media
 from nbtool.blocks.asking import sentence
 from nbtool.blocks.bounds import marker
 from nbtool.blocks.plain import one_line, visible
@@ -49,7 +49,8 @@ _BAR = "margin:.5em 0;padding:.15em 0 .15em .75em;border-left:3px solid rgba(128
 
 def to_html(document: Document) -> str:
     """Write a turn as HTML that can do nothing, in the colours and the type of the page around it."""
-    blocks = "".join(_block(block) for block in document["blocks"])
+    attached = media.to_html(document["head"].get("attached", ()))
+    blocks = attached + "".join(_block(block) for block in document["blocks"])
     end = end_line(document["head"])
     level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
     tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
@@ -60,7 +61,8 @@ def to_html(document: Document) -> str:
 
 def to_text(document: Document) -> str:
     """Write a turn as plain text."""
-    parts = [_text_of(block) for block in document["blocks"]]
+    parts = [f"[{media.about(one)}]" for one in document["head"].get("attached", ())]
+    parts += [_text_of(block) for block in document["blocks"]]
     parts += [end_line(document["head"]), footer_line(document["head"])]
     return "\n\n".join(part.strip("\n") for part in parts if part)
 
@@ -92,7 +94,7 @@ def _call(block: CallBlock) -> str:
     facts = call_facts(block)
     quiet = f' <span style="{_QUIET}">· {_escape(facts)}</span>' if facts else ""
     fold = _fold(f"{sign} <code>{name}({short})</code>{quiet}", "".join(_details(block)), quiet=False)
-    return fold + _question(block)
+    return fold + _question(block) + _seen(block)
 
 
 def _question(block: CallBlock) -> str:
@@ -102,10 +104,17 @@ def _question(block: CallBlock) -> str:
     """
     if block["question"] is None:
         return ""
+    effect = block["question"].get("effect", "")
     return (
         f'<div style="{_CARD}"><strong>nbtool asks</strong><div>{_escape(sentence(block))}</div>'
-        f'<div style="{_QUIET}">{ASKS}</div></div>'
+        f'{_titled("What will change", visible(effect))}<div style="{_QUIET}">{ASKS}</div></div>'
     )
+
+
+def _seen(block: CallBlock) -> str:
+    """Write the images and sounds of a result, which stand below its call."""
+    shown = media.to_html(block.get("media", ()))
+    return f'<div style="{_FOLD}">{shown}</div>' if shown else ""
 
 
 def _details(block: CallBlock) -> list[str]:
@@ -164,7 +173,8 @@ def _call_text(block: CallBlock) -> str:
     lines = [call_line(block) + (f" · {facts}" if facts else "")]
     result = with_marker(block["result"] or block["reason"], block["more"].get("result", 0))
     asked = [f"    nbtool asks: {sentence(block)} {ASKS}"] if block["question"] else []
-    return "\n".join([*lines, *asked, *(f"    {line}" for line in result.split("\n") if result)])
+    seen = [f"    [{media.about(one)}]" for one in block.get("media", ())]
+    return "\n".join([*lines, *asked, *(f"    {line}" for line in result.split("\n") if result), *seen])
 
 
 def _escape(text: str) -> str:

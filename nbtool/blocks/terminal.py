@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from nbtool.blocks.asking import effect_of
 from nbtool.blocks.plain import one_line
 from nbtool.blocks.shapes import Block, Patch
 from nbtool.blocks.transcript import Transcript
 from nbtool.blocks.words import CUT, call_facts, call_line, end_line, footer_line, long_arguments
-from nbtool.events import CallAsked, CallFinished, Event, TurnEnded
+from nbtool.events import CallAsked, CallFinished, Event, Retrying, TurnEnded
 
 RESULT_LIMIT = 200
 """Characters of a result shown below its call."""
@@ -45,6 +46,8 @@ class Terminal:
                 self._asked(event)
             case CallFinished():
                 self._finished(event.call_id)
+            case Retrying():
+                self._line(f"({self._transcript.head['activity']})")
             case TurnEnded():
                 self._ended()
             case _:
@@ -58,8 +61,6 @@ class Terminal:
             self._write(patch["text"])
         elif patch["op"] == "update" and patch["set"].get("state") == "cut":
             self._line(f"[{CUT}]")
-        elif patch["op"] == "head" and patch["set"].get("activity"):
-            self._line(f"({patch['set']['activity']})")
 
     def _opened(self, block: Block) -> None:
         self._open = ""
@@ -78,7 +79,7 @@ class Terminal:
     def _asked(self, event: CallAsked) -> None:
         what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
         self._line(f"◆ {one_line(event.tool, 80)} {what}:")
-        for line in long_arguments(event.shown).split("\n"):
+        for line in [*long_arguments(event.shown).split("\n"), *effect_of(event.effect).splitlines()]:
             self._line(f"    {line}")
 
     def _finished(self, call_id: str) -> None:

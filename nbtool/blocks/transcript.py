@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 
 from nbtool.blocks.bounds import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
 from nbtool.blocks.entry import Entry, ProseKind, call_entry, prose_entry
+from nbtool.blocks.media import told as told_media
 from nbtool.blocks.plain import without_controls
 from nbtool.blocks.shapes import VERSION, Asked, Block, Decided, Document, Glance, Head, Patch, UsageShape
 from nbtool.events import (
@@ -26,6 +27,7 @@ from nbtool.events import (
     CallStatus,
     ErrorRaised,
     Event,
+    MessageAppended,
     Notice,
     RefusalDelta,
     ReplyFinished,
@@ -38,14 +40,17 @@ from nbtool.events import (
     TurnStarted,
     UsageDelta,
 )
-from nbtool.messages import Message, Refusal, Text, Thinking, ToolCall, Usage, clean_text
+from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage, clean_text
 
 OUTCOMES = frozenset(get_args(CallStatus)) - {"waiting", "running"}
 """The states in which a call stays."""
 
 
 class Transcript:
-    """One turn as blocks. Feed it every event of the turn, in order."""
+    """One turn as blocks. Feed it every event of the turn, in order.
+
+    `media` holds the images, sounds and files that the blocks and the head tell of, by their keys.
+    """
 
     def __init__(self) -> None:
         self._head = _head()
@@ -53,7 +58,9 @@ class Transcript:
         self._round: list[Entry] = []
         self._waiting: set[str] = set()
         self._is_parked = False
+        self._failed_hooks: list[str] = []
         self._spent = Usage()
+        self.media: dict[str, Media] = {}
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
@@ -62,7 +69,8 @@ class Transcript:
             "call_ready": self._call_ready, "call_asked": self._call_asked, "call_decided": self._call_decided,
             "call_started": self._call_started, "call_progress": self._call_progress,
             "call_finished": self._call_finished, "notice": self._notice, "error_raised": self._error_raised,
-            "turn_parked": self._turn_parked, "turn_ended": self._turn_ended,
+            "message_appended": self._message_appended, "turn_parked": self._turn_parked,
+            "turn_ended": self._turn_ended,
         }  # fmt: skip
 
     def feed(self, event: Event) -> list[Patch]:
@@ -106,9 +114,11 @@ class Transcript:
 
     def _turn_started(self, event: TurnStarted) -> list[Patch]:
         prompt, omitted = clip(without_controls(event.prompt.text), FIELD_LIMIT)
+        attached = told_media([part for part in event.prompt.parts if isinstance(part, Media)], self.media)
         return self._set_head(
             turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt + marker(omitted),
             started=event.started, **({"replayed": event.replayed} if event.replayed else {}),
+            **({"attached": attached} if attached else {}),
         )  # fmt: skip
 
     def _request_started(self, event: RequestStarted) -> list[Patch]:
@@ -125,6 +135,9 @@ class Transcript:
 
     def _turn_ended(self, event: TurnEnded) -> list[Patch]:
         patches = [patch for entry in self._entries.values() for patch in _settle(entry, event)]
+        for text in self._failed_hooks:
+            if text != event.error or event.status == "completed":
+                patches += self._notice(Notice(text, "warning"))
         error = clip(without_controls(event.error), NOTICE_LIMIT)[0] or self._head["error"]
         return patches + self._set_head(
             status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
@@ -144,7 +157,8 @@ class Transcript:
         if event.phase in ("tool", "arguments"):
             return []  # the call's own row says it
         if event.phase == "hook":
-            return self._notice(Notice(event.text, "warning"))
+            self._failed_hooks.append(event.text)  # told at the end, unless the end itself tells it
+            return []
         return self._set_head(error=clip(without_controls(event.text), NOTICE_LIMIT)[0])
 
     # --- a reply --------------------------------------------------------------------------------------------
@@ -266,9 +280,23 @@ class Transcript:
         reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
-            seconds=event.seconds, fraction=None,
+            seconds=event.seconds, fraction=None, **self._seen(event),
         )  # fmt: skip
         return patches + changed + self._told()
+
+    def _seen(self, event: CallFinished) -> dict[str, Any]:
+        media = {"media": told_media(event.media, self.media)} if event.media else {}
+        return media | ({"media_left_out": event.media_left_out} if event.media_left_out else {})
+
+    def _message_appended(self, event: MessageAppended) -> list[Patch]:
+        """Show the images that the model saw of a result, where its outcome told of none: a journal keeps these."""
+        entries = ((result, self._entries.get(result.call_id)) for result in event.message.results if result.media)
+        return [
+            patch
+            for result, entry in entries
+            if entry and "media" not in entry.block_part
+            for patch in entry.update(media=told_media(result.media, self.media))
+        ]
 
     def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], Entry]:
         """Find the call's entry, or open it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,6 +108,9 @@ class Engine:
             in_time = work.done() or turn.cancel.is_set
             await self._settle(work)
             outcome.status = await self._judge(work, in_time=in_time)
+        except asyncio.CancelledError:
+            await self._settle(work)  # whoever ends the turn, nothing of it outlives it
+            raise
         finally:
             stop.cancel()
             if not work.done():
@@ -223,9 +226,10 @@ class Engine:
 
     async def _read(self, request: RequestContext, builder: ReplyBuilder) -> None:
         """Pass every delta through the plugins, the builder and the door, in this order."""
+        is_watched = bool(self._hooks.of("on_stream_data"))
         async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
             async for delta in deltas:
-                for seen in await self._watched(delta, request.round):
+                for seen in await self._watched(delta, request.round) if is_watched else (delta,):
                     builder.add(seen)
                     await self._turn.emit(seen)
                     if self._phase == "request" and not isinstance(seen, Retrying):
@@ -261,14 +265,10 @@ class Engine:
             ReplyContext(self._turn, self._turn.meter.rounds, reply, place, self._append, deferred)
             for place, _ in hooks
         ]
-        asked = [
-            asyncio.ensure_future(self._hooks.ask("on_after_request", hook, context))
-            for (_, hook), context in zip(hooks, contexts, strict=True)
-        ]
+        asked = zip(hooks, contexts, strict=True)
         try:
-            await asyncio.gather(*asked)
+            await _all([self._hooks.ask("on_after_request", hook, context) for (_, hook), context in asked])
         finally:
-            await _drain(asked)
             for context in contexts:
                 context.is_open = False
         for waiting in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
@@ -320,10 +320,22 @@ def _without_context(cleanup: Cleanup) -> Callable[[Any], Any]:
     return lambda _: cleanup()
 
 
+async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> None:
+    """Wait for all of them together; the first error stops the others. A single one needs no task of its own."""
+    if len(asked) == 1:
+        await asked[0]
+        return
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        await _drain(tasks)
+
+
 async def _drain(tasks: Sequence[asyncio.Future[Any]]) -> None:
     """Stop what still runs and wait for it: nothing of a round outlives the round."""
-    for task in tasks:
-        task.cancel()
-    if tasks:
+    if running := [task for task in tasks if not task.done()]:
+        for task in running:
+            task.cancel()
         with suppress(asyncio.CancelledError):
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*running, return_exceptions=True)

@@ -51,6 +51,11 @@ class Difference:
     kept: int
     edits: tuple[Edited, ...] = ()
 
+    @property
+    def tells(self) -> bool:
+        """Whether the rounds that are kept are told as they were, and nothing in them is meant to be otherwise."""
+        return self.verb != "Re-executed" and not self.edits
+
     def __str__(self) -> str:
         first = {0: "", 1: "; its first round is told from the record"}
         kept = first.get(self.kept, f"; its first {self.kept} rounds are told from the record")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chain.hooks import TurnContext
-from nbtool.chat.turn import Turn
+from nbtool.chat.difference import Made
 from nbtool.events import Notice
 from nbtool.messages import Part, ToolCall, Usage, new_id
 from nbtool.tools.record import CallRecord
@@ -69,7 +69,7 @@ class Script:
 
 
 def script_of(
-    turn: Turn,
+    turn: Made,
     rounds: int,
     *,
     runs: Runs,
@@ -126,7 +126,7 @@ def _told(record: CallRecord, call_id: str, result: str | None = None) -> CallRe
     told = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
     if result is not None:
         told.status, told.shown, told.reason = "ok", result, EDITED
-        told.result, told.reference, told.former_reference, told.images = result, "", "", ()
+        told.result, told.reference, told.former_reference, told.images, told.pictures = result, "", "", (), ()
     elif record.status == "cancelled" and record.started is not None:
         told.status, told.shown, told.reason = "unknown", CUT_OFF, CUT_OFF
     return told

@@ -19,6 +19,7 @@ from nbtool.chain.repair import repaired
 from nbtool.chain.turn import Engine
 from nbtool.chat.attach import as_parts
 from nbtool.chat.conversation import Conversation
+from nbtool.chat.door import Door
 from nbtool.chat.journal import Scribe, hiding, journal
 from nbtool.chat.models import Model, Previewing, Rehearsal
 from nbtool.chat.prompt import HistoryMode, as_history, system_text, told
@@ -28,7 +29,7 @@ from nbtool.chat.tree import Node
 from nbtool.chat.turn import Messages, Turn
 from nbtool.chat.verbs import Plan, Rerun, Verb
 from nbtool.errors import BadUsage
-from nbtool.events import DELTAS, Emit, Event, Notice, TextDelta, ThinkingDelta, TurnStarted
+from nbtool.events import Emit, Event, Notice, TurnStarted
 from nbtool.loop import run_here
 from nbtool.messages import Message, user
 from nbtool.plugins.media import KeptMedia
@@ -103,6 +104,11 @@ class Speaker(Conversation):
     def exposed(self) -> list[Variable]:
         """Give what references can point to in the notebook; results of tools are not among them."""
         return [entry for entry in self.variables.entries() if entry.kind == "exposed"]
+
+    def all_tools(self) -> Toolset:
+        """Give the tools of the next turn: the chat's own, and those that read variables where there may be any."""
+        may_read = bool(self.tools.tools() or self.exposed() or self.keeps_notes)
+        return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
 
     def afresh(self, *, chat_id: str = "") -> Self:
         """Give a chat with the same settings, approvals and exposed variables, in which nothing was said."""
@@ -220,7 +226,7 @@ class Speaker(Conversation):
             engine, context = self._engine(turn, endpoint, plan, emit, options, how)
             version = _reruns(plan.node) + 2 if turn.is_rerun else 1
             await take.look_up(turn, context.history, version=version, is_made_up=plan.difference is not None)
-            started = _started(turn, plan.node, take.date)
+            started = _started(turn, plan, take.date)
             await emit(started)
             self.tree.put(plan.node, turn)
         if take.found:
@@ -290,10 +296,9 @@ class Speaker(Conversation):
         )
 
     def _offered(self, endpoint: Endpoint) -> Toolset:
-        """Give the tools of a turn: the chat's own, and those that read variables where there may be any."""
-        may_read = bool(self.tools.tools() or self.exposed() or self.keeps_notes) and endpoint.dialect not in DOES
+        """Give the tools of a turn, which are none for a model that makes images or sound."""
         self.variables.set_rules((rule.name, rule.text, rule.description) for rule in self.tools.on_demand())
-        return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
+        return Toolset("turn", [self.tools]) if endpoint.dialect in DOES else self.all_tools()
 
     def _history(self, node: Node[Turn], how: TurnSettings) -> list[Message]:
         messages: list[Message] = []
@@ -304,22 +309,16 @@ class Speaker(Conversation):
     def _door(self, turn: Turn) -> Emit:
         """Make the one awaited door of a turn: first the journal, then the listeners."""
         scribe = Scribe(journal(), self.chat_id, turn.turn_id, hide=hiding(self.plugins, turn.turn_id))
-
-        async def emit(event: Event) -> None:
-            if type(event) not in DELTAS:
-                await scribe.write(event)
-            elif isinstance(event, TextDelta | ThinkingDelta) and scribe.note(event):
-                await scribe.write()
-            turn.tell(event)
-
-        return emit
+        return Door(scribe, turn.tell, is_ours=not self.plugins).emit
 
 
-def _started(turn: Turn, node: Node[Turn], replayed: str) -> TurnStarted:
+def _started(turn: Turn, plan: Plan, replayed: str) -> TurnStarted:
     """Give the event with which a turn begins: who says what, and where in the conversation."""
+    node, made = plan.node, plan.difference
+    told = (made.turn_id, made.kept) if made and made.tells else ("", 0)
     parent, child = node.parent.node_id if node.parent else "", node.child.node_id if node.child else ""
     said = (turn.turn_id, turn.model, turn.prompt, time.time(), turn.cell_id)
-    return TurnStarted(*said, node_id=node.node_id, parent_id=parent, child_id=child, replayed=replayed)
+    return TurnStarted(*said, node.node_id, parent, child, replayed, *told)
 
 
 def _reruns(node: Node[Turn]) -> int:

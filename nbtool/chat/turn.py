@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from nbtool.blocks.media import with_media
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
@@ -22,11 +23,16 @@ from nbtool.events import (
     DELTAS,
     CallAsked,
     CallDecided,
+    CallDelta,
     CallFinished,
+    CallReady,
+    CallStarted,
     Emit,
     Event,
     MediaDelta,
+    MessageAppended,
     ReplyFinished,
+    RequestStarted,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
@@ -46,6 +52,11 @@ if TYPE_CHECKING:
     from nbtool.wire.reply import Reply
 
 Listener = Callable[[Event], None]
+
+PATIENCE = 0.004
+"""Seconds that an event which nobody has to answer or read at once waits for more, before it wakes a reader."""
+
+_PATIENT = frozenset({CallDelta, CallFinished, CallReady, CallStarted, MessageAppended, ReplyFinished, RequestStarted})
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +224,7 @@ class Turn:
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Give the events as they happen, those that already happened first."""
         inbox = _Inbox()
-        core().call_soon(lambda: self._replay_to(inbox.put))
+        core().call_soon(lambda: self.follow(inbox.put))
         while True:
             event = await inbox.get()
             yield event
@@ -272,7 +283,8 @@ class Turn:
             self.status = "cancelled"
         self.done.set_result(self)
 
-    def _replay_to(self, listener: Listener) -> None:
+    def follow(self, listener: Listener) -> None:
+        """Call `listener` with every event, those that already happened first; on nbtool's own thread only."""
         for event in self.log:
             for delta in _as_deltas(event):
                 listener(delta)
@@ -285,7 +297,8 @@ class Turn:
         return f"<Turn {self.turn_id} {self.status}: {self.text[:60]!r}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        document = self.transcript().document()
+        transcript = self.transcript()
+        document = with_media(transcript.document(), transcript.media)[0]
         return {"text/html": to_html(document), "text/plain": to_text(document)}
 
 
@@ -312,7 +325,8 @@ class _Inbox:
     """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps.
 
     The waking is the last thing that a pass of nbtool's loop does: two threads that wake each other for every delta
-    cost more than the delta, and what one read of the socket brought arrives together.
+    cost more than the delta, and what one read of the socket brought arrives together. What neither shows text nor
+    asks for an answer waits for more, but not long enough for a person to see.
     """
 
     def __init__(self) -> None:
@@ -320,14 +334,21 @@ class _Inbox:
         self._loop = asyncio.get_running_loop()
         self._more = asyncio.Event()
         self._is_asleep = False
+        self._timer: asyncio.TimerHandle | None = None
 
     def put(self, event: Event) -> None:
         self._events.append(event)
-        if self._is_asleep:
+        if self._is_asleep and type(event) not in _PATIENT:
             self._is_asleep = False
             asyncio.get_running_loop().call_soon(self._wake)
+        elif self._is_asleep and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._wake)
 
     def _wake(self) -> None:
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        self._is_asleep = False  # before the reader is woken: then only it may fall asleep again
         with suppress(RuntimeError):  # the reader's loop is closed: nobody waits
             self._loop.call_soon_threadsafe(self._more.set)
 

@@ -17,13 +17,13 @@ from typing import Any
 
 from nbtool.chat.conversation import Conversation, Named
 from nbtool.chat.difference import Difference, Edited, edits_of
+from nbtool.chat.known import complete, is_pending, known
 from nbtool.chat.script import Script, script_of
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.messages import Message, ToolCall
+from nbtool.messages import Message
 from nbtool.plugins.structured import Structured
-from nbtool.tools.record import CallRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +144,10 @@ class Resume:
             raise BadUsage(f"{turn.turn_id} is still on its way.", fix="Wait for it, or stop it first.")
         if turn.status == "completed":
             raise BadUsage(f"{turn.turn_id} came to its end, so nothing is pending.", fix="A rerun asks again.")
-        kept = _complete(turn)
-        return _again(node, turn, script_of(turn, kept, runs=_is_pending), Difference("Resumed", turn.turn_id, kept))
+        whole = known(turn, lambda turn_id: conversation.named(turn_id)[1])
+        kept = complete(whole)
+        script = script_of(whole, kept, runs=lambda _, record: is_pending(record))
+        return _again(node, turn, script, Difference("Resumed", turn.turn_id, kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,7 @@ class Reexecute:
     def plan(self, conversation: Conversation, cell_id: str) -> Plan:  # noqa: ARG002 - one shape for every verb
         """Plan it; raises BadUsage where there is no such turn, round or call, or it called no tools from there on."""
         node, turn = conversation.named(self.turn)
-        first, kept = _round_of(turn, self.from_round), _complete(turn)
+        first, kept = _round_of(turn, self.from_round), complete(turn)
         edits = edits_of(turn, self.arguments, {})
         if early := {edit.round for edit in edits if edit.round < first}:
             raise BadUsage(
@@ -196,18 +198,6 @@ def _round_of(turn: Turn, number: int | None) -> int:
         how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
         raise BadUsage(f"{turn.turn_id} has {how_many}, and no round {number}.", fix="Rounds count from 1.")
     return number or 1
-
-
-def _complete(turn: Turn) -> int:
-    """Count the replies from the first on that came whole."""
-    return next((place for place, reply in enumerate(turn.rounds) if not reply.complete), len(turn.rounds))
-
-
-def _is_pending(_: ToolCall, record: CallRecord | None) -> bool:
-    """Whether a call never began: then to run it is not to run it again."""
-    if record is None:
-        return True
-    return record.started is None and record.status in ("waiting", "running", "cancelled", "not_run")
 
 
 def _listed(rounds: set[int]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
     from nbtool.magics.workbench import Workbench
 
+
+USUAL = "chat"
+"""What the magics are called unless somebody says otherwise; texts that name them say so."""
 
 SPARE = "nbchat"
 """What the magics are called where another extension has the name that was wanted."""
@@ -40,14 +44,18 @@ class ChatMagics(Magics):
     def chat(self, line_text: str, body: str | None = None) -> None:
         """Talk with a language model that uses this notebook's functions and objects as tools."""
         bench = self.workbench
-        _in_one_line(lambda: bench.cell(line_text, body) if body is not None else bench.line(line_text))
+        with _in_one_line(self.name):
+            if body is not None:
+                bench.cell(line_text, body)
+            else:
+                bench.line(line_text)
 
     @cached_property
     def workbench(self) -> Workbench:
         """The conversations; everything they need is imported when the first one is, not when the extension is."""
         from nbtool.magics.workbench import Workbench  # noqa: PLC0415 - see the docstring
 
-        return Workbench(self.shell, self.settings)
+        return Workbench(self.shell, self.settings, self.name)
 
     @property
     def chats(self) -> dict[str, Chat]:
@@ -70,12 +78,13 @@ class ChatMagics(Magics):
         return [*lines, "\n"] if len(lines) == 1 and any(word in SAYS_AGAIN for word in said) else lines
 
 
-def _in_one_line(deed: Callable[[], None]) -> None:
-    """Run a magic; what goes wrong on the person's side is one red line, no traceback."""
+@contextmanager
+def _in_one_line(name: str) -> Iterator[None]:
+    """Make what goes wrong on the person's side one red line, no traceback; it calls the magics by their name here."""
     try:
-        deed()
+        yield
     except NbtoolError as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(str(error).replace(f"%{USUAL}", f"%{name}")) from None
     except ValueError as error:
         raise UsageError(f"The line cannot be read ({error}).") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace as Flags
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,8 @@ from nbtool.chat.chat import Chat, TurnSettings, wait_for
 from nbtool.chat.turn import Turn
 from nbtool.chat.verbs import Edit, Reexecute, Rerun, Resume, Verb
 from nbtool.errors import BadUsage, NotRecorded
+from nbtool.events import Event, Notice
+from nbtool.magics.deeds import Cells
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import budget, mentions
 from nbtool.magics.roads import Roads
@@ -42,8 +45,8 @@ class TurnStopped(KeyboardInterrupt):
         return ["Stopped. What came so far is kept."]
 
 
-def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> Turn:
-    """Say what stands in a cell and see the turn through to its end, or until it is parked.
+def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
+    """Say what stands in a cell, whose magic is called `magic`, and see the turn to its end, or until it is parked.
 
     Raises:
         BadUsage: the flags or the body make no sense; nothing was sent.
@@ -57,7 +60,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
     configure(chat, names, flags, body)
     how = turn_settings(shell, chat, flags)
     turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
-    view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat, name=flags.chat)
+    view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=Cells(flags.chat, magic))
     turn.approver = Roads(
         turn,
         chat.desk,
@@ -67,7 +70,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
         may_park=may_park(shell),
         within=flags.answer_within,
     )
-    turn.listen(view.feed)
+    turn.listen(_beginning_with(names.changes(chat), view.feed))
     try:
         wait_for(turn, ears=view.listen)
     except KeyboardInterrupt:
@@ -77,6 +80,18 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> 
     if turn.status in ("error", "timeout"):
         raise TurnFailed(turn.error, "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED)
     return turn
+
+
+def _beginning_with(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Show a notice once the turn has begun; it is about this kernel, and no part of the turn's history."""
+    waiting = [Notice(notice)] if notice else []
+
+    def fed(event: Event) -> None:
+        if waiting and event.kind != "turn_started":
+            feed(waiting.pop())
+        feed(event)
+
+    return fed
 
 
 def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:

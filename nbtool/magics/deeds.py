@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from typing import Literal
 
 from nbtool.blocks.plain import visible
@@ -13,18 +14,29 @@ Said = Literal["rerun", "edit", "execute", "resume"]
 _FLAGS: dict[Said, str] = {"rerun": "--rerun", "edit": "--edit", "execute": "--re-execute", "resume": "--resume"}
 
 
-def of_chat(name: str) -> str:
-    """Write which conversation a magic is about, after its name; nothing for the one that is meant anyway."""
-    return "" if name == "main" else f" -c {shlex.quote(name)}"
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Writes cells about one conversation, `chat`, with the magics as they are called in this kernel."""
 
+    chat: str = "main"
+    magic: str = "chat"
 
-def said_again(deed: Said, turn: Turn, *, chat: str, from_round: int = 0) -> str:
-    """Write the cell that says a turn once more: as it was, edited, with its tools run again, or to its end."""
-    first = f" --from {from_round}" if deed in ("rerun", "execute") and from_round > 1 else ""
-    prompt = f"\n{visible(turn.prompt.text)}" if deed == "edit" else ""
-    return f"%%chat{of_chat(chat)} {_FLAGS[deed]} {turn.turn_id}{first}{prompt}"
+    @property
+    def cell_magic(self) -> str:
+        """What a cell begins with that says something in this conversation."""
+        return f"%{self.line()}"
 
+    def line(self, words: str = "") -> str:
+        """Write a line of administration."""
+        chat = "" if self.chat == "main" else f" -c {shlex.quote(self.chat)}"
+        return f"%{self.magic}{chat}{words and f' {words}'}"
 
-def about(word: str, turn: Turn, *, chat: str) -> str:
-    """Write the line `%chat WORD TURN`."""
-    return f"%chat{of_chat(chat)} {word} {turn.turn_id}"
+    def about(self, word: str, turn: Turn) -> str:
+        """Write the line that does `word` with a turn."""
+        return self.line(f"{word} {turn.turn_id}")
+
+    def said_again(self, deed: Said, turn: Turn, *, from_round: int = 0) -> str:
+        """Write the cell that says a turn once more: as it was, edited, with its tools run again, or to its end."""
+        first = f" --from {from_round}" if deed in ("rerun", "execute") and from_round > 1 else ""
+        prompt = f"\n{visible(turn.prompt.text)}" if deed == "edit" else ""
+        return f"{self.cell_magic} {_FLAGS[deed]} {turn.turn_id}{first}{prompt}"

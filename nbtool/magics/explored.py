@@ -21,7 +21,6 @@ from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event, TurnStatus
 from nbtool.magics.commands.exports import code_for
 from nbtool.magics.commands.here import Here
-from nbtool.magics.deeds import about, of_chat, said_again
 from nbtool.messages import Message
 from nbtool.view.asked import CELL_DEEDS, CellWanted
 
@@ -88,7 +87,7 @@ class Explored:
         if wanted.deed not in self.acts:
             raise BadUsage("This is a past chat.", fix=f"`%chat open {self._past}` goes on with it.")
         if wanted.deed == "go_on":
-            return f"%chat{of_chat(self._here.name)} open {self._past}"
+            return self._here.cells.line(f"open {self._past}")
         return self._written(wanted, self._turn(wanted.turn_id))
 
     def bundle(self) -> dict[str, str]:
@@ -98,14 +97,14 @@ class Explored:
     def _written(self, wanted: CellWanted, turn: Turn) -> str:
         match wanted.deed:
             case "rerun" | "execute" | "resume" | "edit":
-                return said_again(wanted.deed, turn, chat=self._here.name, from_round=wanted.round)
+                return self._here.cells.said_again(wanted.deed, turn, from_round=wanted.round)
             case "code":
                 return code_for(self._here, turn, wanted.call_id).text
             case "bind":
                 reference = self._reference(turn, wanted.call_id)
-                return f"%chat{of_chat(self._here.name)} bind {shlex.quote(reference)}"
+                return self._here.cells.line(f"bind {shlex.quote(reference)}")
             case _:
-                return about(wanted.deed, turn, chat=self._here.name)
+                return self._here.cells.about(wanted.deed, turn)
 
     def _reference(self, turn: Turn, call_id: str) -> str:
         for call in turn.calls:

@@ -12,6 +12,7 @@ from typing import Any
 from nbtool.chat.attach import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
+from nbtool.magics.noticed import Noticed
 from nbtool.messages import Part
 from nbtool.tools.toolset import Toolset, source_of
 from nbtool.toolsets import standard
@@ -30,6 +31,7 @@ class Namespace:
     def __init__(self, names: MutableMapping[str, Any]) -> None:
         self._names = names
         self._tools: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._noticed = Noticed(names)
 
     def find(self, name: str, wanted: str) -> Any:
         """Give the object of a name.
@@ -85,6 +87,10 @@ class Namespace:
                 self._of(chat)[name] = _added(chat, self._names[name])
             elif not name.startswith(STANDARD):
                 self.remove_tools(chat, [name])
+
+    def changes(self, chat: Chat) -> str:
+        """Say which of the names that a chat uses stand for something else than in its last turn."""
+        return self._noticed.since_last(chat, [name for name in self._of(chat) if not name.startswith(STANDARD)])
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
         """Expose variables to a chat; a name means whatever it stands for when it is used."""

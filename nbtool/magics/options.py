@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
+from nbtool.view.heard import is_name
 
 _MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_]\w*)`")
 """`` $`name` `` mentions a variable, `` &`name` `` a tool; nothing else in a body means anything."""
@@ -81,6 +82,12 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise argparse.ArgumentTypeError(f"expected a name that a cell can use, not {text!r}")
+    return text
+
+
 def _add_verbs(parser: Parser) -> None:
     """Add what a cell can do with a turn in place of a new one; one of them at a time."""
     add = parser.add_mutually_exclusive_group().add_argument
@@ -115,12 +122,12 @@ def cell_parser() -> Parser:
     add("--hide", metavar="NAME", nargs="+", default=[], help="take variables away")
     add("-a", "--attach", metavar="PATH_OR_VAR", nargs="+", default=[], help="images, sounds, files, figures as input")
     add("-s", "--system", metavar="TEXT", help="system prompt of the chat")
-    add("-o", "--out", metavar="NAME", help="bind the finished turn to this name")
+    add("-o", "--out", metavar="NAME", type=_name, help="bind the finished turn to this name")
     add("--as", dest="as_", metavar="TYPE", help="read the answer as this type, and bind that value by -o")
     add("--wire", choices=("chat", "responses", "anthropic"), help="force a dialect")
     add("--tool-mode", choices=("auto", "native", "prompted"), help="tools natively or through the prompt")
     add("--max-rounds", metavar="N", type=int, help="requests to the model in this turn, at most")
-    add("--timeout", metavar="S", type=float, help="seconds that the turn may take, at most")
+    add("--timeout", metavar="S", type=_seconds, help="seconds that the turn may take, at most")
     add("--budget", metavar="USD_OR_TOKENS", help="`0.05` US dollars, or a whole number of tokens")
     add("--approve", choices=("ask", "input", "park", "auto", "deny"), help=_APPROVE)
     add("--answer-within", metavar="S", type=_seconds, help="seconds after which an open question is refused")

@@ -81,7 +81,8 @@ class Static(Outputs):
 
     def finish(self, turn: Turn) -> None:
         """Show the turn."""
-        display(saved(turn.transcript().document()), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        transcript = turn.transcript()
+        display(saved(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
 class Lines(Outputs):

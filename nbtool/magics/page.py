@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
@@ -15,14 +16,14 @@ from nbtool.errors import BadUsage
 from nbtool.events import Event
 from nbtool.loop import core, run_here
 from nbtool.magics.binding import bind_result
-from nbtool.magics.deeds import about, said_again
+from nbtool.magics.deeds import Cells
 from nbtool.magics.outputs import Outputs
 from nbtool.magics.waiting import ears_for, keeps_place
-from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
-from nbtool.view.heard import DEEDS
+from nbtool.view.heard import DEEDS, decision
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
+    from nbtool.messages import Media
     from nbtool.view.heard import Act
     from nbtool.view.widget import TurnWidget
 
@@ -33,17 +34,27 @@ PARKED = (
 WAS_PARKED = "This turn outlived its cell: parked at {at}, ended at {end}."
 
 
+LEFT_LIMIT = 16
+"""How many widgets of finished turns wait for a page that went away; what waits longest is closed."""
+
+_left: dict[str, TurnWidget] = {}
+"""Them, by their cells."""
+
+
 class Page(Outputs):
     """Shows a turn in the page, hears its clicks, and leaves a static twin in the widget's place.
 
     When the turn is parked, the output becomes the static transcript so far, and below it a card goes on living.
     """
 
-    def __init__(self, shell: Any, turn: Turn, chat: Chat, name: str = "main") -> None:
+    def __init__(self, shell: Any, turn: Turn, chat: Chat, cells: Cells | None = None) -> None:
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
-        self._name, self._is_introduced = name, False
+        self._cells, self._is_introduced = cells or Cells(), False
         self._ears = ears_for(shell.kernel)
         self._parked_at = ""
+        self._above: dict[str, Any] = {}
+        if former := _left.pop(turn.cell_id, None):
+            former.close()  # its cell shows another turn from now on
         self._widget = self._made()
         self.hello = self._widget.heard_hello
         self._handle = self._card = _displayed(self._widget)
@@ -53,7 +64,7 @@ class Page(Outputs):
         self._widget.feed(event)
         if event.kind != "turn_started" and not self._is_introduced:
             self._is_introduced = True
-            of_chat = {} if self._name == "main" else {"chat": self._name}
+            of_chat = {} if self._cells.chat == "main" else {"chat": self._cells.chat}
             self._widget.tell(**_known(self._turn, self._chat), **of_chat, acts=list(DEEDS))
 
     def listen(self) -> None:
@@ -69,21 +80,26 @@ class Page(Outputs):
         shown: Document = {**document, "blocks": below}
         card = self._made(in_cell=False, transcript=before.transcript, since=since, document=shown)
         note = _note(PARKED.format(at=self._parked_at))
-        self._handle.update(_part({**document, "blocks": [*above, note]}), raw=True)
+        self._above = _part({**document, "blocks": [*above, note]}, before.transcript.media)
+        self._handle.update(self._above, raw=True)
         run_here(self._hand_over(card))
         self._card = _displayed(card)
-        self._forget(before)
+        self._leave(before, (before.place, self._above))
 
     def finish(self, turn: Turn) -> None:  # noqa: ARG002 - the same
-        """Put the static twin into the output, and close the widget."""
-        self._forget(self._widget)
+        """Put the static twin into the output, and leave the widget."""
         if not self._parked_at:
-            self._handle.update(self._widget.finish(), raw=True)
+            whole = self._widget.finish()
+            self._handle.update(whole, raw=True)
+            self._leave(self._widget, (self._widget.place, whole))
             return
         note = _note(WAS_PARKED.format(at=self._parked_at, end=_clock()))
-        document = self._widget.transcript.document()
-        self._handle.update(saved(document), raw=True)
-        self._card.update(_part({**document, "blocks": [note]}), raw=True)
+        transcript = self._widget.transcript
+        document = transcript.document()
+        whole, rest = saved(document, transcript.media), _part({**document, "blocks": [note]})
+        self._handle.update(whole, raw=True)
+        self._card.update(rest, raw=True)
+        self._leave(self._widget, (self._above["text/plain"], whole), (self._widget.place, rest))
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only where the kernel finds it again."""
@@ -102,6 +118,7 @@ class Page(Outputs):
             post=core().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             act=self._cell,
+            cell=self._turn.cell_id,
             **how,
         )
         widget.on_msg(lambda _widget, content, _buffers: widget.hear(content))
@@ -114,40 +131,34 @@ class Page(Outputs):
     def _cell(self, act: Act) -> str:
         """Write the cell that does what the page asks for."""
         if act.deed == "version":
-            return about("switch", _version(self._turn, self._chat, act.version), chat=self._name)
+            return self._cells.about("switch", _version(self._turn, self._chat, act.version))
         if act.deed == "code":
-            return about("code", self._turn, chat=self._name)
-        return said_again(act.deed, self._turn, chat=self._name)
+            return self._cells.about("code", self._turn)
+        return self._cells.said_again(act.deed, self._turn)
 
     async def _hand_over(self, card: TurnWidget) -> None:
         self._widget = card
         card.take_over()
 
-    def _forget(self, widget: TurnWidget) -> None:
-        """Listen no more, and close the widget unless it is all that a page which was loaded anew can show."""
+    def _leave(self, widget: TurnWidget, *places: tuple[str, dict[str, Any]]) -> None:
+        """Listen no more, and have a page that was loaded anew put into these places what stays."""
         if self._ears and widget.comm:
             self._ears.close(widget.comm.comm_id)
-        if not (self._parked_at and widget is self._widget and widget.has_moved):
-            widget.close()
-
-
-def decision(verdict: dict[str, Any]) -> Decision:
-    """Make a decision of what the page said."""
-    match verdict["verdict"]:
-        case "approved":
-            return Approved(verdict.get("arguments"), verdict.get("remember") or "")
-        case "denied":
-            return Denied(verdict.get("reason", ""))
-        case "released":
-            return Released(verdict.get("text"))
-        case _:
-            return Withheld(verdict.get("reason", ""))
+        widget.leave(*places)
+        if former := _left.pop(widget.cell, None):
+            former.close()
+        _left[widget.cell] = widget
+        while len(_left) > LEFT_LIMIT:
+            _left.pop(next(iter(_left))).close()
 
 
 def _known(turn: Turn, chat: Chat) -> dict[str, Any]:
     """Give why this model answers, and which version of its place a turn is where there are others."""
     versions = chat.tree.find(turn.turn_id).versions
-    counted = {"version": versions.index(turn) + 1, "versions": len(versions)} if len(versions) > 1 else {}
+    counted: dict[str, Any] = {}
+    if len(versions) > 1:
+        turns = [version.turn_id for version in versions]
+        counted = {"version": versions.index(turn) + 1, "versions": len(versions), "turns": turns}
     why = chat.model.why if turn.model == chat.model.name else ""
     return ({"why": why} if why else {}) | counted
 
@@ -168,11 +179,11 @@ async def _so_far(transcript: Transcript) -> tuple[Document, int]:
     return document, next(waiting, len(blocks))
 
 
-def _part(document: Document) -> dict[str, Any]:
+def _part(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
     """Give a part of a turn as a notebook keeps it: nothing is said of the whole, and it is no data of a turn."""
     head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
     head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
-    return {kind: form for kind, form in saved({**document, "head": head}).items() if kind != TURN_MIME}
+    return {kind: form for kind, form in saved({**document, "head": head}, media).items() if kind != TURN_MIME}
 
 
 def _note(text: str) -> NoticeBlock:

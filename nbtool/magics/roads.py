@@ -15,6 +15,8 @@ from functools import partial
 from threading import Event as ThreadEvent
 from typing import Literal
 
+from nbtool.blocks.asking import effect_of, sentence_of
+from nbtool.blocks.lookalike import unmasked
 from nbtool.blocks.plain import visible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
@@ -108,17 +110,20 @@ class Roads:
 
 def ask_by_input(question: Question) -> Decision:
     """Ask in one line of input; only a plain yes is consent, any other words are the reason of a no."""
-    if question.gate == "run":
-        asked = f"{question.tool} wants to run with {visible(question.shown)}\nRun it? [y = yes, or say why not] "
-    else:
-        asked = (
-            f"{question.tool} returned: {visible(question.shown)}\nShow this to the model? [y = yes, or say why not] "
-        )
     try:
-        answer = input(asked).strip()
+        answer = input(asked_in_line(question)).strip()
     except EOFError:
         return question.refusal("The input ended before an answer came.")
     if answer.lower() in ("y", "yes"):
         return Approved() if question.gate == "run" else Released()
     reason = "" if answer.lower() in ("", "n", "no") else answer
     return Denied(reason) if question.gate == "run" else Withheld(reason)
+
+
+def asked_in_line(question: Question) -> str:
+    """Write a question for a line of input: the card's sentence, all that is asked about, and what will change."""
+    said = sentence_of(question.gate, question.tool, question.shown, question.resolved)
+    whole = unmasked(visible(question.shown))
+    asked = "Run it?" if question.gate == "run" else "Show this to the model?"
+    parts = [said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]
+    return "\n".join(part for part in parts if part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtool.chat.chat import Chat
+from nbtool.magics.deeds import Cells
 from nbtool.magics.outputs import Lines, Quiet, Static, View
 from nbtool.magics.page import Page
 from nbtool.magics.waiting import can_ask_for_input, has_front_end
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["View", "may_park", "view_for"]
 
 
-def view_for(shell: Any, *, quiet: bool, turn: Turn, chat: Chat, name: str = "main") -> View:
-    """Give the view that fits where the cell runs; `name` is the conversation's."""
+def view_for(shell: Any, *, quiet: bool, turn: Turn, chat: Chat, cells: Cells | None = None) -> View:
+    """Give the view that fits where the cell runs; `cells` writes those that its buttons put below."""
     if quiet:
         return Quiet()
     if getattr(shell, "kernel", None) is None:
         return Lines()
     # Without a front end nobody watches, and a widget would only be saved.
-    return Page(shell, turn, chat, name) if has_front_end(shell) else Static()
+    return Page(shell, turn, chat, cells) if has_front_end(shell) else Static()
 
 
 def may_park(shell: Any) -> bool:

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
+
+from nbtool.magics.anew import ANSWERED, LoadedAnew
 
 Hear = Callable[[Mapping[str, Any]], object]
 
@@ -91,6 +93,7 @@ class _Messages:
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
+        self._anew = LoadedAnew(kernel)
         self._widgets: dict[str, tuple[Hear, Any]] = {}
 
     def __bool__(self) -> bool:
@@ -105,34 +108,40 @@ class _Messages:
         self._widgets = {known: widget for known, widget in self._widgets.items() if known != comm_id}
 
     def take(self, message: Any) -> bool:
-        """Hear a message if it is ours; says whether it was."""
+        """Hear a message if it is ours, and answer it if a page asks what it needs to show us; says whether it did."""
         widgets = self._widgets
         try:
-            comm_id, content, header = self._ours(message)
+            head, deed = self._read(message)
         except Exception:  # noqa: BLE001 - whatever cannot be read is not ours, and the kernel will say so itself
             return False
-        if comm_id not in widgets:
+        if deed is None:
             return False
-        self._publish("busy", header)
-        widgets[comm_id][0](content)
-        self._publish("idle", header)
+        self._publish("busy", head)
+        deed()
+        self._publish("idle", head)
         for cell in (cell for _, cell in widgets.values() if cell):
             # The page takes our `idle` for the kernel's; the cell is still running, and says so again.
             self._publish("busy", cell)
         return True
 
-    def _ours(self, message: Any) -> tuple[str, Mapping[str, Any], Any]:
+    def _read(self, message: Any) -> tuple[Any, Callable[[], object] | None]:
+        """Give the head of a message, and what it asks of us; None where it is the kernel's."""
         session = self._kernel.session
-        _, frames = session.feed_identities(message, copy=False)
+        identities, frames = session.feed_identities(message, copy=False)
         # With content=False the signature is checked but not stored: the kernel can still read the message itself.
         head = session.deserialize(frames, content=False, copy=False)
-        if head["header"]["msg_type"] != "comm_msg":
-            return "", {}, None
+        kind = head["header"]["msg_type"]
+        if kind not in ANSWERED:
+            return head, None
         body = session.unpack(head["content"])
         data = body.get("data") or {}
-        if data.get("method") != "custom":
-            return "", {}, None
-        return str(body.get("comm_id")), data.get("content") or {}, head
+        if kind == "comm_msg" and data.get("method") == "custom":
+            known = self._widgets.get(str(body.get("comm_id")))
+            return head, partial(known[0], data.get("content") or {}) if known else None
+        if not self._anew.asks(kind, body):
+            return head, None
+        whole = session.deserialize(frames, copy=False)
+        return head, partial(self._anew.answer, identities, whole)
 
     def _publish(self, state: str, parent: Any) -> None:
         with suppress(Exception):

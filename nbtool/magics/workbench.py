@@ -18,12 +18,14 @@ from nbtool.magics.options import cell_parser, parse
 class Workbench:
     """The conversations of one kernel, by name, and what the person set for all of them.
 
-    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from.
+    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from,
+    and `magic` is what the magics are called here.
     """
 
-    def __init__(self, shell: Any, settings: NbTool) -> None:
+    def __init__(self, shell: Any, settings: NbTool, magic: str = "chat") -> None:
         self.chats: dict[str, Chat] = {}
         self.shell = shell
+        self.magic = magic
         self.settings = settings
         self.names = Namespace(shell.user_ns)
         self.parser = cell_parser()
@@ -49,8 +51,11 @@ class Workbench:
         if flags.new and (former := self.chats.get(flags.chat)):
             former.check_free()
             del self.chats[flags.chat]
-        speak = cell.rehearse if flags.dry_run else cell.speak
-        speak(self.shell, self.chat(flags.chat), self.names, flags, body)
+        chat = self.chat(flags.chat)
+        if flags.dry_run:
+            cell.rehearse(self.shell, chat, self.names, flags, body)
+        else:
+            cell.speak(self.shell, chat, self.names, flags, body, self.magic)
 
     def line(self, line_text: str) -> None:
         """Carry out `%chat`."""
@@ -58,10 +63,16 @@ class Workbench:
         if words[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - what the person asked to see
             return
-        name = "main"
-        if words[:1] in (["-c"], ["--chat"]):
-            if len(words) < 2:
-                raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
-            _, name, *words = words
+        name, words = _about(words)
         if said := commands.run(Here(self, name), words):
             print(said)  # noqa: T201 - what the person asked to see
+
+
+def _about(words: list[str]) -> tuple[str, list[str]]:
+    """Give the chat that `-c NAME` names, before the command or after it, and the words without it."""
+    at = next((at for at, word in enumerate(words) if word in ("-c", "--chat")), -1)
+    if at < 0:
+        return "main", words
+    if len(words) <= at + 1:
+        raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
+    return words[at + 1], [*words[:at], *words[at + 2 :]]

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
-from nbtool.events import CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
+from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
 from nbtool.plugins.private import KINDS
 
 MAX_BYTES = 10_000_000
@@ -37,7 +38,8 @@ class EventLog:
 
         Chat(plugins=[EventLog("events.jsonl")])
 
-    A line is `{"at": seconds since the epoch, "turn_id": …, "kind": …, …}`. What was said is in it, in clear text.
+    A line is `{"at": seconds since the epoch, "turn_id": …, "kind": …, …}`. What was said is in it, in clear text;
+    a result that waits for a person is not, until it is released.
 
     Raises:
         BadUsage: the file cannot be written.
@@ -56,6 +58,8 @@ class EventLog:
     def on_event(self, context: EventContext) -> None:
         """Write an event, or gather it while it is a fragment of the one before."""
         event, turn_id = context.event, context.turn_id
+        if isinstance(event, CallAsked) and event.gate == "result":
+            event = replace(event, shown="")  # it may yet be withheld, and a tool may read this file
         known = self._joining.get(turn_id)
         if isinstance(event, _Fragment):
             if known and _is_same(known[0], event):

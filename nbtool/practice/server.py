@@ -13,6 +13,7 @@ from typing import Any
 
 from nbtool.practice.pictures import drawn
 from nbtool.practice.planner import plan
+from nbtool.practice.prompted import told
 from nbtool.practice.protocol import MODELS, Refused, check, chunks, known, whole
 from nbtool.practice.request import read
 
@@ -101,13 +102,15 @@ class _Conversation(BaseHTTPRequestHandler):
         try:
             body = json.loads(data)
             model = check(body)
-            reply = plan(read(body))
+            asked = told(body)
+            reply = plan(read(asked.body))
         except (ValueError, RecursionError) as error:
             raise Refused(400, f"We could not parse the JSON body of your request: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
             raise Refused(400, f"A field is missing or of the wrong type: {error}") from error
         if not (model.thinks_always or (model.thinks_before_calls and reply.calls)):
             reply = replace(reply, thinking="")
+        reply = asked.written(reply)
         if body.get("stream"):
             self._stream(model.pace, chunks(body, reply))
         else:

@@ -11,13 +11,17 @@ from nbtool.errors import InvalidArguments
 from nbtool.events import Gate
 from nbtool.tools.approval import Question, digest_of
 from nbtool.tools.glance import Glance, glance
-from nbtool.tools.references import Resolved, resolve, unresolved
+from nbtool.tools.references import OPENING, Resolved, resolve, unresolved
 from nbtool.tools.render import cut
+from nbtool.tools.schema import PLAIN
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables import Variables
 
 MAX_EFFECT = 20_000
 """Characters that are shown of what a call will change."""
+
+MAX_QUICK = 10_000
+"""Characters of a text argument that are looked through on the loop itself."""
 
 GLANCES = 4
 """How many of a call's references are shown with their first rows."""
@@ -86,6 +90,15 @@ class Bound:
         if not links:
             return written
         return links if (name,) in self.resolved.objects else f"{written} ({links})"
+
+
+def is_quick(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    """Whether binding takes no time and runs nobody's own code: plain values for plain parameters, no reference."""
+    return tool.parameters.are_plain and tool.effect is None and all(map(_is_quick, arguments.values()))
+
+
+def _is_quick(value: Any) -> bool:
+    return type(value) in PLAIN and (type(value) is not str or (len(value) <= MAX_QUICK and OPENING not in value))
 
 
 def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Bound:

@@ -28,7 +28,7 @@ from nbtool.tools.approval import (
     Ruling,
     canonical,
 )
-from nbtool.tools.bound import Bound, bind
+from nbtool.tools.bound import Bound, bind, is_quick
 from nbtool.tools.deliver import Delivery
 from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text, rule, word_of
 from nbtool.tools.order import Ticket
@@ -158,9 +158,10 @@ async def _see_through(call: ToolCall, bench: Bench, record: CallRecord, ticket:
     bound = await _ready(call, bench, record)
     bound = await _approved(call, bound, bench, record, ticket)
     ended = await _run(bound, bench, record)
+    name = bound.tool.store_as or bench.variables.next_name(bound.tool.name)  # in the order of the calls
     ticket.leave()
     ask = partial(bench.rule, record=record)
-    await Delivery(bound, record, bench.variables, bench.budget, ask).deliver(ended)
+    await Delivery(bound, record, bench.variables, bench.budget, ask, name).deliver(ended)
 
 
 async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
@@ -174,9 +175,15 @@ async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
     return bound
 
 
-async def _bind(name: str, arguments: Mapping[str, Any], bench: Bench) -> Bound:
-    """Look up the tool and everything the arguments refer to, as they are now; off the loop, for it may take long."""
-    outcome = await off_loop(lambda: bind(bench.tools.get(name), arguments, bench.variables), BIND_SECONDS)
+async def _bind(name: str, arguments: Mapping[str, Any], bench: Bench, *, former: Bound | None = None) -> Bound:
+    """Look up the tool and everything the arguments refer to, as they are now; off the loop where it may take long.
+
+    A `former` binding of the same arguments holds where the tool is the same and nothing is referred to.
+    """
+    tool = bench.tools.get(name)
+    if is_quick(tool, arguments):
+        return former if former and former.tool is tool else bind(tool, arguments, bench.variables)
+    outcome = await off_loop(partial(bind, tool, arguments, bench.variables), BIND_SECONDS)
     if outcome is None:
         raise Closed("invalid", f"The references took longer than {BIND_SECONDS:g} s to read.")
     if isinstance(outcome.error, Exception):
@@ -226,7 +233,7 @@ async def _at_its_turn(bound: Bound, bench: Bench, record: CallRecord, ticket: T
     waited = bound.tool.takes_turns and await ticket.may_run()
     if not (asked or waited):
         return bound
-    now = await _bind(bound.tool.name, bound.arguments, bench)
+    now = await _bind(bound.tool.name, bound.arguments, bench, former=bound)
     record.resolved = now.described
     return now
 

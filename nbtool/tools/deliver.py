@@ -14,9 +14,10 @@ from nbtool.tools.bound import Bound
 from nbtool.tools.closed import holds_closed, may_quote
 from nbtool.tools.describe import describe, type_name
 from nbtool.tools.gate import refused_text, word_of
+from nbtool.tools.pictures import may_be_seen, pictures_in
 from nbtool.tools.places import off_loop
 from nbtool.tools.record import CallRecord, Closed, images_in
-from nbtool.tools.render import Rendered, cut, error_text, render
+from nbtool.tools.render import Rendered, cut, error_text, is_quick, preview, render
 from nbtool.tools.running import Ended
 from nbtool.tools.variables import Variables
 
@@ -26,6 +27,9 @@ RENDER_SECONDS = 5.0
 REFERENCE_FROM = 200
 """Characters from which on a plain result is offered as a reference."""
 
+CHANGED = "[The user changed the arguments before this call ran.]"
+"""What the model is told before the outcome; not what they are: a person need not tell it."""
+
 UNKNOWN = {
     "running": "its tool cannot be stopped and is still running",
     "perhaps": "had its tool begun at its executor, it may still be running",
@@ -34,13 +38,17 @@ UNKNOWN = {
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The way of an outcome to the model. `ask` gets a ruling on a question of the second gate."""
+    """The way of an outcome to the model.
+
+    `ask` gets a ruling on a question of the second gate; under `name` the result is remembered.
+    """
 
     bound: Bound
     record: CallRecord
     variables: Variables
     budget: int
     ask: Callable[[Question], Awaitable[Ruling]]
+    name: str
 
     async def deliver(self, ended: Ended) -> None:
         """Give the record its outcome.
@@ -70,17 +78,28 @@ class Delivery:
             value, drawn, is_closed = edited, render(edited, self.budget), False
         elif not is_closed:
             self.record.images = images_in(value)
+            await self._drawn(value)
         if self.bound.tool.remembered:
             drawn = self._remembered(value, drawn, readable=not is_closed)
             self._remember_arguments()
-        self.record.end("ok", drawn.text)
+        self.record.end("ok", self._noted(drawn.text))
+
+    async def _drawn(self, value: Any) -> None:
+        """Keep what of a result can be seen and heard, where it draws itself in time."""
+        if may_be_seen(value):
+            outcome = await off_loop(partial(pictures_in, value), RENDER_SECONDS)
+            if outcome and outcome.value:
+                self.record.pictures, self.record.pictures_left_out = outcome.value
 
     async def _failure(self, error: BaseException | None) -> None:
         text = _failure_text(error)
         if word_of(self.bound, "result") != "never" or may_quote(error, self.bound, self.variables):
             edited = await self._released(text, failed=type(error))
             text = text if edited is None else render(edited, self.budget).text
-        self.record.end("error", text, text)
+        self.record.end("error", self._noted(text), text)
+
+    def _noted(self, text: str) -> str:
+        return f"{CHANGED}\n{text}" if self.record.edited else text
 
     async def _released(self, text: str, *, failed: type | None = None) -> str | None:
         """Pass the second gate; gives the text that a person put in place of this one."""
@@ -98,7 +117,7 @@ class Delivery:
             self.variables.remember, value=value, text=text, description=f"Result of {tool.name}.", readable=readable
         )
         try:
-            name = keep(tool.store_as or self.variables.next_name(tool.name))
+            name = keep(self.name)
         except BadUsage:  # an exposed variable has the name that the author chose
             name = keep(self.variables.next_name(tool.name))
         self.record.reference = name
@@ -124,7 +143,9 @@ def _described(value: Any) -> Rendered:
 
 
 async def _drawn(value: Any, budget: int) -> Rendered:
-    outcome = await off_loop(partial(render, value, budget), RENDER_SECONDS)
+    if is_quick(value):
+        return preview(value, budget)
+    outcome = await off_loop(partial(preview, value, budget), RENDER_SECONDS)
     if outcome is None or outcome.error:
         return Rendered(f"{describe(value)} (it cannot be shown in time)", is_whole=False, is_object=True)
     drawn: Rendered = outcome.value

@@ -23,14 +23,14 @@ class Ticket:
 
     async def may_ask(self) -> None:
         """Wait until every call before this one has asked, or has nothing to ask."""
-        for ticket in self._before:
+        for ticket in reversed(self._before):  # the last one mostly asks last: then there is one wait, not many
             await ticket._asked.wait()
         self._asked.set()
 
     async def may_run(self) -> bool:
         """Wait until every call before this one has run; says whether there was anything to wait for."""
         waiting = [ticket for ticket in self._before if not ticket._ran.is_set()]
-        for ticket in waiting:
+        for ticket in reversed(waiting):
             await ticket._ran.wait()
         return bool(waiting)
 

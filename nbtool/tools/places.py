@@ -7,11 +7,13 @@ import contextvars
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from nbtool.errors import Cancelled
 from nbtool.loop import LentThread
+from nbtool.tools.workers import set_to_work
 
 GRACE = 1.0
 """Seconds that a stopped tool is given to end."""
@@ -105,7 +107,7 @@ class OnLent:
 
 
 class InWorker:
-    """A daemon thread for each piece of work, so that one that hangs holds up neither others nor the exit."""
+    """A daemon thread for each piece of work at a time: one that hangs holds up neither others nor the exit."""
 
     name = "worker"
 
@@ -114,7 +116,7 @@ class InWorker:
         self._running = 0
 
     async def do(self, work: Callable[[], Any]) -> Outcome:
-        """Do some work in a thread of its own."""
+        """Do some work in a thread that does nothing else meanwhile."""
         self._running += 1
         self._begun()
         return await in_worker(work, done=self._leave)
@@ -137,12 +139,12 @@ def in_worker(work: Callable[[], Any], *, done: Callable[[], None] = lambda: Non
         if not future.done():
             future.set_result(outcome)
 
-    def run() -> None:
-        outcome = _contained(work, but=())
-        if not loop.is_closed():
+    def tell(outcome: Outcome) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
             loop.call_soon_threadsafe(settle, outcome)
 
-    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="nbtool-tool", daemon=True).start()
+    context = contextvars.copy_context()
+    set_to_work(lambda: context.run(_contained, work, but=()), tell)
     return future
 
 

@@ -28,8 +28,9 @@ class CallRecord:
 
     `arguments` as the model sent them, `edited` the JSON of those that a person put in their place, `resolved` what
     ran, values described; `result` the object, `shown` the text that the model got, `images` what it sees of the
-    result; `reference` the variable that holds the result, `former_reference` the one that did in an earlier kernel,
-    `arguments_reference` the one that holds long arguments; `id` the provider's. Times are seconds since the epoch.
+    result, `pictures` what the person does; `reference` the variable that holds the result, `former_reference` the one
+    that did in an earlier kernel, `arguments_reference` the one that holds long arguments; `id` the provider's. Times
+    are seconds since the epoch.
     """
 
     call_id: str
@@ -47,6 +48,8 @@ class CallRecord:
     arguments_reference: str = ""
     edited: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
+    pictures: tuple[Media, ...] = field(default=(), repr=False)
+    pictures_left_out: int = 0
     started: float | None = None
     ended: float | None = None
     decisions: list[CallDecided] = field(default_factory=list)
@@ -87,6 +90,8 @@ class CallRecord:
             reason=self.reason,
             reference=self.reference,
             seconds=self.seconds,
+            media=self.pictures,
+            media_left_out=self.pictures_left_out,
         )
 
     def to_result(self) -> ToolResult:

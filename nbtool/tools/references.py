@@ -23,6 +23,9 @@ from nbtool.messages import clean_text
 from nbtool.tools.describe import describe, fingerprint
 from nbtool.tools.parts import Parts
 
+OPENING = "$VAR_REF{{"
+"""How a reference begins."""
+
 _OPENING = re.compile(r"(\\)?\$VAR_REF\{\{")
 _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]{1,18})\]"""
 _BODY = re.compile(
@@ -124,7 +127,7 @@ def parse(text: str) -> list[str | Reference]:
             continue  # inside a key of the reference before
         pieces.append(text[done : opening.start()])
         if opening.group(1):
-            pieces.append("$VAR_REF{{")
+            pieces.append(OPENING)
             done = opening.end()
             continue
         body = _BODY.match(text, opening.end())
@@ -161,7 +164,7 @@ def _walk(value: Any, path: Path, store: Store, resolved: Resolved) -> Any:
 
 
 def _text(text: str, path: Path, store: Store, resolved: Resolved) -> Any:
-    if "$VAR_REF{{" not in text:
+    if OPENING not in text:
         return text
     pieces = parse(text)
     links = tuple(Link(piece, look_up(piece, store)) for piece in pieces if isinstance(piece, Reference))

@@ -11,6 +11,7 @@ import dataclasses
 import inspect
 import io
 import json
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,15 @@ from nbtool.tools.quiet import quiet
 
 BUDGET = 8_000
 """Characters that a result may take in the model's context, unless said otherwise."""
+
+PREVIEW = 2_500
+"""Characters that are told of a result that does not fit."""
+
+MAX_QUICK = 10_000
+"""Characters of a text that is written out on the loop itself."""
+
+MAX_READ = 1_000_000
+"""Characters of a text that are looked at for escapes before it is cut; of a longer one, only what is left of it."""
 
 PREVIEW_ROWS = 5
 """Rows of a frame that are shown where the whole does not fit."""
@@ -46,13 +56,29 @@ class Rendered:
 
 def render(value: Any, budget: int = BUDGET) -> Rendered:
     """Write a value as text of at most `budget` characters; never raises an `Exception`, never prints."""
-    with quiet():
+    with nullcontext() if is_quick(value) else quiet():
         try:
             drawn = _draw(value, budget)
         except Exception as error:  # noqa: BLE001 - a value that cannot be drawn is named instead
             drawn = Rendered(f"{describe(value)} (it cannot be shown: {type_name(type(error))})", False, True)
-    text = plain_text(drawn.text)
-    return Rendered(cut(text, budget), drawn.is_whole and len(text) <= budget, drawn.is_object)
+    is_read = len(drawn.text) <= max(MAX_READ, budget)
+    text = plain_text(drawn.text if is_read else cut(drawn.text, budget))
+    return Rendered(cut(text, budget), drawn.is_whole and is_read and len(text) <= budget, drawn.is_object)
+
+
+def preview(value: Any, budget: int = BUDGET) -> Rendered:
+    """Write a value whole where it fits into the budget, and else only some of it.
+
+    What is not whole is read by reference, a part at a time, and every later request of its turn carries it along.
+    """
+    drawn = render(value, budget)
+    return drawn if drawn.is_whole or len(drawn.text) <= PREVIEW else render(value, min(budget, PREVIEW))
+
+
+def is_quick(value: Any) -> bool:
+    """Whether writing a value takes no time and runs nobody's own code: a plain one, and no long text."""
+    kind = type(value)
+    return value is None or kind in (bool, int, float) or (kind is str and len(value) <= MAX_QUICK)
 
 
 def cut(text: str, budget: int = BUDGET) -> str:

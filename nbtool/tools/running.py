@@ -57,7 +57,8 @@ async def run_tool(
     """
     loop = asyncio.get_running_loop()
     begun = asyncio.Event()
-    place = place_of(tool, lent, partial(_set_soon, loop, begun))
+    heard = () if timeout is None else (partial(_set_soon, loop, begun),)  # nobody else asks when it begins
+    place = place_of(tool, lent, *heard)
     if tool.is_async:
         begun.set()
     task = asyncio.create_task(_whole(tool, arguments, keywords, place, report))

@@ -13,7 +13,7 @@ import types
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.tools.annotations import TOKEN, annotation_of, lift
@@ -33,17 +33,21 @@ MAX_GOT = 80
 MAX_PROBLEMS = 5
 """Problems that one error lists."""
 
+PLAIN = (str, int, float, bool, types.NoneType)
+"""The types of values that JSON has, but lists and objects."""
+
 _KINDS = inspect.Parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool."""
+    """One parameter of a tool; `is_plain`: a text, a number or a truth value."""
 
     name: str
     kind: Any
     default: Any
     adapter: TypeAdapter[Any] = field(repr=False)
+    is_plain: bool = False
 
     @property
     def is_required(self) -> bool:
@@ -53,11 +57,15 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of a tool: their JSON schema, a validator, and the way back into a Python call."""
+    """The parameters of a tool: their JSON schema, a validator, and the way back into a Python call.
+
+    `are_plain`: texts, numbers and truth values, whose validation runs nobody's own code and takes no time.
+    """
 
     known: Mapping[str, Parameter]
     extra: Parameter | None
     schema: Mapping[str, Any]
+    are_plain: bool = False
 
     def check(self, resolved: Resolved) -> dict[str, Any]:
         """Validate arguments and give their values by name; an object that was referred to stays the same object.
@@ -125,7 +133,8 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
             extra = parameter
         else:
             known[raw.name] = parameter
-    return description, Parameters(known, extra, _schema(known, extra, of_parameters))
+    are_plain = extra is None and all(one.is_plain for one in known.values())
+    return description, Parameters(known, extra, _schema(known, extra, of_parameters), are_plain)
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -152,7 +161,13 @@ def _parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Paramete
     lifted = lift(annotation)
     if raw.kind is _KINDS.VAR_POSITIONAL:
         lifted = list[lifted]  # type: ignore[valid-type]
-    return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(lifted))
+    return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(lifted), _says_plain(lifted))
+
+
+def _says_plain(annotation: Any) -> bool:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return all(_says_plain(one) for one in get_args(annotation))
+    return annotation in PLAIN
 
 
 def _checked(parameter: Parameter, name: str, resolved: Resolved) -> Any:

@@ -62,7 +62,8 @@ class Tool:
     tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references
     as plain text; the result of one that is not `remembered` becomes no variable. `notice` is what the person, and only
     the person, should know before a call. `effect` tells the person, and only the person, what a call with these
-    arguments will change, such as a file's diff; it changes nothing itself.
+    arguments will change, such as a file's diff; it changes nothing itself. `is_async`: calling the function gives a
+    coroutine or an async generator, so that it belongs on the loop.
     """
 
     function: Callable[..., Any]
@@ -81,17 +82,17 @@ class Tool:
     origin: str = ""
     notice: str = ""
     effect: Callable[..., str] | None = None
+    is_async: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        function = _plain(self.function)
+        is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+        object.__setattr__(self, "is_async", is_async)  # asked several times a call
 
     @property
     def spec(self) -> dict[str, Any]:
         """The tool as a model is told of it: name, description, parameters (a JSON schema)."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters.schema}
-
-    @property
-    def is_async(self) -> bool:
-        """Whether calling the function gives a coroutine or an async generator, so that it belongs on the loop."""
-        function = _plain(self.function)
-        return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
     @property
     def takes_turns(self) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from nbtool.blocks.shapes import VERSION
+from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
 
 REASON_LIMIT = 4_000
 """Characters of a reason that a person types."""
@@ -20,7 +21,9 @@ TEXT_LIMIT = 1_000_000
 NAME_LIMIT = 100
 """Characters of a name under which a result is bound in the notebook."""
 
-Kind = Literal["hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act"]
+Kind = Literal[
+    "hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act", "media", "took"
+]  # fmt: skip
 
 Deed = Literal["rerun", "edit", "code", "version"]
 DEEDS: tuple[Deed, ...] = get_args(Deed)
@@ -29,12 +32,13 @@ VERSION_LIMIT = 10_000
 """The highest version of a turn that a page may ask for."""
 
 _OPTIONAL: dict[str, tuple[str, ...]] = {
-    "hello": (), "stop": (), "resync": (), "ping": (), "rich": (),
+    "hello": (), "stop": (), "resync": (), "ping": (), "rich": (), "took": (),
     "approve": ("remember", "arguments"), "deny": ("reason",), "release": ("text",), "withhold": ("reason",),
 }  # fmt: skip
 _VERDICTS = {"approve": "approved", "deny": "denied", "release": "released", "withhold": "withheld"}
 _ENVELOPE = frozenset(("v", "turn", "nonce", "id", "kind"))
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEY = re.compile(r"[0-9a-f]{32}")
 _DIGEST = re.compile(r"[A-Za-z0-9:_+/=-]{1,200}")
 
 
@@ -65,7 +69,8 @@ class Act:
 class Heard:
     """One message of the page.
 
-    `verdict` is what a decision says, for whoever decides, `binding` what `bind` asks, and `act` what `act` does.
+    `verdict` is what a decision says, for whoever decides, `binding` what `bind` asks, `act` what `act` does, and `key`
+    names the image or sound that `media` asks for.
     """
 
     kind: Kind
@@ -74,6 +79,7 @@ class Heard:
     verdict: dict[str, Any] | None = None
     binding: Binding | None = None
     act: Act | None = None
+    key: str = ""
 
 
 def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
@@ -91,6 +97,8 @@ def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
         return _binding(message_id, content)
     if kind == "act":
         return _act(message_id, content)
+    if kind == "media":
+        return _media(message_id, content)
     return Heard(cast("Kind", kind), message_id) if kind in _OPTIONAL and set(content) == _ENVELOPE else None
 
 
@@ -135,6 +143,13 @@ def _act(message_id: str, content: dict[str, Any]) -> Heard | None:
     return Heard("act", message_id, act=Act(deed, version))
 
 
+def _media(message_id: str, content: dict[str, Any]) -> Heard | None:
+    key = content.get("key")
+    if set(content) != _ENVELOPE | {"key"} or not isinstance(key, str) or not _KEY.fullmatch(key):
+        return None
+    return Heard("media", message_id, key=key)
+
+
 def is_name(text: str) -> bool:
     """Whether this can be a name in the notebook."""
     return len(text) <= NAME_LIMIT and text.isidentifier() and not keyword.iskeyword(text)
@@ -159,3 +174,16 @@ _VALID: dict[str, Callable[[Any], bool]] = {
     "reason": lambda value: isinstance(value, str) and len(value) <= REASON_LIMIT,
     "text": lambda value: isinstance(value, str) and len(value) <= TEXT_LIMIT,
 }
+
+
+def decision(verdict: dict[str, Any]) -> Decision:
+    """Make a decision of what the page said."""
+    match verdict["verdict"]:
+        case "approved":
+            return Approved(verdict.get("arguments"), verdict.get("remember") or "")
+        case "denied":
+            return Denied(verdict.get("reason", ""))
+        case "released":
+            return Released(verdict.get("text"))
+        case _:
+            return Withheld(verdict.get("reason", ""))

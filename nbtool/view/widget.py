@@ -7,6 +7,7 @@ when it has missed a message.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
+from nbtool.blocks.media import SHOWN_LIMIT
 from nbtool.blocks.saved import saved
 from nbtool.blocks.shapes import VERSION, Document
 from nbtool.blocks.transcript import Transcript
@@ -32,11 +34,14 @@ from nbtool.view.rich import rich_module
 HEARD_LIMIT = 256
 """How many messages are remembered, so that one which arrives by two roads counts once."""
 
+TAKING_SECONDS = 2.0
+"""How long each page is given to take what stays; they do it one after the other, the newest first."""
+
 STATIC = Path(__file__).parent / "static"
 
 
-def built(name: str) -> Path:
-    """Give the path of a built file of the page.
+def built(name: str) -> str:
+    """Give a built file of the page, as text: of a path anywidget keeps every widget that was ever made.
 
     Raises:
         ImportError: it is not built.
@@ -45,7 +50,7 @@ def built(name: str) -> Path:
     if not path.is_file():
         msg = f"The page's part of nbtool is not built: {path} is missing. Run `npm ci && node build.mjs` in js/."
         raise ImportError(msg)
-    return path
+    return path.read_text(encoding="utf-8")
 
 
 class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
@@ -57,7 +62,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     `AlreadyDecided` above all. `stop()` asks for the end of the turn. `post(deed)` runs a deed on the loop, from any
     thread. `bind(binding)` gives a result a name in the notebook, says which, and raises an `NbtoolError` to refuse.
     `act(act)` writes the cell that does something with the whole turn, which the page puts below and nobody runs but
-    the person; the page offers what the head lists under `acts`.
+    the person; the page offers what the head lists under `acts`. `cell` is the id of the cell it is displayed by.
 
     A widget that takes over from another one, when the turn outlives its cell, gets what that one has folded so far
     (`transcript`), and shows the blocks from `since` on; `document` is what it shows first.
@@ -71,6 +76,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     nonce = traitlets.Unicode().tag(sync=True)
     snapshot = traitlets.Dict().tag(sync=True)
     rich = traitlets.Dict().tag(sync=True)
+    cell = traitlets.Unicode().tag(sync=True)
+    seen = traitlets.Bool().tag(sync=True)
 
     def __init__(  # noqa: PLR0913 - all that a widget is given, each part by its name
         self,
@@ -81,6 +88,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         post: Callable[[Callable[[], None]], object],
         bind: Callable[[Binding], str] | None = None,
         act: Callable[[Act], str] | None = None,
+        cell: str = "",
         clock: Clock | None = None,
         transcript: Transcript | None = None,
         since: int = 0,
@@ -93,17 +101,24 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._act = act
         self._transcript = transcript or Transcript()
         self._since = since
-        self._pages: set[str] = set()
+        self._pages: dict[str, bool] = {}
+        self._places: list[tuple[str, dict[str, Any]]] = []
         self._queue = PatchQueue()
+        self._clock = clock
         self._pace = Pace(self._send_patches, clock)
         self._seq = 0
         self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
-        super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document)
+        super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document, cell=cell)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
 
     def __repr__(self) -> str:
         """Say what a front end without widgets shows in the view's place while the turn runs."""
         return "This front end shows no widgets: the turn will stand here when it is over."
+
+    def close(self) -> None:
+        """Close, and with it the layout that ipywidgets makes for every widget and would keep for ever."""
+        super().close()
+        self.layout.close()
 
     @property
     def transcript(self) -> Transcript:
@@ -145,8 +160,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         if heard is None or heard.message_id in self._heard:
             return False
         self._heard.append(heard.message_id)
-        if heard.kind == "hello":
-            self._pages.add(heard.message_id.rpartition("-")[0])
+        if heard.kind in ("hello", "resync"):  # a page that comes in mid-stream may be answered before it says hello
+            self._pages.setdefault(_page(heard), False)
             self.heard_hello.set()
         self._post(partial(self._context.run, self._answer, heard))
         return True
@@ -154,9 +169,22 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     def finish(self) -> dict[str, Any]:
         """Give what stands in the widget's place from now on, as `blocks.saved` makes it.
 
-        Replace the output by it first, then `close()` the widget.
+        Replace the output by it first, then `leave()`.
         """
-        return saved(self.document)
+        return saved(self.document, self._transcript.media)
+
+    def leave(self, *places: tuple[str, dict[str, Any]]) -> None:
+        """Close once every page shows what stands here from now on.
+
+        A page that was loaded anew is not reached by an update of its output, and one that is loading now not even by
+        this: it says hello, and is told then. `places` are what was there (the id of a widget, or the plain text of an
+        output), and what takes its place.
+        """
+        self._places = list(places)
+        if self._pages:
+            self._say_left()
+        else:
+            self.close()
 
     @property
     def document(self) -> Document:
@@ -165,18 +193,20 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         document["blocks"] = document["blocks"][self._since :]
         return document
 
-    @property
-    def has_moved(self) -> bool:
-        """Whether the page was loaded anew: then its output is another one, and no update of ours reaches it."""
-        return len(self._pages) > 1
-
     def _answer(self, heard: Heard) -> None:
         match heard.kind:
             case "ping":
                 self._say("pong", id=heard.message_id)
-                return
+            case "took":
+                self._note(heard)
+            case _:
+                self._do(heard)
+                self._say("ack", id=heard.message_id)
+
+    def _do(self, heard: Heard) -> None:
+        match heard.kind:
             case "hello" | "resync":
-                self._send_snapshot()
+                self._welcome()
             case "stop":
                 self._stop()
             case "bind":
@@ -185,9 +215,32 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
                 self._send_rich()
             case "act":
                 self._write(heard)
+            case "media":
+                self._send_media(heard.key)
             case _:
                 self._settle(heard)
-        self._say("ack", id=heard.message_id)
+
+    def _welcome(self) -> None:
+        self.seen = True
+        self._send_snapshot()
+        if self._places:
+            self._say_left()
+
+    def _say_left(self) -> None:
+        # The one page that has shown the turn from its start has put it there itself, and only takes note.
+        places = [{"was": was, "data": data} for was, data in self._places] if len(self._pages) > 1 else []
+        self._say("left", pages=list(reversed(self._pages)), places=places)
+
+    def _note(self, heard: Heard) -> None:
+        """Note that a page shows what stays; after the last one, or when the older ones had time, nobody needs this."""
+        self._pages[_page(heard)] = True
+        if not self._places:
+            return
+        if all(self._pages.values()):
+            self.close()
+        elif list(self._pages.values())[-1]:
+            clock = self._clock or asyncio.get_running_loop()
+            clock.call_later(TAKING_SECONDS * len(self._pages), self.close)
 
     def _settle(self, heard: Heard) -> None:
         """Hand a decision on; the page is told at once when it came too late."""
@@ -241,5 +294,16 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             module = rich_module()
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
 
+    def _send_media(self, key: str) -> None:
+        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
+        media = self._transcript.media.get(key)
+        if media and media.data and len(media.data) <= SHOWN_LIMIT:
+            self.send({"v": VERSION, "kind": "media", "key": key}, [media.data])
+
     def _say(self, kind: str, **values: Any) -> None:
         self.send({"v": VERSION, "kind": kind, **values})
+
+
+def _page(heard: Heard) -> str:
+    """Give which page sent a message: it counts its messages after its own name."""
+    return heard.message_id.rpartition("-")[0]

@@ -7,6 +7,7 @@ import ipaddress
 import os
 import ssl
 import weakref
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -49,6 +50,7 @@ async def close_clients() -> None:
         await client.aclose()
 
 
+@lru_cache(maxsize=64)
 def is_loopback(hostname: str) -> bool:
     """Whether a host is this machine itself."""
     if hostname == "localhost" or hostname.endswith(".localhost"):

@@ -11,6 +11,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
@@ -42,6 +43,7 @@ from nbtool.wire.patience import Clock, Retries, Timeouts, when
 from nbtool.wire.payloads import MAX_BODY
 from nbtool.wire.redact import redact
 from nbtool.wire.status import SPENT, error_from_response, may_retry, named
+from nbtool.wire.together import together
 from nbtool.wire.unreached import broken, unreached
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ class HttpEndpoint:
                 f"The key for {self.who} holds characters that no key has.", fix="Copy it again, without quotes."
             )
 
-    @property
+    @cached_property
     def host(self) -> str:
         """The host, with its port where the address has one."""
         parts = urlsplit(self.base_url)
@@ -310,7 +312,7 @@ class _Again(Exception):
 def _read(decoder: Decoder, piece: bytes) -> list[Delta]:
     """Decode, and mark the errors inside a stream after which the request may be made again."""
     try:
-        return decoder.feed(piece)
+        return together(decoder.feed(piece))
     except (Overloaded, RateLimited) as error:
         raise _Again(error) from None
 

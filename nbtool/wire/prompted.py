@@ -97,9 +97,7 @@ class _PromptedDecoder:
         try:
             deltas = self._pass_on(self._inner.close())
         except WireError as error:
-            if held := self._give_up(error):
-                return held
-            raise
+            return self._give_up(error)
         return deltas if self._ended else [*deltas, *self._end(complete=False)]
 
     def _pass_on(self, deltas: Iterable[Delta]) -> list[Delta]:
@@ -139,7 +137,7 @@ class _PromptedDecoder:
                     yield TextDelta(text)
                 case Held(size):
                     yield CallHeld(size)
-                case Calls(calls):
+                case Calls(calls):  # pragma: no branch - a piece is one of three
                     for call in calls:
                         self._count += 1
                         arguments = json.dumps(call.args, ensure_ascii=False)

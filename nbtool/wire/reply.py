@@ -73,10 +73,10 @@ class ReplyBuilder:
         match delta:
             case TextDelta() | ThinkingDelta() | RefusalDelta():
                 self._prose(delta)
-            case MediaDelta():
-                self._segments.append(_Picture(delta.media))
             case CallDelta():
                 self._call(delta)
+            case MediaDelta():
+                self._segments.append(_Picture(delta.media))
             case UsageDelta():
                 self._usage = delta.usage
             case ReplyEnd():

@@ -80,7 +80,7 @@ class Scanner:
                     moved = self._hold(final, complete)
                 case "prose":
                     moved = self._speak(final)
-                case "block":
+                case "block":  # pragma: no branch - there is no fifth state
                     moved = self._collect(final, complete)
         return joined(self._found)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nbtool.errors import WireError
-from nbtool.events import Delta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
+from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.think_tags import ThinkTags
 
@@ -70,6 +70,9 @@ class _Splitting:
     def _split(self, deltas: list[Delta]) -> list[Delta]:
         passed: list[Delta] = []
         for delta in deltas:
+            if type(delta) is CallDelta and not self._tags.is_holding:
+                passed.append(delta)
+                continue
             if isinstance(delta, TextDelta):
                 passed += self._as_deltas(self._tags.feed(delta.text))
                 continue

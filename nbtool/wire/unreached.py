@@ -25,9 +25,17 @@ def proxy_of(url: str) -> tuple[str, str]:
     known = getproxies()
     for name in (parts.scheme, "all"):
         if address := known.get(name):
-            proxy = urlsplit(address if "//" in address else f"http://{address}")
-            return f"{name.upper()}_PROXY", f"{proxy.hostname}:{proxy.port}" if proxy.port else str(proxy.hostname)
+            return f"{name.upper()}_PROXY", _host_of(address)
     return "", ""
+
+
+def _host_of(address: str) -> str:
+    """Give host and port of a proxy, never its name and password."""
+    try:
+        proxy = urlsplit(address if "//" in address else f"http://{address}")
+        return f"{proxy.hostname}:{proxy.port}" if proxy.port else str(proxy.hostname)
+    except ValueError:
+        return "whose address makes no sense"
 
 
 def unreached(error: Exception, who: str, url: str) -> tuple[ConnectionFailed, bool]:

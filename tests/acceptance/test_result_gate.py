@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nbtool import Approved, Chat, Released, Withheld, tool
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
+from nbtool.tools.deliver import CHANGED
 from tests.acceptance.model import answers, model, sent
 
 SECRET = "SENTINEL"
@@ -24,6 +27,7 @@ def report(n: int) -> str:
     raise ValueError(f"{SECRET}-{n} is no number")
 
 
+@pytest.mark.promise("withheld")
 def test_a_withheld_result_is_a_valid_answer_with_the_same_call_id() -> None:
     asked = ToolCall("record", '{"n": 1}', "call_of_the_provider")
     steps = ([asked], call("ReadVar", name="record_1_result"), call("ListVars"), "I see.", "Still.")
@@ -39,6 +43,7 @@ def test_a_withheld_result_is_a_valid_answer_with_the_same_call_id() -> None:
     assert SECRET not in sent(server)
 
 
+@pytest.mark.promise("withheld")
 def test_an_edited_result_is_all_that_leaves_and_is_marked_in_the_record() -> None:
     steps = (call("record", n=1), call("ReadVar", name="record_1_result"), "I see.", "Still.")
     with model(*steps) as server, ScriptedApprover([Released('{"n": 1, "name": "…"}')]) as approver:
@@ -90,6 +95,6 @@ def test_edited_arguments_run_in_place_of_those_that_were_asked_for() -> None:
     with model(call("pay", amount=500), "Paid.") as server, ScriptedApprover([Approved({"amount": 5})]) as approver:
         turn = Chat("ollama:tiny", base_url=server.url, tools=[pay], approver=approver).send("Pay.")
 
-    assert (ran, answers(server)) == ([5], {"call_0": "Paid 5."})
+    assert (ran, answers(server)) == ([5], {"call_0": f"{CHANGED}\nPaid 5."})
     assert (turn.calls[0].arguments, turn.calls[0].edited) == ('{"amount": 500}', '{"amount": 5}')
     assert turn.calls[0].decisions[0].edited

@@ -112,6 +112,7 @@ def numbered(calls: list[ToolCall]) -> list[ToolCall]:
     return [ToolCall(made.name, made.arguments, f"c{at}") for at, made in enumerate(calls)]
 
 
+@pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("name", OBJECTS)
 def test_a_secret_in_a_value_leaves_in_no_request(name: str) -> None:
     results = [call("ReadVar", name=result) for result in ("same_1_result", "wrapped_1_result", "same_1_args")]

@@ -8,10 +8,12 @@ from nbtool.events import (
     CallDecided,
     CallDelta,
     CallFinished,
+    CallHeld,
     CallStarted,
     Event,
     Notice,
     RequestStarted,
+    Retrying,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
@@ -41,6 +43,12 @@ def test_a_turn_reads_line_by_line() -> None:
         "(thinking)\nLet me look.\n✓ price(ticker=\"ACME\") · 0.3 s\n    4.2 (USD)\nIt is 4.2.\n"
         "Nearly out of tokens\npractice:default · 2 rounds · 1 call · 12 tokens · 1.5 s\n"
     )  # fmt: skip
+
+
+def test_a_call_that_is_being_written_is_not_counted_line_by_line() -> None:
+    text = written(CallHeld(9), CallHeld(12_000), Retrying(1, 4.0, "rate limited"))
+
+    assert text == "(Trying again in 4 s (rate limited))\n"
 
 
 def test_text_is_written_as_it_comes() -> None:

@@ -271,10 +271,17 @@ def test_an_error_of_a_request_is_told_once_and_one_of_a_tool_by_its_own_row() -
     assert transcript.document()["blocks"] == []
 
 
-def test_a_plugin_that_failed_is_a_warning() -> None:
-    (block,) = blocks(ErrorRaised("hook", "budget: boom"))
+def test_a_plugin_that_failed_is_a_warning_at_the_end() -> None:
+    (block,) = blocks(ErrorRaised("hook", "budget: boom"), ended("completed", error="budget: boom"))
 
     assert (block["kind"], block["level"], block["text"]) == ("notice", "warning", "budget: boom")
+
+
+def test_a_plugin_that_ended_the_turn_is_told_once() -> None:
+    transcript = folded(ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), ended("error", error="no list"))
+
+    assert [block["text"] for block in transcript.document()["blocks"] if block["kind"] == "notice"] == ["boom"]
+    assert transcript.head["error"] == "no list"
 
 
 def test_events_that_nobody_needs_to_see_change_nothing() -> None:

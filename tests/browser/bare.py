@@ -17,7 +17,8 @@ from nbtool.view.rich import rich_module
 from nbtool.view.widget import STATIC
 
 ADDRESS = "http://bare.localhost/"
-POLICY = "default-src 'none'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src data: blob:"
+SOURCES = "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src data: blob:; media-src blob:"
+POLICY = f"default-src 'none'; {SOURCES}"
 THEMES = {"light": "#fff; color: #111", "dark": "#111; color: #eee"}
 
 SCRIPT = """

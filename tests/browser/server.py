@@ -36,11 +36,13 @@ QUIET = {
 class Server:
     """A running JupyterLab; `root` is the folder that it shows, `url` where it listens.
 
-    With an `overlay`, a folder that another JupyterLab was installed into, it is that one.
+    With an `overlay`, a folder that another JupyterLab was installed into, it is that one; `extensions` is a folder
+    that extensions of the server and of the page were installed into.
     """
 
     home: Path
     overlay: Path | None = None
+    extensions: Path | None = None
     token: str = field(default_factory=lambda: secrets.token_hex(16), repr=False)
     url: str = ""
     _process: subprocess.Popen[str] = field(init=False, repr=False)
@@ -92,7 +94,10 @@ class Server:
     def stop(self) -> None:
         """End the server and its kernels."""
         self._process.terminate()
-        self._process.wait(timeout=STOP_SECONDS)
+        try:
+            self._process.wait(timeout=STOP_SECONDS)
+        except subprocess.TimeoutExpired:  # jupyter-collaboration waits for its rooms
+            self._process.kill()
         self._listener.join()
 
     def set(self, plugin: str, **values: Any) -> None:
@@ -151,6 +156,7 @@ class Server:
         return self.home / "config" / "labconfig" / "page_config.json"
 
     def _environment(self) -> dict[str, str]:
+        more = [self.extensions / "share" / "jupyter"] if self.extensions else []
         own = {
             "HOME": self.home,
             "IPYTHONDIR": self.home / "ipython",
@@ -159,12 +165,13 @@ class Server:
             "JUPYTER_RUNTIME_DIR": self.home / "runtime",
             "JUPYTERLAB_SETTINGS_DIR": self.home / "settings",
             "JUPYTERLAB_WORKSPACES_DIR": self.home / "workspaces",
-            "JUPYTER_PATH": os.pathsep.join(str(path) for path in (EXTENSION, KERNELS)),
+            "JUPYTER_PATH": os.pathsep.join(str(path) for path in (EXTENSION, KERNELS, *more)),
+            "JUPYTER_CONFIG_PATH": str(self.extensions / "etc" / "jupyter") if self.extensions else "",
             "JUPYTER_TOKEN": self.token,
             "MPLCONFIGDIR": self.home / "matplotlib",
             "NBTOOL_HOME": self.home / "nbtool",
             "NBTOOL_MODEL": "practice:fast",
-            "PYTHONPATH": os.pathsep.join(str(path) for path in (LOOPBACK, self.overlay) if path),
+            "PYTHONPATH": os.pathsep.join(str(path) for path in (LOOPBACK, self.overlay, self.extensions) if path),
             "PYTHONDONTWRITEBYTECODE": "",
         }
         kept = {

@@ -76,6 +76,7 @@ def carriers() -> list[str]:
     ]
 
 
+@pytest.mark.promise("inert-text")
 def test_no_payload_runs_and_no_carrier_fetches(
     bare: tuple[Page, list[str]], record_property: Callable[[str, object], None]
 ) -> None:

@@ -40,6 +40,15 @@ def recorded(name: str = "finished") -> Any:
     return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))["document"]
 
 
+def long(name: str = "finished") -> Any:
+    """Give a turn that is long enough to be searched: it thought aloud for long."""
+    document = recorded(name)
+    for block in document["blocks"]:
+        if block["kind"] == "thinking":
+            block["text"] += "\n" + "Hm. " * 1_000
+    return document
+
+
 def everywhere(value: Any, payload: str) -> Any:
     """Put a payload into every text that the schema leaves free."""
     if isinstance(value, list):
@@ -115,7 +124,7 @@ def turns(page: Page | Locator) -> Locator:
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
 def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Front, trusted: bool) -> None:
-    name = write(lab, [saved(recorded()), saved(recorded("error"))], name=f"{front}-{trusted}.ipynb")
+    name = write(lab, [saved(long()), saved(recorded("error"))], name=f"{front}-{trusted}.ipynb")
     if trusted:
         lab.server.trust(name)
 
@@ -141,7 +150,9 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: Front) -> None:
     data = saved(recorded())[TURN_MIME]
-    hostile = [{TURN_MIME: everywhere(data, one), "text/html": "twin"} for one in PAYLOADS]
+    much = {"id": "much", "kind": "thinking", "text": "canary " * 600, "refusal": False, "state": "whole", "more": {}}
+    forms = [everywhere(data, one) for one in PAYLOADS]
+    hostile = [{TURN_MIME: {**one, "blocks": [*one["blocks"], much]}, "text/html": "twin"} for one in forms]
     refused = [
         {TURN_MIME: one, "text/html": f"<em>twin</em>{PAYLOADS[0]}", "text/plain": "plain"} for one in forged(data)
     ]
@@ -175,13 +186,16 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
     rerun = notebook.source(2)
     turn.get_by_role("button", name="To code").click()
     code = notebook.source(2)
+    turn.get_by_role("button", name="Edit prompt").click()
+    edit = notebook.source(2)
     notebook.page.evaluate(f"() => {PANEL}.sessionContext.shutdown()")
 
     expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
     assert set(data) == {TURN_MIME, "text/html", "text/plain"}
     assert (rerun, code) == (f"%%chat --rerun {turn_id}", f"%chat code {turn_id}")
-    assert notebook.source(4) == "print('the last cell')"
-    assert [cell.execution_count for cell in notebook.save().cells[2:]] == [None] * 3
+    assert edit == f"%%chat --edit {turn_id}\nUse &`tickers`."
+    assert notebook.source(5) == "print('the last cell')"
+    assert [cell.execution_count for cell in notebook.save().cells[2:]] == [None] * 4
 
 
 @pytest.mark.promise("reads-alone")
@@ -201,7 +215,7 @@ def test_without_the_extension_the_static_twin_is_shown(lab: Lab) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_saved_turn_can_be_seen_and_heard(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # one of its two words
-    name = write(lab, [saved(recorded()), saved(recorded("waiting") | {"head": parked()})])
+    name = write(lab, [saved(long()), saved(recorded("waiting") | {"head": parked()})])
     notebook, trouble = look(lab, name)
     turn = turns(notebook.output(0))
     turn.get_by_role("searchbox").fill("17.05")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.chain.hooks import ReplyContext
-from nbtool.chain.limits import ROUNDS_CEILING, CancelSignal, Limits
+from nbtool.chain.hooks import ReplyContext, TurnContext
+from nbtool.chain.limits import ROUNDS_CEILING, CancelSignal, Limits, Meter
 from nbtool.errors import BadUsage
 from nbtool.events import ReplyEnd, UsageDelta
-from nbtool.messages import ToolResult, Usage, results
+from nbtool.messages import ToolResult, Usage, results, user
 from nbtool.testing import call
 from tests.chain.running import run
 
@@ -34,6 +34,7 @@ def test_a_limit_of_nothing_makes_no_sense(name: str) -> None:
         Limits(**{name: 0})
 
 
+@pytest.mark.promise("bounded")
 def test_tokens_that_are_used_up_end_the_rounds_with_a_last_word() -> None:
     ran = run([costly(60), costly(60), "Enough."], Answering(), limits=Limits(tokens=100))
 
@@ -54,3 +55,14 @@ def test_a_signal_is_set_once_and_tells_its_first_reason() -> None:
     signal.cancel("second")
 
     assert (signal.is_set, signal.reason) == (True, "first")
+
+
+def test_a_turn_that_has_not_begun_knows_of_no_server_and_no_text() -> None:
+    limits = Limits()
+
+    async def emit(_: object) -> None: ...
+
+    context = TurnContext("turn_1", user("Hi"), (), limits, emit, CancelSignal(), Meter(limits))
+
+    assert (context.status, context.host, context.model, context.dialect, context.text) == ("running", "", "", "", "")
+    assert (context.abilities, context.chain, context.state) == (frozenset(), [], {})

@@ -159,6 +159,7 @@ def test_a_cancelled_turn_keeps_what_came_and_runs_its_end_hooks():
     assert diary[-2:] == ["a:end cancelled", "a:clean-up"]
 
 
+@pytest.mark.promise("bounded")
 def test_a_turn_that_takes_too_long_ends_with_a_timeout():
     class Waiting:
         async def on_before_request(self, _: RequestContext) -> None:

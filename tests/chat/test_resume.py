@@ -112,6 +112,26 @@ def test_a_call_that_was_stopped_while_it_ran_is_not_run_again(asked: list[str])
     assert results(wire) == ["The call was stopped while it ran: how far it came is unknown. It was not run again."]
 
 
+@pytest.mark.promise("killed-kernel")
+def test_a_resumption_that_was_killed_at_any_event_is_resumed_and_runs_nothing_again(asked: list[str]) -> None:
+    both = [call("price", ticker="A"), call("price", ticker="B")]
+    wire = ScriptedWire([both, ["It co", cut()], call("price", ticker="C"), ["It co", cut()], *["Done."] * 60])
+    chat = Chat(wire=wire, tools=[price])
+    first, second = chat.send("Compare."), chat.resume()
+    node = chat.tree.line[0]
+    assert asked == ["A", "B", "C"]
+
+    for events in range(1, len(second.log)):
+        killed = recalled(second.log[:events])
+        node.tried[:] = [first, killed]
+        asked.clear()
+        again = chat.resume(killed)
+
+        assert again.status == "completed", events
+        assert not {"A", "B"} & set(asked), events
+        assert [record.status for record in again.calls][:2] == ["ok", "ok"], events
+
+
 def test_a_turn_that_came_to_its_end_is_not_resumed(asked: list[str]) -> None:
     chat, _, _ = asking()
 

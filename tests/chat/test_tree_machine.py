@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 from hypothesis import settings
@@ -13,6 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from nbtool.chat.tree import Node, Tree
 from nbtool.events import TreeChanged, TreeOp, TurnStarted
 from nbtool.messages import user
+
+Tell = Callable[[str, object], None]
 
 NUMBERS = st.integers(0, 1000)
 CELLS = st.sampled_from(["", "c1", "c2", "c3"])
@@ -26,6 +30,8 @@ class Said:
 
 class TreeMachine(RuleBasedStateMachine):
     """Says things and changes the tree as a conversation does, and tells a second tree of it as a journal does."""
+
+    checked: ClassVar[int] = 0
 
     def __init__(self) -> None:
         super().__init__()
@@ -170,6 +176,7 @@ class TreeMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_active_line_is_a_path(self) -> None:
+        TreeMachine.checked += 1
         line = self.tree.line
         assert self.tree.path(line[-1] if line else None) == line
         for above, below in itertools.pairwise(line):
@@ -251,11 +258,19 @@ def snapshot(tree: Tree[Said]) -> object:
     return nodes, shown(tree.line), shown(tree.roots), shown(tuple(tree.branches()))
 
 
-def test_any_sequence_of_changes_keeps_what_a_tree_promises() -> None:
-    run_state_machine_as_test(TreeMachine, settings=settings(max_examples=60, stateful_step_count=30, deadline=None))
+def test_any_sequence_of_changes_keeps_what_a_tree_promises(record_property: Tell) -> None:
+    record_property("injected", run(examples=60, steps=30))
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_many_sequences_of_changes_keep_what_a_tree_promises() -> None:
-    run_state_machine_as_test(TreeMachine, settings=settings(max_examples=3000, stateful_step_count=50, deadline=None))
+def test_many_sequences_of_changes_keep_what_a_tree_promises(record_property: Tell) -> None:
+    record_property("injected", run(examples=3_000, steps=50))
+
+
+def run(examples: int, steps: int) -> int:
+    """Run so many sequences, and give how many steps they had."""
+    TreeMachine.checked = 0
+    how = settings(max_examples=examples, stateful_step_count=steps, deadline=None)
+    run_state_machine_as_test(TreeMachine, settings=how)
+    return TreeMachine.checked

@@ -1,10 +1,12 @@
 """Run a lane of the fault campaign, print its table, and fail on a violation.
 
-    python -m tests.faults [quick|nightly|weekly] [--rows C1,C5] [--seed N] [--write]
+    python -m tests.faults [quick|nightly|weekly] [--rows C1,C5] [--minutes M] [--seed N] [--write]
 
-`quick` is what comes with every run of the tests; `nightly` adds what takes minutes, `weekly` what takes hours. Figures
-of each lane are kept in build/faults; `--write` folds the latest of them into docs/reliability.md, with date and
-versions. The seed is that of hypothesis; tests with a random choice of their own say theirs in their source.
+`quick` is what comes with every run of the tests; `nightly` is what takes minutes beside it, `weekly` what takes hours;
+`--minutes` bounds each test of the weekly lane, and the figures say how far it came. A row is a process of its own, and
+its figures are kept in build/faults as soon as it is done; `--write` folds the latest of all lanes into
+docs/reliability.md, with date and versions. The seed is that of hypothesis; tests with a random choice of their own say
+theirs in their source.
 """
 
 from __future__ import annotations
@@ -23,54 +25,77 @@ from pathlib import Path
 from typing import Any
 
 from nbtool import __version__
+from tests.faults.bounds import MINUTES
 from tests.faults.plugin import CHOSEN, OUT
-from tests.faults.rows import ROWS
+from tests.faults.rows import ROWS, Row
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "build" / "faults"
 PAGE = ROOT / "docs" / "reliability.md"
 BEGIN, END = "<!-- table: make faults -->", "<!-- end of table -->"
-LANES = {"quick": "not nightly and not weekly", "nightly": "not weekly", "weekly": ""}
+LANES = {
+    "quick": "not nightly and not weekly and not shots",
+    "nightly": "nightly and not weekly",
+    "weekly": "weekly",
+}
+"""What pytest selects in each lane: no test is in two."""
+
+NOTHING = 5
+"""What pytest gives where a lane has no test of a row."""
+
+HEAD = (
+    "| | what goes wrong | lanes | tests | injected | survived | violations | minutes | seed | measured |",
+    "|---|---|---|--:|--:|--:|--:|--:|--:|---|",
+)
 
 
-def run(lane: str, chosen: list[str], seed: int) -> int:
-    """Run the tests of the rows; gives pytest's status and leaves the figures, a file for each row."""
-    rows = [row for row in ROWS if row.tests and (not chosen or row.row_id in chosen)]
+def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
+    """Run the tests of rows in one process, and keep their figures; gives whether all is well."""
     files = list(dict.fromkeys(file for row in rows for file in _existing(row.files)))
-    figures = FIGURES / f"{lane}-latest.json"
-    figures.unlink(missing_ok=True)
-    began = time.monotonic()
-    status = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "tests.faults.plugin", "-m", LANES[lane],
-         f"--hypothesis-seed={seed}", *files],
-        cwd=ROOT, env={**os.environ, OUT: str(figures), CHOSEN: ",".join(chosen)}, check=False,
-    ).returncode  # fmt: skip
-    seconds = time.monotonic() - began
-    found: dict[str, dict[str, Any]] = json.loads(figures.read_text(encoding="utf-8")) if figures.is_file() else {}
-    for row in rows:
-        if row.row_id in found:
-            told = {**found[row.row_id], "lane": lane, "seed": seed, "when": _today(), "with": _versions()}
-            (FIGURES / f"{row.row_id}-{lane}.json").write_text(json.dumps(told), encoding="utf-8")
-    print(f"{lane}: {seconds:.0f} s")  # noqa: T201 - this is a program
-    return status
+    ids = [row.row_id for row in rows]
+    found_in = FIGURES / f"run-{lane}-{'-'.join(ids)}.json"
+    found_in.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.faults.plugin", "-p", "no:randomly"]
+    command += ["-m", LANES[lane], f"--hypothesis-seed={seed}", *files]
+    environment = {**os.environ, OUT: str(found_in), CHOSEN: ",".join(ids), MINUTES: minutes}
+    status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    found: dict[str, dict[str, Any]] = json.loads(found_in.read_text(encoding="utf-8")) if found_in.is_file() else {}
+    found_in.unlink(missing_ok=True)
+    for row_id in ids:
+        if row_id in found:
+            told = {**found[row_id], "lane": lane, "seed": seed, "when": _today(), "with": _versions()}
+            (FIGURES / f"{row_id}-{lane}.json").write_text(json.dumps(told), encoding="utf-8")
+    return status in (0, NOTHING)
+
+
+def groups(chosen: list[str]) -> list[list[Row]]:
+    """Give the rows with tests, those that share a test together, so that no test runs twice."""
+    made: list[list[Row]] = []
+    for row in ROWS:
+        if row.tests and (not chosen or row.row_id in chosen):
+            same = next((group for group in made if any(set(row.tests) & set(one.tests) for one in group)), None)
+            same.append(row) if same else made.append([row])
+    return made
 
 
 def table() -> str:
-    """Write the figures that are there, the largest lane of each row."""
-    lines = [
-        "| | what goes wrong | lane | tests | injected | survived | violations | seed | measured |",
-        "|---|---|---|--:|--:|--:|--:|--:|---|",
-    ]
+    """Write the figures that are there: of each row all its lanes together, for no test is in two."""
+    lines = list(HEAD)
     for row in ROWS:
-        kept = [FIGURES / f"{row.row_id}-{lane}.json" for lane in reversed(LANES)]
-        figures = next((file for file in kept if file.is_file()), None)
-        if not figures:
+        kept = [FIGURES / f"{row.row_id}-{lane}.json" for lane in LANES]
+        told = [json.loads(file.read_text(encoding="utf-8")) for file in kept if file.is_file()]
+        told = [one for one in told if one["tests"]]
+        if not told:
             why = row.why if not row.tests else "not run yet"
-            lines.append(f"| {row.row_id} | {row.what} | {why} | | | | | | |")
+            lines.append(f"| {row.row_id} | {row.what} | {why} | | | | | | | |")
             continue
-        told = json.loads(figures.read_text(encoding="utf-8"))
-        counts = " | ".join(f"{told[key]:,}" for key in ("tests", "injected", "survived", "violations"))
-        lines.append(f"| {row.row_id} | {row.what} | {told['lane']} | {counts} | {told['seed']} | {told['when']} |")
+        lanes = ", ".join(one["lane"] for one in told)
+        sums = [sum(one[key] for one in told) for key in ("tests", "injected", "survived", "violations")]
+        counts = " | ".join(f"{count:,}" for count in sums)
+        took = sum(one.get("seconds", 0.0) for one in told) / 60
+        seeds = ", ".join(dict.fromkeys(str(one["seed"]) for one in told))
+        when = min(one["when"] for one in told)
+        lines.append(f"| {row.row_id} | {row.what} | {lanes} | {counts} | {took:.1f} | {seeds} | {when} |")
     return "\n".join(lines)
 
 
@@ -102,16 +127,21 @@ def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("lane", nargs="?", choices=LANES, default="quick")
-    parser.add_argument("--rows", default="", help="some of C1 to C24")
+    parser.add_argument("--rows", default="", help="some of C1 to C24, or none: only the table")
+    parser.add_argument("--minutes", default="", help="the most that each test of the weekly lane takes")
     parser.add_argument("--seed", type=int, default=int(dt.datetime.now(dt.UTC).strftime("%Y%m%d")))
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()
     FIGURES.mkdir(parents=True, exist_ok=True)
-    status = run(asked.lane, [row for row in asked.rows.split(",") if row], asked.seed)
+    failed, began = [], time.monotonic()
+    for rows in groups([row for row in asked.rows.split(",") if row]):
+        if not run(asked.lane, rows, asked.seed, asked.minutes):
+            failed += [row.row_id for row in rows]
     print(table())  # noqa: T201 - this is a program
+    print(f"{asked.lane}: {time.monotonic() - began:.0f} s; failed: {' '.join(failed) or 'none'}")  # noqa: T201 - the same
     if asked.write:
         write(table())
-    return status
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -1,18 +1,20 @@
 """Counts what the tests of a campaign injected and survived; loaded by `python -m tests.faults`.
 
 A test says how many faults it injects with pytest's own `record_property`: under the id of a row, or under `injected`
-for every row it belongs to. One that says nothing is one fault.
+for every row it belongs to. One of hypothesis injects its examples. One that says nothing is one fault.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from tests.faults import bounds
 from tests.faults.rows import ROWS
 
 OUT = "NBTOOL_FAULTS_OUT"
@@ -21,10 +23,16 @@ OUT = "NBTOOL_FAULTS_OUT"
 CHOSEN = "NBTOOL_FAULTS_ROWS"
 """The environment variable that names the rows, all of them where it is empty."""
 
-_counts: dict[str, dict[str, int]] = defaultdict(lambda: {"tests": 0, "injected": 0, "survived": 0, "violations": 0})
-_skipped: dict[str, int] = defaultdict(int)
+EXAMPLES = re.compile(r"- (\d+) passing,")
+"""What hypothesis says of a phase of a test."""
+
+_counts: dict[str, dict[str, float]] = defaultdict(
+    lambda: {"tests": 0, "injected": 0, "survived": 0, "violations": 0, "skipped": 0, "seconds": 0.0}
+)
 _chosen = [row_id for row_id in os.environ.get(CHOSEN, "").split(",") if row_id]
 _out = Path(os.environ[OUT]) if OUT in os.environ else None
+
+__all__ = ["CHOSEN", "OUT", "bounds"]  # the bounds are read now: a test's own environment has none of our variables
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,17 +45,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Take note of a test that ran; one that could not be set up is a violation, too."""
+    rows = [row for row in ROWS if row.holds(report.nodeid)]
+    for row in rows:
+        _counts[row.row_id]["seconds"] += report.duration
     if report.when != "call" and report.passed:
         return
-    said = dict(report.user_properties)
-    for row in ROWS:
-        if not row.holds(report.nodeid):
-            continue
-        if report.skipped:
-            _skipped[row.row_id] += 1
-            continue
-        injected = int(str(said.get(row.row_id, said.get("injected", 1))))
+    for row in rows:
         count = _counts[row.row_id]
+        if report.skipped:
+            count["skipped"] += 1
+            continue
+        injected = _injected(report, row.row_id)
         count["tests"] += 1
         count["injected"] += injected
         count["survived"] += injected if report.passed else 0
@@ -57,6 +65,11 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 def pytest_sessionfinish() -> None:
     """Write the figures."""
     if _out:
-        rows = {row_id: {**count, "skipped": _skipped[row_id]} for row_id, count in _counts.items()}
         _out.parent.mkdir(parents=True, exist_ok=True)
-        _out.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+        _out.write_text(json.dumps(_counts, indent=1), encoding="utf-8")
+
+
+def _injected(report: pytest.TestReport, row_id: str) -> int:
+    said = dict(report.user_properties)
+    examples = sum(map(int, EXAMPLES.findall(getattr(report, "_hypothesis_stats", ""))))
+    return int(str(said.get(row_id, said.get("injected", examples or 1))))

@@ -34,13 +34,21 @@ ROWS = (
             r"tests/wire/test_sse.py::.*(cut|whole_and_bytewise)",
         ),
     ),
-    Row("C2", "a network that refuses, resets, stalls, drips and lies", (r"tests/wire/test_http.py::",)),
+    Row(
+        "C2",
+        "a network that refuses, resets, stalls, drips and lies",
+        (r"tests/wire/test_http.py::", r"tests/wire/test_http_faults.py::"),
+    ),
     Row(
         "C3",
         "calls, clicks, changes and stops in any order",
         (r"tests/tools/test_gate_machine.py::", r"tests/chat/test_tree_machine.py::"),
     ),
-    Row("C4", "effects counted over kills: each at most once", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
+    Row(
+        "C4",
+        "approved effects counted over kills, time-outs and two clients: each at most once",
+        (r"tests/chat/journal/test_effects.py::",),
+    ),
     Row("C5", "a process ended at its writes, whole and torn", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
     Row(
         "C6",
@@ -66,17 +74,21 @@ ROWS = (
         "fetches by rendering, in a real browser",
         (r"tests/browser/test_bare.py::test_no_payload", r"tests/browser/test_saved.py::test_nothing_forged"),
     ),
-    Row("C10", "a model that follows every injection"),
+    Row("C10", "a model that follows every injection", (r"tests/acceptance/test_hostile_model.py::",)),
     Row(
         "C11",
         "keys and private values in everything that leaves",
         (
             r"tests/wire/test_http.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
-            r"tests/acceptance/test_values_stay.py::",
+            r"tests/acceptance/test_(values_stay|canaries).py::",
             r"tests/plugins/test_privacy.py::test_nothing_private",
         ),
     ),
-    Row("C12", "a stop at every step of a turn", (r"tests/chain/test_cancelling.py::",)),
+    Row(
+        "C12",
+        "a stop at every step of a turn, in every way",
+        (r"tests/chain/test_(cancelling|stops).py::",),
+    ),
     Row(
         "C13",
         "kernels and front ends, old and new",
@@ -85,7 +97,7 @@ ROWS = (
     Row(
         "C14",
         "the approval card, by mouse, keys and assistive technology",
-        (r"tests/browser/test_approval_card.py::", r"tests/browser/test_bare.py::test_nothing_serious"),
+        (r"tests/browser/test_(approval_card|card_attacks).py::", r"tests/browser/test_bare.py::test_nothing_serious"),
     ),
     Row("C15", "many turns in one process", (r"tests/faults/test_soak.py::",)),
     Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),
@@ -107,11 +119,12 @@ ROWS = (
             r"tests/wire/test_lenient.py::test_(any_text|hostile_text|an_object_cut)",
             r"tests/wire/test_text_corpus.py::test_(no_character|no_call|a_call_that_loses)",
             r"tests/toolsets/test_pages.py::test_a_page_that_is_made",
+            r"tests/faults/test_fuzz.py::",
         ),
     ),
-    Row("C20", "mutants of the code"),
+    Row("C20", "mutants of the code: noticed, or told with a reason", why="`make mutants`, below"),
     Row("C21", "promises without a test", (r"tests/layers/test_promises.py::",)),
-    Row("C22", "the suite in another order, many times"),
+    Row("C22", "the tests in other orders", (r"tests/faults/test_order.py::",)),
     Row(
         "C23",
         "history that an older or a newer nbtool wrote",
@@ -120,5 +133,5 @@ ROWS = (
             r"tests/chat/journal/test_book.py::test_a_file_of_a_newer",
         ),
     ),
-    Row("C24", "the newest of everything that nbtool stands on"),
+    Row("C24", "the newest of everything that nbtool stands on", (r"tests/faults/test_newest.py::",)),
 )

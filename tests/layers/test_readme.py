@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+
+from tests.places.where import FOUND, PLACES
+from tests.places.where import rows as rows_found
 
 ROOT = Path(__file__).parents[2]
 
@@ -14,6 +18,14 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:2] == "| "][
         1:
     ]
+
+
+def test_the_table_of_places_is_what_its_tests_were_found_to_do() -> None:
+    found = json.loads(FOUND.read_text(encoding="utf-8"))
+
+    assert rows_found(found) in (ROOT / "README.md").read_text(encoding="utf-8"), "`make where` writes the table"
+    for place in PLACES:
+        assert found["rows"].get(place.where, {"tests": 0})["tests"] >= len(place.tests), place.where
 
 
 def test_each_place_names_the_tests_that_try_it_or_says_that_none_does() -> None:

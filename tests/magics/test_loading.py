@@ -60,7 +60,10 @@ def test_a_magic_of_somebody_else_is_left_alone(bare: Any, capsys: pytest.Captur
     bare.run_line_magic("load_ext", "nbtool")
     told = capsys.readouterr().out
     bare.run_cell("%%nbchat -q -m practice:fast -o hello\nHello")
+    bare.run_cell("%nbchat histori")
+    mistaken = capsys.readouterr()
 
+    assert "%nbchat knows no 'histori'" in mistaken.out + mistaken.err
     assert "%%chat is taken, so the magics are called %%nbchat" in told
     assert len(told.splitlines()) == 1
     assert bare.run_line_magic("chat", "") == "theirs"

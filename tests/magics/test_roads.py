@@ -96,7 +96,7 @@ def talk() -> Iterator[Talk]:
 def test_a_yes_in_a_line_of_input_lets_the_call_run(talk: Talk) -> None:
     talk.run(USE.format(flags=" --approve input"), answer="y")
 
-    assert "double wants to run with" in talk.asked[0]
+    assert "double will run with n = 21." in talk.asked[0]
     assert talk.run("print(received, answer.calls[0].status)") == "[21] ok\n"
 
 
@@ -140,7 +140,7 @@ def test_a_click_closes_a_line_of_input_that_asks_the_same(talk: Talk) -> None:
 
     talk.run(USE.format(flags=""), answer=lambda: talk.click("approve"))
 
-    assert "double wants to run with" in talk.asked[0]
+    assert "double will run with n = 21." in talk.asked[0]
     assert talk.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 

@@ -68,7 +68,7 @@ def test_jupyterlab_finds_the_extension_where_the_wheel_puts_it(wheel: Path, tmp
 
 
 def test_a_changed_source_of_the_page_asks_for_node(unpacked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = unpacked / "js" / "src" / "styles.css"
+    source = unpacked / "js" / "src" / "styles" / "frame.css"
     before = source.stat()
 
     source.touch()

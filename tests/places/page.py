@@ -16,6 +16,7 @@ from jupyter_client.manager import KernelManager
 from nbtool.blocks.shapes import VERSION
 
 SECONDS = 40
+CONTROL = "comm-of-a-page-that-is-loaded"
 
 
 @dataclass
@@ -23,16 +24,20 @@ class Page:
     """Runs cells, opens the widget that comes with one, and answers its questions as a person would.
 
     With `holds_back` it is a front end that sends a widget's messages only when no cell runs. `over_subshell`
-    sends them over one, as newer pages do. `during` counts the clicks that were answered while their cell still ran.
+    sends them over one, as newer pages do. With `loads_anew` it first asks what JupyterLab asks as it loads a page, and
+    clicks once it was told of the widget again: `told` are the kinds of the answers. `during` counts the clicks that
+    were answered while their cell still ran.
     """
 
     client: BlockingKernelClient
     holds_back: bool = False
     over_subshell: bool = False
+    loads_anew: bool = False
     comm_id: str = ""
     state: dict[str, Any] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     question: str = ""
     confirmed: int = 0
     during: int = 0
@@ -46,9 +51,12 @@ class Page:
         return "".join(printed)
 
     def click(self, kind: str) -> None:
-        """Answer the question that was shown last, with no cell running."""
+        """Answer the question that was shown last, with no cell running, and see it taken."""
+        before = self.confirmed
         self._say(kind, digest=self.question)
         self._release()
+        while self.confirmed == before:
+            self._take(self.client.get_iopub_msg(timeout=SECONDS), "")
 
     def _hear(self, asked: str, click: str) -> Iterator[str]:
         while True:
@@ -73,13 +81,51 @@ class Page:
             self._say("hello")
         if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
             said = content["data"].get("content") or {}
+            if said.get("kind") == "left":
+                self._say("took")
+                return content
             self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))
             for digest in _digests(said):
                 self.question = digest
                 if click and digest not in self.answered:
                     self.answered.append(digest)
+                    self._load_anew()
                     self._say(click, digest=digest)
         return content
+
+    def _load_anew(self) -> None:
+        """Ask what a page asks that is loaded, and wait for each answer, with the cell still running."""
+        if not self.loads_anew:
+            return
+        known = self._asked("kernel_info_request", {})
+        comms = self._asked("comm_info_request", {"target_name": "jupyter.widget"})["comms"]
+        self._ask("comm_open", {"comm_id": CONTROL, "target_name": "jupyter.widget.control", "data": {}})
+        states = self._state(self._ask("comm_msg", {"comm_id": CONTROL, "data": {"method": "request_states"}}), CONTROL)
+        self._ask("comm_close", {"comm_id": CONTROL, "data": {}})
+        one = self._state(self._ask("comm_msg", _request_state(self.comm_id)), self.comm_id)
+        assert known["implementation"] == "ipython"
+        assert self.comm_id in comms
+        assert states["states"][self.comm_id]["state"]["nonce"] == one["state"]["nonce"] == self.state["nonce"]
+        self.told += [states["method"], one["method"]]
+
+    def _ask(self, kind: str, body: dict[str, Any]) -> str:
+        message = self.client.session.msg(kind, body, metadata={"version": "1.0.0"})
+        self._send(message)
+        return str(message["header"]["msg_id"])
+
+    def _asked(self, kind: str, body: dict[str, Any]) -> Any:
+        asked = self._ask(kind, body)
+        while True:
+            answer = self.client.get_shell_msg(timeout=SECONDS)
+            if answer["parent_header"].get("msg_id") == asked:
+                return answer["content"]
+
+    def _state(self, asked: str, comm_id: str) -> Any:
+        while True:
+            message = self.client.get_iopub_msg(timeout=SECONDS)
+            is_ours = message["msg_type"] == "comm_msg" and message["content"]["comm_id"] == comm_id
+            if is_ours and message["parent_header"].get("msg_id") == asked:
+                return message["content"]["data"]
 
     def _say(self, kind: str, **values: str) -> None:
         number = f"page-{len(self.answered)}-{kind}"
@@ -132,6 +178,10 @@ def open_page(*, overlay: Path | None = None, **how: bool) -> Iterator[Page]:
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
+
+
+def _request_state(comm_id: str) -> dict[str, Any]:
+    return {"comm_id": comm_id, "data": {"method": "request_state"}}
 
 
 def _digests(value: Any) -> Iterator[str]:

@@ -26,6 +26,14 @@ TOLD = (
 )
 
 
+def older(version: str) -> Path:
+    """Give where an older ipykernel was installed."""
+    overlay = ROOT / "build" / "kernels" / version
+    if not overlay.is_dir():
+        pytest.fail(f"There is no ipykernel {version}: `make places` installs it.", pytrace=False)
+    return overlay
+
+
 @pytest.mark.parametrize("over_subshell", [False, True], ids=["shell", "subshell"])
 def test_a_click_is_heard_while_the_cell_runs(over_subshell: bool) -> None:
     with open_page(over_subshell=over_subshell) as page:
@@ -36,14 +44,31 @@ def test_a_click_is_heard_while_the_cell_runs(over_subshell: bool) -> None:
         assert page.run(TOLD).endswith(" [21] ok button\n")
 
 
+def test_a_page_that_is_loaded_while_the_cell_runs_is_told_of_the_widget() -> None:
+    with open_page(loads_anew=True) as page:
+        page.run(SETUP)
+        page.run(USE, click="approve")
+
+        assert page.told == ["update_states", "update"]
+        assert page.during == 1
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("version", OLDER)
+def test_a_page_that_is_loaded_while_a_cell_of_an_older_kernel_runs_is_told_of_the_widget(version: str) -> None:
+    with open_page(overlay=older(version), loads_anew=True) as page:
+        page.run(SETUP)
+        page.run(USE, click="approve")
+
+        assert page.told == ["update_states", "update"]
+        assert page.run(TOLD) == f"{version} [21] ok button\n"
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("over_subshell", [False, True], ids=["shell", "subshell"])
 @pytest.mark.parametrize("version", OLDER)
 def test_a_click_is_heard_on_an_older_kernel(version: str, over_subshell: bool) -> None:
-    overlay = ROOT / "build" / "kernels" / version
-    if not overlay.is_dir():
-        pytest.fail(f"There is no ipykernel {version}: `make kernels` installs it.", pytrace=False)
-    with open_page(overlay=overlay, over_subshell=over_subshell) as page:
+    with open_page(overlay=older(version), over_subshell=over_subshell) as page:
         page.run(SETUP)
         page.run(USE, click="approve")
 

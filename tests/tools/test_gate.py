@@ -12,6 +12,7 @@ import pytest
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools import call as module
 from nbtool.tools.approval import Question
+from nbtool.tools.deliver import CHANGED
 from tests.tools.calling import ask_for, desktop
 
 
@@ -130,12 +131,13 @@ def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
     assert (late.status, late.decisions[0].by) == ("denied", "button")
 
 
-def test_edited_arguments_are_what_runs() -> None:
+def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -> None:
     desk = desktop(asked, approver=lambda _: Approved(arguments={"n": 50}))
     record = desk.run(ask_for("asked", n=2))
 
     assert (record.result, record.resolved, record.arguments) == (100, {"n": "50"}, '{"n": 2}')
     assert record.decisions[0].edited
+    assert record.shown == f"{CHANGED}\n100"
 
 
 @pytest.mark.parametrize("arguments", [{"n": "x"}, {}, {"n": "$VAR_REF{{z}}"}, {"n": object()}])

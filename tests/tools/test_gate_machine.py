@@ -32,7 +32,7 @@ from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables import Variables
 from tests.tools.calling import ask_for
 
-SECONDS = 10
+SECONDS = 30
 OUTCOMES = {"ok", "denied", "withheld", "cancelled", "not_found", "unknown"}
 ASKS = ("act", "once", "pay", "guarded")
 """Tools that ask before they run; `free` and `secret` do not."""
@@ -165,10 +165,10 @@ class Gates(RuleBasedStateMachine):
         ),
     )
     def emit(self, calls: list[tuple[str, int, str | None]]) -> None:
-        """Make some calls of one round at once."""
+        """Make some calls; each begins when those before it have ended or asked, so that they ask in the same order."""
         for name, n, it in calls:
             self.begin(ask_for(name, n=n) if it is None else ask_for(name, n=n, it=it))
-        self.settle()
+            self.settle()
 
     @precondition(lambda self: self.remembered)
     @rule(which=PICK, change=st.sampled_from(["", "", "redefine", "revoke"]))

@@ -10,6 +10,7 @@ import json
 import pathlib
 import sys
 import threading
+import time
 import types
 import uuid
 from typing import Any, NamedTuple
@@ -30,7 +31,7 @@ from pydantic import BaseModel, SecretStr
 from nbtool.tools.describe import describe, fingerprint, grouped, identity
 from nbtool.tools.plain import plain_text, visible, without_addresses, without_paths
 from nbtool.tools.quiet import quiet
-from nbtool.tools.render import BUDGET, cut, error_text, render
+from nbtool.tools.render import BUDGET, PREVIEW, cut, error_text, is_quick, preview, render
 
 
 class Color(enum.Enum):
@@ -214,6 +215,30 @@ def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:
     assert "[… 7 920 of 20 000 characters: first 5 940, last 1 980 …]" in drawn.text
     assert not drawn.is_whole
     assert render("x" * BUDGET).is_whole
+
+
+@pytest.mark.parametrize("value", ["x" * (BUDGET + 1), list(range(10_000)), {str(n): n for n in range(5_000)}])
+def test_what_does_not_fit_is_told_in_a_preview_that_is_smaller_than_what_would_fit(value: object) -> None:
+    drawn = preview(value)
+
+    assert not drawn.is_whole
+    assert len(drawn.text) <= PREVIEW
+
+
+@pytest.mark.parametrize("value", ["x" * BUDGET, list(range(1_000)), 1, None])
+def test_what_fits_is_told_whole(value: object) -> None:
+    assert preview(value) == render(value)
+    assert preview(value).is_whole
+
+
+def test_only_plain_values_that_are_not_long_are_written_out_at_once() -> None:
+    class Text(str):
+        pass
+
+    values = ("x", "x" * 10_001, Text("x"), 1, 1.5, True, None, [1], b"x", object())
+    quick = [value for value in values if is_quick(value)]
+
+    assert quick == ["x", 1, 1.5, True, None]
 
 
 @given(st.text(max_size=400), st.integers(100, 300))
@@ -461,3 +486,15 @@ def test_any_json_like_value_is_text_within_the_budget(value: Any, budget: int) 
 
 def test_numbers_are_grouped() -> None:
     assert grouped(1204332) == "1 204 332"
+
+
+def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:
+    began = time.process_time()
+
+    drawn = render("\x1b[31mx" * 20_000_000, 1_000)
+
+    assert time.process_time() - began < 1
+    assert len(drawn.text) <= 1_000
+    assert "of 120 000 000 characters" in drawn.text
+    assert not drawn.is_whole
+    assert "\x1b" not in drawn.text

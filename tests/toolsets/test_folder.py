@@ -4,7 +4,7 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from nbtool.tools import Approved
 from nbtool.toolsets import confined, files
 from nbtool.toolsets.folder import MAX_READ, MAX_WRITTEN
 from tests.tools.calling import Desktop, ask_for, desktop
+
+Tell = Callable[[str, object], None]
 
 OUTSIDE = [
     "..", "../", "../secret.txt", "../data2/secret.txt", "../data/../secret.txt", "sub/../../secret.txt", "sub/..",
@@ -98,8 +100,9 @@ def test_the_corpus_has_at_least_a_hundred_paths() -> None:
 @pytest.mark.promise("below-the-folder")
 @pytest.mark.parametrize("with_descriptors", [True, False])
 def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
-    data: Path, with_descriptors: bool, monkeypatch: pytest.MonkeyPatch
+    data: Path, with_descriptors: bool, monkeypatch: pytest.MonkeyPatch, record_property: Tell
 ) -> None:
+    record_property("injected", 3 * len((*OUTSIDE, *PRIVATE)))
     monkeypatch.setattr(confined, "HAS_DESCRIPTORS", with_descriptors)
     desk, before = over(data), tree(data.parent)
 
@@ -172,7 +175,8 @@ def test_pipes_and_sockets_are_no_plain_files(data: Path) -> None:
 
 @pytest.mark.promise("below-the-folder")
 @pytest.mark.skipif(not confined.HAS_DESCRIPTORS, reason="promised only where folders are opened by descriptor")
-def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path) -> None:
+@pytest.mark.parametrize("tries", [30, pytest.param(10_000, marks=[pytest.mark.nightly, pytest.mark.timeout(900)])])
+def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path, tries: int, record_property: Tell) -> None:
     evil = data.parent / "evil"
     evil.mkdir()
     (evil / "a.txt").write_text("SENTINEL")
@@ -181,12 +185,13 @@ def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path) -> No
     folder, seen, refused = confined.Confined(data), [], 0
 
     with swapping(data / "turn", evil):
-        while not refused or len(seen) < 30:
+        while not refused or len(seen) < 30 or len(seen) + refused < tries:
             try:
                 seen.append(folder.read("turn/a.txt", 100)[0])
                 folder.write("turn/a.txt", b"written", replace=True)
             except ToolFailed:
                 refused += 1
+    record_property("injected", len(seen) + refused)
 
     assert set(seen) <= {b"honest", b"written"}
     assert refused

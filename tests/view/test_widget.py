@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import re
 import threading
+from base64 import b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,48 @@ from typing import Any
 import pytest
 
 from nbtool.errors import AlreadyDecided, BadUsage
-from nbtool.events import CallAsked, CallDelta, Event, RequestStarted, TextDelta, TurnEnded, TurnParked, TurnStarted
-from nbtool.messages import Usage, user
+from nbtool.events import (
+    CallAsked,
+    CallDelta,
+    CallFinished,
+    Event,
+    RequestStarted,
+    TextDelta,
+    TurnEnded,
+    TurnParked,
+    TurnStarted,
+)
+from nbtool.messages import Media, Usage, user
 from nbtool.view.heard import Act, Binding
 from nbtool.view.rich import RICH_LIMIT, rich_module
 from nbtool.view.widget import STATIC, TurnWidget
+from tests.samples import PNG
 
 BUNDLE_LIMIT = 22_000
 """Bytes of the page's script and style sheet, gzipped."""
 
 
+class Clock:
+    """A clock that stands still, and keeps what is to be done later."""
+
+    def __init__(self) -> None:
+        self.later: list[tuple[float, Callable[[], object]]] = []
+
+    def time(self) -> float:
+        return 0.0
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> Any:
+        self.later.append((delay, callback))
+        return self
+
+    def cancel(self) -> None:
+        self.later.pop()
+
+
 class Page:
     """A widget whose messages are collected in place of a comm, and a loop that does what is posted when told to."""
 
-    def __init__(self, *, refuse: bool = False) -> None:
+    def __init__(self, *, refuse: bool = False, clock: Clock | None = None) -> None:
         self.sent: list[dict[str, Any]] = []
         self.decided: list[tuple[str, dict[str, Any]]] = []
         self.stops = 0
@@ -36,7 +65,7 @@ class Page:
         self._count = 0
         self.widget = TurnWidget(
             "t", decide=self._decide, stop=self._stop, post=self._posted.append, bind=self._bind,
-            act=self._act,
+            act=self._act, clock=clock,
         )  # fmt: skip
         self.widget.send = self._send
 
@@ -289,16 +318,63 @@ def test_a_card_takes_over_and_shows_what_waits_and_what_comes() -> None:
     assert "Let me look." not in card.finish()["text/html"]
 
 
-def test_a_widget_notices_that_its_page_was_loaded_anew() -> None:
+def test_a_widget_is_closed_at_once_where_no_page_has_shown_it() -> None:
+    page = Page()
+    fed(page, *start(), end())
+
+    page.widget.leave((page.widget.place, page.widget.finish()))
+
+    assert page.widget.comm is None
+    assert not page.of("left")
+
+
+def test_a_widget_is_closed_once_its_page_shows_what_stays() -> None:
     page = Page()
     page.says("hello")
+    page.work()
+    fed(page, *start(), end())
+
+    page.widget.leave(("w", {"text/plain": "Hello"}))
+    told = page.of("left")
+    is_open = page.widget.comm is not None
+    page.says("took")
+    page.work()
+
+    assert told == [{"v": 1, "kind": "left", "pages": ["p"], "places": []}]
+    assert (is_open, page.widget.comm) == (True, None)
+
+
+def test_a_page_that_came_in_mid_stream_and_asked_for_a_snapshot_is_told_what_stays() -> None:
+    page = Page()
     page.says("hello")
-    before = page.widget.has_moved
+    page.widget.hear({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "new-1", "kind": "resync"})
+    page.work()
+    fed(page, *start(), end())
 
-    envelope = {"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "other-1", "kind": "hello"}
-    page.widget.hear(envelope)
+    page.widget.leave(("w", {"text/plain": "Hello"}))
 
-    assert (before, page.widget.has_moved) == (False, True)
+    (told,) = page.of("left")
+    assert (told["pages"], len(told["places"])) == (["new", "p"], 1)
+
+
+def test_a_page_that_comes_after_the_end_is_told_what_stays_and_the_one_that_went_away_is_not_waited_for() -> None:
+    clock = Clock()
+    page = Page(clock=clock)
+    page.says("hello")
+    page.work()
+    fed(page, *start(), end())
+    page.widget.leave(("w", {"text/plain": "Hello"}))
+
+    for number, kind in enumerate(("hello", "took")):
+        page.widget.hear({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": f"new-{number}", "kind": kind})
+        page.work()
+    (seconds, close), is_open = clock.later[-1], page.widget.comm is not None
+    close()
+
+    assert [message["pages"] for message in page.of("left")] == [["p"], ["new", "p"]]
+    assert page.of("left")[-1]["places"] == [{"was": "w", "data": {"text/plain": "Hello"}}]
+    assert page.widget.seen
+    assert (seconds, is_open, page.widget.comm) == (4.0, True, None)
 
 
 def test_the_second_module_is_sent_to_a_page_that_asks_packed_and_by_its_version() -> None:
@@ -373,3 +449,20 @@ def test_the_sizes_in_the_readme_are_those_of_the_files() -> None:
 
     assert said is not None
     assert [abs(int(kb) - size) < 5 for kb, size in zip(said.groups(), sizes, strict=True)] == [True, True]
+
+
+def test_the_bytes_of_an_image_are_sent_to_whoever_asks_for_them_by_their_key() -> None:
+    page = Page()
+    image = Media("image/png", PNG)
+    fed(page, TurnStarted("t", "m", user("hi", image), 1.0), CallFinished("c", "draw", 1, "ok", "", media=(image,)))
+    (key,) = page.widget.transcript.media
+
+    page.says("media", key=key)
+    page.says("media", key="0" * 32)
+    for forged in ("../x", key.upper() if key.upper() != key else "g" * 32, None):
+        assert not page.says("media", key=forged)
+    page.work()
+
+    assert page.of("media") == [{"v": 1, "kind": "media", "key": key}]
+    assert page.buffers == [PNG]
+    assert b64encode(PNG).decode() not in str(page.sent)

@@ -361,3 +361,23 @@ def test_a_certificate_is_checked_against_the_name_and_not_the_address(
                 asyncio.run(fetcher.fetch(f"https://{host}:{port}/"))
 
     assert names == [host]
+
+
+@pytest.mark.parametrize("where", ["http://host:x/", "http://" + "a" * 70_000])
+def test_a_redirect_to_an_address_that_cannot_be_read_is_told(where: str) -> None:
+    with serve(*to(where, 300)) as server, pytest.raises(BadReply, match="redirects to an address that cannot be read"):
+        get(server)
+
+
+def test_a_redirect_to_an_address_that_names_no_host_is_refused() -> None:
+    with serve(*to("//[")) as server, pytest.raises(BadUsage, match="names no host"):
+        get(server)
+
+
+@pytest.mark.parametrize(
+    ("charset", "data"),
+    [("macintosh", b"\x8e"), ("latin1", b"\xe9"), ("windows-1252", b"\xe9"), ("utf8", b"\xc3\xa9"), ("cp437", b"\x82")],
+)
+def test_a_page_is_read_in_the_letters_that_it_names(charset: str, data: bytes) -> None:
+    with serve(whole(200, data, f"text/plain; charset={charset}")) as server:
+        assert get(server).text == "\u00e9"

@@ -587,3 +587,11 @@ def test_options_that_are_no_json_are_refused_before_anything_leaves() -> None:
         ask(endpoint(server), Prompt((user("Hi"),), options={"temperature": float("nan")}))
 
     assert server.requests == []
+
+
+def test_of_a_refusal_that_never_ends_only_the_beginning_is_read() -> None:
+    with serve(head(400), Repeat(b"no " * 10_000)) as server, pytest.raises(ProviderError) as caught:
+        ask(endpoint(server))
+
+    assert len(str(caught.value)) < 1_000
+    assert "no no no" in str(caught.value)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -26,16 +27,18 @@ from nbtool.errors import (
     NbtoolError,
     RateLimited,
     SettingsError,
+    TimedOut,
 )
-from nbtool.messages import Media, Message, Text, ToolResult, user
+from nbtool.messages import Media, Message, Text, ToolCall, ToolResult, user
 from nbtool.practice.server import PracticeServer
-from nbtool.wire import Prompt
+from nbtool.wire import Prompt, http
 from nbtool.wire.advice import MAX_NAMED, on_offer, too_long
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.clients import close_clients
+from nbtool.wire.clients import certificates, close_clients
 from nbtool.wire.connect import endpoint
 from nbtool.wire.keys import env_file
-from nbtool.wire.patience import Retries
+from nbtool.wire.offered import offered
+from nbtool.wire.patience import Retries, Timeouts
 from tests.chaos import serve, serve_each, whole
 
 KEY = "sk-canary-0123456789abcdef"
@@ -311,3 +314,114 @@ def _certificate(folder: Path, name: str) -> Path:
     path = folder / "certificate.pem"
     path.write_bytes(key.private_bytes(kind, form, open_) + certificate.public_bytes(kind))
     return path
+
+
+# --- servers that do not answer -------------------------------------------------------------------------------
+
+
+@contextmanager
+def deaf() -> Iterator[str]:
+    """A port of this machine that takes no more connections: those that wait fill its queue."""
+    with socket.socket() as listener, ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listener.getsockname())
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses at once")
+@pytest.mark.parametrize(("is_here", "fix"), [(True, "Start it, or"), (False, "Check the address and the network.")])
+def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
+    is_here: bool, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not is_here:
+        monkeypatch.setattr(http, "is_loopback", lambda _: False)
+
+    async def listen(url: str) -> None:
+        asked = endpoint("openai:gpt-x", base_url=url, api_key=KEY)
+        impatient = replace(asked, retries=Retries(1, least=0.01), timeouts=Timeouts(connect=0.2))
+        try:
+            async for _ in impatient.stream(HI):
+                pass
+        finally:
+            await close_clients()
+
+    with deaf() as url, pytest.raises(TimedOut, match=r"did not answer within 0\.2 s") as caught:
+        asyncio.run(listen(url))
+
+    assert caught.value.fix.startswith(fix)
+
+
+async def listed(url: str, seconds: float) -> list[str]:
+    try:
+        return await offered(endpoint("openai:gpt-x", base_url=url, api_key=KEY), seconds=seconds)
+    finally:
+        await close_clients()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses at once")
+def test_a_list_of_models_is_not_waited_for_longer_than_said() -> None:
+    with deaf() as url, pytest.raises(TimedOut, match=r"did not list its models within 0\.2 s"):
+        asyncio.run(listed(url, seconds=0.2))
+
+
+def test_a_list_of_models_where_nothing_listens_says_so() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        with pytest.raises(ConnectionFailed, match="nothing listens there"):
+            asyncio.run(listed(f"http://127.0.0.1:{free.getsockname()[1]}/v1", seconds=5))
+
+
+def test_a_server_that_offers_nothing_adds_no_advice() -> None:
+    assert on_offer([], "gpt-x", "lab") == ""
+
+
+def test_the_arguments_of_a_call_count_as_a_part_too() -> None:
+    large = ToolCall("write", "x" * 5_000, id="c1", call_id="c1")
+
+    assert "the arguments of `write` (5,000 bytes)" in too_long(Prompt((user("Hi"), Message("assistant", (large,)))))
+
+
+def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.example")
+
+    error = told(FAR)
+
+    assert isinstance(error, SettingsError)
+    assert "The proxy of the environment cannot be used" in str(error)
+
+
+def test_a_folder_of_certificates_is_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in ("SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path))
+    context = certificates()
+
+    assert isinstance(context, ssl.SSLContext)
+    assert context.verify_mode == ssl.CERT_REQUIRED
+
+
+@pytest.mark.parametrize(("variable", "is_ours"), [("REQUESTS_CA_BUNDLE", False), ("SSL_CERT_FILE", True)])
+def test_the_variables_of_httpx_go_before_those_of_others(
+    variable: str, is_ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for other in ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv("CURL_CA_BUNDLE", "/nowhere.pem")
+    monkeypatch.setenv(variable, "/nowhere/else.pem")
+
+    if is_ours:
+        assert certificates() is True
+    else:
+        with pytest.raises(SettingsError, match=r"/nowhere/else\.pem"):
+            certificates()
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [(9_999, "9,999 bytes"), (10_000, "10 kB"), (123_456, "123 kB"), (9_999_999, "10,000 kB")]
+)
+def test_a_size_is_told_in_bytes_or_thousands_of_them(size: int, told: str) -> None:
+    assert f"your prompt ({told})" in too_long(Prompt((user("x" * size),)))

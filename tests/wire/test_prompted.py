@@ -13,8 +13,8 @@ from nbtool.errors import WireError
 from nbtool.events import CallDelta, CallHeld, Delta, TextDelta, ThinkingDelta
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult, assistant, results, user
 from nbtool.wire import Prompt, Reply, ReplyBuilder, Target, ToolSpec, find_wire
-from nbtool.wire.forms import Form, escaped, form_name
-from nbtool.wire.prompted import Prompted, parse_calls
+from nbtool.wire.forms import Form, arguments_of, escaped, form_name
+from nbtool.wire.prompted import Prompted, _without_tools, parse_calls
 
 FENCE = "7f3a"
 INNER = find_wire("chat")
@@ -375,3 +375,93 @@ def test_calls_of_a_text_that_was_cut_short_do_not_run() -> None:
 
     assert [(call.runnable, call.args) for call in parsed.calls] == [(False, None)]
     assert parsed.calls[0].error
+
+
+# --- the ends of a reply --------------------------------------------------------------------------------------
+
+
+def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:
+    decoder = Prompted(INNER, FENCE).decoder()
+    begun = b'{"choices": [{"message": {"content": "Hi <too'
+    assert decoder.feed(begun) == []
+
+    with pytest.raises(WireError, match="middle of its JSON"):
+        decoder.close()
+
+
+def test_an_error_after_text_that_was_held_back_gives_the_text_first() -> None:
+    decoder = Prompted(INNER, FENCE).decoder()
+    held = decoder.feed(streamed("One ```call", finish=None))
+    broken = decoder.feed(b'data: {"error": {"message": "no"}}\n\n')
+
+    assert [delta.text for delta in (*held, *broken) if isinstance(delta, TextDelta)] == ["One ", "```call"]
+    with pytest.raises(WireError):
+        decoder.close()
+
+
+def test_an_error_with_nothing_held_back_is_raised_at_once() -> None:
+    decoder = Prompted(INNER, FENCE).decoder()
+    decoder.feed(streamed("One.", finish=None))
+
+    with pytest.raises(WireError):
+        decoder.feed(b'data: {"error": {"message": "no"}}\n\n')
+
+
+def test_an_error_behind_the_end_is_raised_and_the_reply_stays() -> None:
+    reply, deltas = read(streamed("Hi") + streamed(" there"))
+
+    assert reply.text == "Hi"
+    assert [delta.kind for delta in deltas].count("reply_end") == 1
+
+
+def test_a_picture_between_the_models_words_keeps_its_place() -> None:
+    picture = Media("image/png", data=b"PNG")
+    drawn = Message("assistant", (Text("See: "), picture, CALL, Text("and "), picture))
+    (told,) = [message for message in _without_tools([drawn], Form("json", FENCE)) if message.role == "assistant"]
+
+    assert [part.kind for part in told.parts] == ["text", "media", "text", "media"]
+    assert told.parts[2] == Text(f"{WRITTEN}\nand ")
+
+
+def test_what_is_to_be_called_now_is_said_at_the_very_end_even_without_a_question() -> None:
+    last = encoded(*HISTORY[:2], tool_choice="price")[-1]
+
+    assert last == {"role": "user", "content": "Call the tool price now."}
+
+
+@pytest.mark.parametrize("arguments", ["no JSON", "[1]", '{"a b": 1}', ""])
+def test_arguments_that_python_cannot_name_are_written_as_json(arguments: str) -> None:
+    call = ToolCall("price", arguments, id="1", call_id="c1")
+    (written,) = _without_tools([Message("assistant", (call,))], Form("pythonic", FENCE))
+
+    assert written.text.strip().startswith("price(") is False
+    assert "price" in written.text
+
+
+def test_arguments_that_are_json_but_no_object_go_back_as_they_came() -> None:
+    assert arguments_of(ToolCall("price", "[1]", id="1", call_id="c1")) == "[1]"
+    assert arguments_of(ToolCall("price", "no JSON", id="1", call_id="c1")) == '"no JSON"'
+    assert arguments_of(ToolCall("price", " ", id="1", call_id="c1")) == "{}"
+
+
+def test_an_error_in_the_same_bytes_as_held_text_comes_after_the_text() -> None:
+    decoder = Prompted(INNER, FENCE).decoder()
+    fed = decoder.feed(streamed("One ```call", finish=None) + b'data: {"error": {"message": "no"}}\n\n')
+    closed = decoder.close()
+
+    assert [delta.text for delta in (*fed, *closed) if isinstance(delta, TextDelta)] == ["One ", "```call"]
+    with pytest.raises(WireError):
+        decoder.close()
+
+
+def test_what_a_reply_used_is_passed_on() -> None:
+    body = streamed("Hi", finish=None) + b'data: {"choices": [], "usage": {"prompt_tokens": 7}}\n\n'
+    reply, _ = read(body + streamed())
+
+    assert (reply.text, reply.usage.input_tokens) == ("Hi", 7)
+
+
+def test_a_call_whose_arguments_are_no_json_is_not_written_as_python() -> None:
+    written = Form("pythonic", FENCE).written_call("price", "no JSON")
+
+    assert written == '<tool_call>\n{"name": "price", "arguments": no JSON}\n</tool_call>'

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,7 +28,8 @@ from nbtool.errors import (
 from nbtool.wire import connect, discovery
 from nbtool.wire.clients import close_clients
 from nbtool.wire.connect import discover, endpoint, list_models, register_local
-from nbtool.wire.keys import env_file, find_key
+from nbtool.wire.keys import env_file, find_key, own_key
+from nbtool.wire.offered import model_names
 from nbtool.wire.providers import ABILITIES, OURS, parse_model, providers
 from nbtool.wire.wires import WIRES
 from tests.chaos import head, serve, whole
@@ -449,3 +452,49 @@ class models_server:  # noqa: N801 - reads as the context it opens
         self._after[0].set()
         self._server.shutdown()
         self._server.server_close()
+
+
+# --- the edges of keys and addresses --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["", "  "])
+def test_with_an_address_a_model_still_has_to_be_named(model: str) -> None:
+    with pytest.raises(BadUsage, match="A model must be named"):
+        connect.endpoint(model, base_url="http://127.0.0.1:1/v1")
+
+
+def test_a_key_that_is_not_needed_stays_here_where_the_host_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    optional = next(one for one in providers().values() if one.keys and not one.needs_key)
+    monkeypatch.setenv(optional.keys[0], KEY)
+
+    assert own_key(optional, "https://elsewhere.example/v1", address=None) is None
+    assert secret(find_key(optional).value) == KEY  # type: ignore[union-attr]  # it was set above
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there a folder in use cannot be taken away")
+def test_a_working_folder_that_is_gone_has_no_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert env_file() == ({}, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for /proc")
+def test_an_env_file_that_cannot_be_read_holds_nothing(somewhere_else: Path) -> None:
+    (somewhere_else / ".env").unlink()
+    (somewhere_else / ".env").symlink_to("/proc/self/mem")  # a file that lets itself be opened and not read
+
+    assert env_file() == ({}, str(somewhere_else / ".env"))
+
+
+def test_names_of_models_that_are_no_text_are_left_out() -> None:
+    assert model_names(b'{"data": [{"id": 7}, {"id": ""}, {"id": "b"}, {"id": null}]}', "lab") == ["b"]
+
+
+def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
+    here = "http://127.0.0.1:1/v1"
+
+    assert connect.endpoint("openai:m", base_url=here, api_key=KEY).key_header == "authorization"
+    assert connect.endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").key_header == "x-api-key"

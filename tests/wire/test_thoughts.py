@@ -106,3 +106,13 @@ def split_tags(*pieces: str) -> tuple[str, str]:
     tags = ThinkTags()
     found = [pair for piece in pieces for pair in tags.feed(piece)] + tags.flush()
     return "".join(text for inside, text in found if inside), "".join(text for inside, text in found if not inside)
+
+
+def test_a_field_for_thinking_that_comes_after_a_tag_began_leaves_the_tag_to_its_end() -> None:
+    tags = ThinkTags()
+    inside = tags.feed("<think>Hm")
+    tags.settle()
+
+    assert inside == [(True, "Hm")]
+    assert not tags.is_settled
+    assert tags.feed(".</think>Hi") == [(True, "."), (False, "Hi")]

@@ -1,5 +1,6 @@
 import { Component, type JSX } from "preact";
 import { counted, oneLine, visible } from "../text";
+import { ownKeys } from "../views/keys";
 import { Turn } from "../views/Turn";
 import { WrittenCell } from "../views/WrittenCell";
 import { Say } from "./Say";
@@ -25,6 +26,7 @@ export class Conversation extends Component<{ talk: Talk }> {
         class="nb-conversation nb-turn"
         aria-label={oneLine(talk.title, 80)}
         data-lm-suppress-shortcuts="true"
+        onFocusCapture={ownKeys}
       >
         <header class="nb-head">
           <b>{oneLine(talk.title, 80)}</b>

@@ -1,5 +1,6 @@
 import { Component, type JSX } from "preact";
 import { oneLine } from "../text";
+import { ownKeys } from "../views/keys";
 import { WrittenCell } from "../views/WrittenCell";
 import { Compare } from "./Compare";
 import type { Index } from "./history";
@@ -20,11 +21,6 @@ interface State {
   folded: ReadonlySet<string>;
   /** Versions that the person turned to, by their places. */
   chosen: ReadonlyMap<string, number>;
-}
-
-/** Keep the notebook from taking keys of what has the focus: it asks that very element, before those around it. */
-function ownKeys(event: FocusEvent): void {
-  if (event.target instanceof Element) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
 /** The history of a conversation: its tree on the left, and what is opened of it on the right. */

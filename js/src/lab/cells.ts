@@ -1,15 +1,32 @@
 import type { Deed, Head } from "../protocol";
 import type { NotebookPanel, NotebookTracker } from "./jupyterlab";
 
+/** Of what a cell is written: the words that it begins with, the turn, what stood in the turn's own cell, a version. */
+interface Of {
+  cell: string;
+  line: string;
+  head: Head;
+  prompt: string | undefined;
+  version: number | undefined;
+}
+
 /** What can be done with a saved turn: the cell that does it. It is put below the turn's own, and never run. */
-const CELLS: Partial<Record<Deed, (of: string, turn: string) => string>> = {
-  rerun: (of, turn) => `%%chat${of} --rerun ${turn}`,
-  code: (of, turn) => `%chat${of} code ${turn}`,
-  explore: (of) => `%chat${of} explore`,
+const CELLS: Record<Deed, (of: Of) => string | undefined> = {
+  rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
+  edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
+  code: ({ line, head }) => `${line} code ${head.turn_id}`,
+  explore: ({ line }) => `${line} explore`,
+  version: ({ line, head, version = 0 }) => {
+    const turn = head.turns?.[version - 1];
+    return turn && `${line} switch ${turn}`;
+  },
 };
 
-/** The deeds that a saved turn offers where a kernel lives. */
-export const DEEDS = Object.keys(CELLS) as Deed[];
+/** The deeds that a saved turn offers where a kernel lives; the way to other versions only where they are known. */
+export function deedsOf(head: Head): Deed[] {
+  const deeds = Object.keys(CELLS) as Deed[];
+  return deeds.filter((deed) => deed !== "version" || head.turns?.length === head.versions);
+}
 
 /** The notebook that an element stands in. */
 export function panelOf(node: Node, tracker: NotebookTracker | null): NotebookPanel | undefined {
@@ -23,12 +40,27 @@ export function isAlive(panel: NotebookPanel | undefined): boolean {
 }
 
 /** Put a cell below the one that an element stands in, and select it. */
-export function putBelow(node: Node, panel: NotebookPanel | undefined, deed: Deed, head: Head): void {
-  const source = CELLS[deed]?.(head.chat ? ` -c ${head.chat}` : "", head.turn_id);
+export function putBelow(
+  node: Node,
+  panel: NotebookPanel | undefined,
+  deed: Deed,
+  head: Head,
+  version?: number,
+): void {
   const content = panel?.content;
   const at = content?.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;
-  if (!content?.model || source === undefined || at < 0) return;
-  content.model.sharedModel.insertCell(at + 1, { cell_type: "code", source, metadata: { trusted: true } });
+  if (!content?.model || at < 0) return;
+  const { sharedModel } = content.model;
+  const source = written(deed, head, sharedModel.getCell(at).getSource(), version);
+  if (!source) return;
+  sharedModel.insertCell(at + 1, { cell_type: "code", source, metadata: { trusted: true } });
   content.activeCellIndex = at + 1;
   content.mode = "command";
+}
+
+/** Write the cell, with the magic that the turn's own cell begins with. */
+function written(deed: Deed, head: Head, own: string, version: number | undefined): string | undefined {
+  const [, magic = "chat", prompt] = /^%%(\w+)\b.*\n([\s\S]*)$/.exec(own) ?? [];
+  const line = `%${magic}${head.chat ? ` -c ${head.chat}` : ""}`;
+  return CELLS[deed]({ cell: `%${line}`, line, head, prompt, version });
 }

@@ -17,7 +17,6 @@ export interface Widget {
   readonly isDisposed: boolean;
   layout: Layout | null;
   dispose(): void;
-  addClass(name: string): void;
 }
 
 export interface Layout {
@@ -54,12 +53,17 @@ export interface SessionContext {
   readonly statusChanged: Signal;
 }
 
+export interface SharedModel {
+  getCell(at: number): { getSource(): string };
+  insertCell(at: number, cell: object): unknown;
+}
+
 export interface NotebookPanel {
   readonly node: HTMLElement;
   readonly sessionContext: SessionContext;
   readonly content: {
     readonly widgets: readonly CellWidget[];
-    readonly model: { readonly sharedModel: { insertCell(at: number, cell: object): unknown } } | null;
+    readonly model: { readonly sharedModel: SharedModel } | null;
     activeCellIndex: number;
     mode: "command" | "edit";
   };

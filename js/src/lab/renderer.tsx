@@ -3,7 +3,7 @@ import type { Document } from "../protocol";
 import { readSaved, TURN_MIME } from "../saved/read";
 import { Saved } from "../saved/Saved";
 import { type Still, still } from "../saved/still";
-import { DEEDS, isAlive, panelOf, putBelow } from "./cells";
+import { deedsOf, isAlive, panelOf, putBelow } from "./cells";
 import type {
   MimeModel,
   NotebookPanel,
@@ -42,8 +42,9 @@ function rendererOf(shared: Shared, rendermime: RenderMime, tracker: NotebookTra
 
     #draw(document: Document): void {
       this.#clear();
-      this.#turn = still(document, (deed) => putBelow(this.node, this.#panel, deed, document.head));
-      this.addClass("nb-output");
+      this.#turn = still(document, (deed, version) =>
+        putBelow(this.node, this.#panel, deed, document.head, version),
+      );
       this.#offer();
       render(<Saved key={++this.#count} connection={this.#turn} />, this.node);
     }
@@ -92,8 +93,8 @@ function rendererOf(shared: Shared, rendermime: RenderMime, tracker: NotebookTra
     }
 
     #offer = (): void => {
-      const known = this.#turn?.shown().document.head.turn_id;
-      this.#turn?.offer(known && isAlive(this.#panel) ? DEEDS : []);
+      const head = this.#turn?.shown().document.head;
+      this.#turn?.offer(head?.turn_id && isAlive(this.#panel) ? deedsOf(head) : []);
     };
   } as unknown as Made;
 }

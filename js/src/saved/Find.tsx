@@ -1,5 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Block } from "../protocol";
+import { ownKeys } from "../views/keys";
 import { finds, mark, reveal } from "./search";
 
 /** Milliseconds for which a fold that was opened may still fill itself. */
@@ -71,7 +72,7 @@ export class Find extends Component<FindProps, { word: string; at: number }> {
     const { word, at } = this.state;
     const count = finds(this.props.blocks, word).length;
     return (
-      <div class="nb-find" data-lm-suppress-shortcuts="true">
+      <div class="nb-find" data-lm-suppress-shortcuts="true" onFocusCapture={ownKeys}>
         <input
           type="search"
           placeholder="Find in this turn"

@@ -2,10 +2,11 @@ import { createRef, type JSX } from "preact";
 import type { Document } from "../protocol";
 import { Turn } from "../views/Turn";
 import { Find } from "./Find";
+import { textsOf } from "./search";
 import type { Still } from "./still";
 
-/** Characters of a reply without any fold from which on it is worth a search. */
-const LONG = 2_000;
+/** Characters of a turn, folded ones too, from which on it is worth a search. */
+const LONG = 3_000;
 
 /** A saved turn: what the live view showed in the end, and a way to find what it says. */
 export function Saved({ connection }: { connection: Still }): JSX.Element {
@@ -22,7 +23,6 @@ export function Saved({ connection }: { connection: Still }): JSX.Element {
 }
 
 function isWorthSearching({ blocks }: Document): boolean {
-  return blocks.some(
-    (block) => block.kind === "call" || block.kind === "thinking" || block.text.length > LONG,
-  );
+  const lengths = blocks.map((block) => textsOf(block).reduce((sum, text) => sum + text.length, 0));
+  return lengths.reduce((sum, length) => sum + length, 0) > LONG;
 }

@@ -11,12 +11,21 @@ const validator = new Validator(schema as unknown as Schema, "2020-12");
 export function readSaved(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !validator.validate(value).valid) return null;
-    return JSON.stringify(value).length <= schema.dataLimit && hasOwnIds(value as Document)
-      ? (value as Document)
-      : null;
+    return isWithin(value) && hasOwnIds(value as Document) ? (value as Document) : null;
   } catch {
     return null; // nested too deep to be looked at
   }
+}
+
+/** Whether its texts, and its images and sounds, are as long as they may be at most. */
+function isWithin(value: unknown): boolean {
+  let media = 0;
+  const texts = JSON.stringify(value, (key, inner: unknown) => {
+    if (key !== "data" || typeof inner !== "string") return inner;
+    media += inner.length;
+    return "";
+  });
+  return texts.length <= schema.dataLimit && media <= schema.mediaLimit;
 }
 
 /** Whether each block has an id of its own, as the view needs it. */

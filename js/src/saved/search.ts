@@ -9,11 +9,11 @@ const MARKS = 1_000;
 export function finds(blocks: readonly Block[], word: string): number[] {
   const wanted = word.trim().toLowerCase();
   if (!wanted) return [];
-  return blocks.flatMap((block, at) => (said(block).some((text) => holds(text, wanted)) ? [at] : []));
+  return blocks.flatMap((block, at) => (textsOf(block).some((text) => holds(text, wanted)) ? [at] : []));
 }
 
 /** Everything of a block that can be read on the page. */
-function said(block: Block): string[] {
+export function textsOf(block: Block): string[] {
   if (block.kind !== "call") return [block.text];
   const { name, progress, result, reason, shown = "", resolved, decisions } = block;
   const cards = Object.entries(resolved).flat();

@@ -8,10 +8,11 @@ export interface Still extends Connection {
 }
 
 /** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
-export function still(document: Document, act: (deed: Deed) => void): Still {
+export function still(document: Document, act: (deed: Deed, version?: number) => void): Still {
   const listeners = new Set<() => void>();
   let shown: Shown = { document, link: "still", sent: {} };
   return {
+    typed: { reasons: new Map(), at: "" },
     shown: () => shown,
     subscribe(listener) {
       listeners.add(listener);
@@ -28,5 +29,6 @@ export function still(document: Document, act: (deed: Deed) => void): Still {
     stop: () => {},
     bind: () => {},
     closeWritten: () => {},
+    look: () => {},
   };
 }

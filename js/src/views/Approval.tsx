@@ -1,13 +1,14 @@
 import { Component, type JSX } from "preact";
 import type { Connection } from "../connection";
+import { unmasked } from "../lookalike";
 import { counted, longArguments, oneLine, visible } from "../text";
 import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/asking";
 import { Sentence } from "./approval/Sentence";
+import { keep } from "./keys";
 
 interface State {
   armed: string;
   opened: Record<string, boolean>;
-  reasons: Record<string, string>;
 }
 
 /**
@@ -15,7 +16,7 @@ interface State {
  * It never takes the focus, hears no click in its first half second, and allows nothing before all of it was in view.
  */
 export class Approval extends Component<{ connection: Connection }, State> {
-  override state: State = { armed: "", opened: {}, reasons: {} };
+  override state: State = { armed: "", opened: {} };
   #timer = 0;
   #key = "";
 
@@ -29,6 +30,8 @@ export class Approval extends Component<{ connection: Connection }, State> {
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
+    const at = document.activeElement?.closest<HTMLElement>(".nb-reason");
+    this.props.connection.typed.at = at?.dataset.digest ?? "";
   }
 
   #arm(): void {
@@ -61,9 +64,9 @@ export class Approval extends Component<{ connection: Connection }, State> {
 
   #question(call: Waiting, armed: boolean): JSX.Element {
     const { digest, gate, shown: asked } = call.question;
-    const { shown, decide } = this.props.connection;
-    const reason = this.state.reasons[digest];
-    const full = (gate === "run" ? longArguments : visible)(asked);
+    const { shown, decide, typed } = this.props.connection;
+    const reason = typed.reasons.get(digest);
+    const full = unmasked((gate === "run" ? longArguments : visible)(asked));
     const readable = this.state.opened[digest] || full.length <= LONG;
     const shut = !armed || isShut(digest, shown());
     const words = WORDS[gate];
@@ -102,13 +105,15 @@ export class Approval extends Component<{ connection: Connection }, State> {
           )}
           <input
             class="nb-reason"
+            data-digest={digest}
             maxLength={4000}
             placeholder={words.reason}
             aria-label={words.reason}
             value={reason ?? ""}
-            onInput={({ currentTarget }) =>
-              this.setState(({ reasons }) => ({ reasons: { ...reasons, [digest]: currentTarget.value } }))
-            }
+            onInput={({ currentTarget }) => {
+              typed.reasons.set(digest, currentTarget.value);
+              this.forceUpdate();
+            }}
           />
         </div>
         <p class="nb-quiet nb-said" role="status">
@@ -124,8 +129,3 @@ export const WORDS = {
   run: { yes: "Approve", no: "Deny", reason: "Reason, if you deny" },
   result: { yes: "Release", no: "Withhold", reason: "Reason, if you withhold" },
 };
-
-/** Keep keys inside the card: the notebook must not take them for commands. */
-function keep(event: KeyboardEvent): void {
-  event.stopPropagation();
-}

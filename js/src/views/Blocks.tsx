@@ -5,6 +5,7 @@ import { Island } from "../rich";
 import { counted, oneLine, seconds } from "../text";
 import { Call } from "./Call";
 import { Notice } from "./Notice";
+import { Pictures } from "./Pictures";
 import { Reply } from "./Reply";
 import { Thinking } from "./Thinking";
 
@@ -73,7 +74,7 @@ function Group({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): 
   return (
     <details class="nb-fold nb-group">
       <summary>
-        {counted(calls.length, "call")}: <code>{oneLine(told.join(", "), 120)}</code>{" "}
+        {counted(calls.length, "call")} <code class="nb-line">{oneLine(told.join(", "), 120)}</code>{" "}
         <span class="nb-quiet nb-facts">
           {failed > 0 && `${failed} not done · `}
           {seconds(took)}
@@ -84,7 +85,8 @@ function Group({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): 
   );
 }
 
-function view(block: Block, { bind, shown }: Connection): JSX.Element {
+function view(block: Block, connection: Connection): JSX.Element {
+  const { bind, shown } = connection;
   switch (block.kind) {
     case "text":
       return <Reply block={block} />;
@@ -96,6 +98,9 @@ function view(block: Block, { bind, shown }: Connection): JSX.Element {
       return (
         <>
           <Call block={block} />
+          {(block.media || block.media_left_out) && (
+            <Pictures media={block.media ?? []} leftOut={block.media_left_out ?? 0} connection={connection} />
+          )}
           {block.reference && shown().link !== "still" && (
             <div class="nb-under">
               <Island

@@ -43,6 +43,7 @@ export class Grown extends Component<{ text: string }> {
     const isFull = this.#lines >= BOX_LINES || (last instanceof Text && last.length > BOX_LIMIT);
     if (last instanceof Text && !(isFull && last.data.endsWith("\n"))) last.appendData(line);
     else {
+      el.lastElementChild?.classList.add("nb-full");
       const box = document.createElement("span");
       box.className = "nb-lines";
       box.append(line);

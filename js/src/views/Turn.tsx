@@ -7,6 +7,8 @@ import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
 import { follow } from "./follow";
 import { Header } from "./Header";
+import { ownKeys } from "./keys";
+import { Pictures } from "./Pictures";
 import { Spoken } from "./Spoken";
 import { WrittenCell } from "./WrittenCell";
 
@@ -39,8 +41,15 @@ export class Turn extends Component<{ connection: Connection }> {
     const shown = connection.shown();
     const { head, blocks } = shown.document;
     return (
-      <section class="nb-turn" aria-label="Chat turn" data-lm-suppress-shortcuts="true" ref={this.#el}>
+      <section
+        class="nb-turn"
+        aria-label="Chat turn"
+        data-lm-suppress-shortcuts="true"
+        onFocusCapture={ownKeys}
+        ref={this.#el}
+      >
         <Header shown={shown} stop={connection.stop} />
+        {head.attached && <Pictures media={head.attached} connection={connection} />}
         <Blocks blocks={blocks} connection={connection} />
         {isAsking(shown.document) && (
           <Island

@@ -10,7 +10,7 @@ export const ARGUMENTS = '{"ticker":"ACME","n":12345678901234567890}';
 export const screen = { isInView: true };
 
 /** An observer that looks once, when it is told what to look at. */
-class Looking {
+export class Looking {
   #tell: (entries: { isIntersecting: boolean }[]) => void;
   constructor(tell: (entries: { isIntersecting: boolean }[]) => void) {
     this.#tell = tell;

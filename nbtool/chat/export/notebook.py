@@ -33,7 +33,9 @@ def as_notebook(turns: Sequence[Turn], around: Around, plugins: Sequence[object]
     cells = [new.new_code_cell(LOAD, id="load"), new.new_code_cell(code.cells[0].source, id="before")]
     for turn in turns:
         told = shared(turn, plugins)
-        output = new.new_output("display_data", saved(told.transcript().document()), metadata={})
+        transcript = told.transcript()
+        bundle = saved(transcript.document(), transcript.media)
+        output = new.new_output("display_data", bundle, metadata={})
         prompt = f"%%chat\n{visible(told.prompt.text)}"
         cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=[output]))
         cells += [

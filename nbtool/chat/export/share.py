@@ -40,7 +40,7 @@ def shared_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
     """
     kept_back = _kept_back(turn.log)
     told = [
-        _without_native(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
+        _for_others(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
         for event in turn.log
         if not (isinstance(event, CallProgress) and event.call_id in kept_back)
         and not (isinstance(event, Notice) and event.text == IMPORTED)
@@ -62,10 +62,12 @@ def _kept_back(log: Sequence[Event]) -> set[str]:
     return guarded - told | {event.call_id for event in decided if event.edited or event.verdict == "withheld"}
 
 
-def _without_native(event: Event) -> Event:
+def _for_others(event: Event) -> Event:
     match event:
         case TurnStarted():
             return replace(event, prompt=replace(event.prompt, native=None))
         case ReplyFinished() | MessageAppended():
             return replace(event, message=replace(event.message, native=None))
+        case CallFinished():
+            return replace(event, media=())  # the images that the model saw stand in the messages
     return event

@@ -7,6 +7,8 @@ import sqlite3
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -52,10 +54,7 @@ class Journal:
         rows = [Row(now, chat_id, turn_id, event.kind, _written(event, hide)) for event in events]
         store = self._store
         try:
-            # Not `asyncio.wait_for`: until Python 3.12 it swallows a cancellation that comes as the write ends
-            # (https://github.com/python/cpython/issues/86296), and the turn would go on.
-            async with asyncio.timeout(WAIT_SECONDS):
-                await asyncio.shield(asyncio.wrap_future(store.write(rows)))
+            await _in_time(store.write(rows))
         except (*TROUBLE, JournalError) as error:
             if store is self._store:
                 self._give_up(error)
@@ -129,6 +128,30 @@ def journal() -> Journal:
 
 
 forget_in_children(journal.cache_clear)
+
+
+async def _in_time(write: Future[None]) -> None:
+    """Wait for the disk as long as a turn does; a write goes on when nobody waits for it any more.
+
+    It waits on one future of its own: each wrapper around another one costs a pass of the loop, several times a round.
+    """
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Future[None] = loop.create_future()
+
+    def settle(error: BaseException | None) -> None:
+        if not waiting.done():
+            waiting.set_exception(error) if error else waiting.set_result(None)
+
+    def tell(done: Future[None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, done.exception())
+
+    timer = loop.call_later(WAIT_SECONDS, settle, TimeoutError())
+    write.add_done_callback(tell)
+    try:
+        await waiting
+    finally:
+        timer.cancel()
 
 
 def _written(event: Event, hide: Callable[[str], str] | None) -> str:

@@ -83,10 +83,8 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
         JournalError: the file is damaged (only looked for with `check`), or was written by a newer nbtool.
         sqlite3.Error: it is no database, or cannot be opened.
     """
-    can_write = os.access(path.parent, os.W_OK)
-    options = "mode=ro" if can_write else "mode=ro&immutable=1"  # without a place for its index, the log is not read
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{options}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        f"{path.absolute().as_uri()}?{_way_to_read(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
     connection.text_factory = _decoded
     try:
@@ -99,6 +97,17 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _way_to_read(path: Path) -> str:
+    """Say how SQLite is to open a file that is only read, as the options of its address.
+
+    What a killed process had half done outside the log is undone by whoever reads next, who has to be able to write:
+    https://www.sqlite.org/lockingv3.html#hot_journals.
+    """
+    if not os.access(path.parent, os.W_OK):
+        return "mode=ro&immutable=1"  # without a place for its index, the log is not read
+    return "mode=rw" if path.with_name(f"{path.name}-journal").exists() else "mode=ro"
 
 
 def version(connection: sqlite3.Connection) -> int:

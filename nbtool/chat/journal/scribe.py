@@ -85,6 +85,7 @@ class Scribe:
                 self._withdrawn.add(event.call_id)
             case CallFinished():
                 self._release(event)
+                event = replace(event, media=())  # for the person's eyes alone; what the model saw stands in messages
             case _:
                 pass
         self._pending.append(event)

@@ -41,6 +41,7 @@ class _Write:
 @dataclass(frozen=True, slots=True)
 class _Job:
     work: Callable[[], None]
+    is_last: bool = False
 
 
 class Store:
@@ -103,7 +104,7 @@ class Store:
             connection.close()
 
     def close(self) -> Future[None]:
-        """Close the file; later writes open it again."""
+        """Close the file and end the thread; later writes open it again."""
         done: Future[None] = Future()
 
         def do() -> None:
@@ -114,7 +115,7 @@ class Store:
             finally:
                 done.set_result(None)
 
-        self._put(_Job(do))
+        self._put(_Job(do, is_last=True))
         return done
 
     # --- on the thread ----------------------------------------------------------------------------------------
@@ -139,6 +140,15 @@ class Store:
                 self._write(together)
             if isinstance(job, _Job):
                 job.work()
+                if job.is_last and self._ends():
+                    return
+
+    def _ends(self) -> bool:
+        """Whether the thread may end, now that the file is closed; the next write makes another one."""
+        with self._starting:
+            if self._waiting.empty():
+                self._thread = None
+            return self._thread is None
 
     def _write(self, together: list[_Write]) -> None:
         """Write what waits in one transaction: one wait for the disk, however many ask for it."""
@@ -182,5 +192,5 @@ class Store:
 
 def forget_in_children(forget: Callable[[], object]) -> None:
     """Call something in every forked child: a connection must not be carried over (https://www.sqlite.org/howtocorrupt.html)."""
-    if hasattr(os, "register_at_fork"):
+    if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
         os.register_at_fork(after_in_child=forget)

@@ -85,6 +85,8 @@ def events_of(recorded: RecordedTurn, veil: Veil | None = None) -> tuple[list[Ev
 def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads(dump_event(event))
     kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
+    if kind == "call_finished":
+        plain["media"] = []  # for the person's eyes alone
     if plain.get("preview") == str(plain.get("shown"))[:MAX_PREVIEW]:
         plain["preview"] = ""
     brief = {"kind": kind, **_brief(plain, ids)}

@@ -7,6 +7,7 @@ from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, SettingsError, UnknownReference
 from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.recordings import told
+from nbtool.magics.config import FLAGS
 from nbtool.settings import from_environment, home
 from nbtool.tools.variables import Variable, size_of
 from nbtool.wire.ledger import sent
@@ -21,13 +22,14 @@ def status(here: Here, _: list[str]) -> str:
     kept = [entry for entry in chat.variables.entries() if entry.kind == "result"]
     rows = [
         ("model", f"{chat.model.name} ({chat.model.why})"),
-        ("tools", ", ".join(chat.tools.tools()) or "none"),
+        *_forced(chat),
+        ("tools", _offered(chat)),
         ("variables", "" if chat.exposed() else "none"),
         *((f"  {entry.name}", _seen(chat, entry)) for entry in chat.exposed()),
         ("results", f"{len(kept)} kept by reference, {_size(sum(entry.size for entry in kept))}" if kept else "none"),
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
-        ("history", chat.history),
+        *_settings(here),
         ("replay", told(here)),
         ("journal", _journal()),
         ("left here", "" if sent() else "nothing"),
@@ -86,12 +88,38 @@ COMMANDS: dict[str, Command] = {
 }
 
 
+def _offered(chat: Chat) -> str:
+    """Name the tools that a turn offers: the chat's, and those that read its variables."""
+    readers = [name for name in chat.all_tools().tools() if name not in chat.tools.tools()]
+    own = ", ".join(chat.tools.tools()) or "none of yours"
+    return f"{own}; for variables {', '.join(readers)}" if readers else own.removesuffix(" of yours")
+
+
+def _forced(chat: Chat) -> list[tuple[str, str]]:
+    """Say what the person has said of how the model is spoken with; it holds until it is said otherwise."""
+    wire, mode = chat.model.wire, chat.model.tool_mode
+    return [
+        *([("wire", f"{wire} (as you said)")] if isinstance(wire, str) else []),
+        *([("tool mode", f"{mode} (as you said)")] if mode != "auto" else []),
+    ]
+
+
+def _settings(here: Here) -> list[tuple[str, str]]:
+    """Say how history is told, and every other setting that is not the default; each with who set it."""
+    settings = here.kernel.settings
+    found = {name: settings.setting(name) for name in FLAGS if name != "replay"}
+    told_how = found.pop("history")
+    history = f"{told_how.value} ({told_how.source})" if told_how.value else here.chat.history
+    others = [(name.replace("_", " "), one) for name, one in found.items() if one.source != "default"]
+    return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
+
+
 def _seen(chat: Chat, entry: Variable) -> str:
     """Say what the model sees of a variable, how large it is here, and whether its values may leave."""
     try:
         size = f"; {_size(size_of(chat.variables.value(entry.name)))}"
     except UnknownReference:
-        size = ""
+        return "gone from the notebook: references to it fail"
     return f"{chat.variables.describe(entry.name)}{size}; values {'may be read' if entry.is_readable else 'withheld'}"
 
 

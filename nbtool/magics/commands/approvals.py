@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 
+from nbtool.blocks.asking import effect_of, sentence_of
 from nbtool.blocks.plain import one_line
 from nbtool.chat.chat import Chat, wait_for
 from nbtool.chat.turn import Turn
@@ -116,8 +117,9 @@ def _pending(here: Here, words: list[str]) -> tuple[Chat, Question]:
 def _told(here: Here, chat: Chat, question: Question) -> str:
     name = next(name for name, known in here.kernel.chats.items() if known is chat)
     where = "" if chat is here.chat else f" in chat {one_line(name, 40)}"
-    what = "waiting" if question.gate == "run" else "its result is waiting"
-    return f"{what}{where}: {question.tool} {one_line(question.shown, 80)}"
+    said = sentence_of(question.gate, question.tool, question.shown, question.resolved)
+    effect = effect_of(question.effect).replace("\n", "\n    ")
+    return f"waiting{where}: {said}" + (f"\n    {effect}" if effect else "")
 
 
 def _decide(here: Here, chat: Chat, question: Question, decision: Decision, *, waits: bool) -> str:

@@ -28,7 +28,10 @@ def code(here: Here, words: list[str]) -> str:
     """Put the calls of a turn, the last unless named, below as plain Python: `code [TURN]`."""
     if len(words) > 1:
         raise BadUsage("%chat code takes one turn at most.", fix="`%chat history` lists them.")
-    written = code_for(here, named_turn(here.chat, words))
+    turn = named_turn(here.chat, words)
+    if not turn.calls:
+        raise BadUsage("This turn called no tools, so there is no code of it.", fix="`%chat history` lists the others.")
+    written = code_for(here, turn)
     here.kernel.shell.set_next_input(written.text)
     return f"The code stands in the next cell ({written.summary}). Look at it before you run it."
 

@@ -11,15 +11,18 @@ from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.config import NbTool
+from nbtool.magics.deeds import Cells
 from nbtool.magics.namespace import Namespace
 
 
 class Kernel(Protocol):
     """The conversations of one kernel by name, its shell, the names of its notebook, and what is set for all cells.
 
-    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from.
+    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from,
+    and `magic` is what the magics are called here.
     """
 
+    magic: str
     chats: dict[str, Chat]
     shell: Any
     names: Namespace
@@ -42,6 +45,11 @@ class Here:
     def chat(self) -> Chat:
         """The conversation."""
         return self.kernel.chat(self.name)
+
+    @property
+    def cells(self) -> Cells:
+        """Writes cells about the conversation."""
+        return Cells(self.name, self.kernel.magic)
 
     def anew(self) -> Chat:
         """Give a new conversation this name; of the former one the model stays, and nothing else.

@@ -29,7 +29,7 @@ def about_history(here: Here, words: list[str]) -> str:
     match words:
         case ["chats"]:
             return _listed()
-        case ["search", *words] if words:
+        case ["search", *words]:
             return _found(" ".join(words))
         case ["frame" | "--frame"]:
             return _frame(here, "history")
@@ -92,6 +92,8 @@ def _listed() -> str:
 
 
 def _found(text: str) -> str:
+    if not text:
+        raise BadUsage("Nothing to search for was named.", fix="`%chat history search TEXT`")
     book = journal()
     book.change(search.prepare)
     found = book.read(lambda connection: search.search(connection, text))

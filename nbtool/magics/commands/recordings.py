@@ -34,7 +34,7 @@ def told(here: Here) -> str:
         return str(error)
     turns = f"{count} turn{'' if count == 1 else 's'}"
     if not file.writes and not file.path.exists():
-        turns = "there is no such file"
+        turns = "the file is gone"
     adds = "new ones are added" if file.writes else "nothing is added"
     return f"{file.path.name}: {turns}, {adds}; replay is {chosen.value} ({chosen.source})."
 
@@ -50,6 +50,8 @@ def _use(here: Here, words: list[str], name: str, *, writes: bool) -> str:
             here.kernel.recording = None
         case [path]:
             file = Recording(path, writes=writes)
+            if not writes and not file.path.exists():
+                raise BadUsage(f"{path} does not exist.", fix=f"Check the path; `%chat record {path}` begins it.")
             file.turns()  # raises for what is no recording, before anything is changed
             here.kernel.recording = file
         case _:

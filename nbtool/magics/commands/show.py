@@ -9,7 +9,7 @@ from nbtool.blocks.conversation import Told
 from nbtool.blocks.saved import saved
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.here import Command, Here, named_turn
-from nbtool.magics.deeds import about, of_chat, said_again
+from nbtool.magics.deeds import Cells
 from nbtool.magics.waiting import has_front_end
 
 
@@ -20,8 +20,8 @@ def show(here: Here, words: list[str]) -> str:
     stands the same as text, which a saved notebook keeps.
     """
     if words:
-        document = named_turn(here.chat, words).transcript().document()
-        display(saved(document), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        transcript = named_turn(here.chat, words).transcript()
+        display(saved(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
         return ""
     turns = told(here)
     if not turns:
@@ -34,9 +34,7 @@ def show(here: Here, words: list[str]) -> str:
         from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
 
         title = "The conversation" if here.name == "main" else f"The conversation {here.name}"
-        widget = ConversationWidget(
-            lambda: conversation.to_page(told(here)), title=title, magic=f"%%chat{of_chat(here.name)}"
-        )
+        widget = ConversationWidget(lambda: conversation.to_page(told(here)), title=title, magic=here.cells.cell_magic)
         display(widget)  # type: ignore[no-untyped-call]  # the same
     display(conversation.bundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
@@ -46,15 +44,15 @@ def told(here: Here) -> list[Told]:
     """Give the turns of the active line that have ended, with the cells that do something with them."""
     line = (node.turn for node in here.chat.tree.line if node.turn)
     turns = [turn for turn in line if turn.done.done()]
-    return [Told(turn.prompt.text, turn.transcript().document(), _cells(turn, here.name)) for turn in turns]
+    return [Told(turn.prompt.text, turn.transcript().document(), _cells(turn, here.cells)) for turn in turns]
 
 
 COMMANDS: dict[str, Command] = {"show": show}
 
 
-def _cells(turn: Turn, name: str) -> dict[str, str]:
+def _cells(turn: Turn, cells: Cells) -> dict[str, str]:
     return {
-        "edit": said_again("edit", turn, chat=name),
-        "rerun": said_again("rerun", turn, chat=name),
-        "code": about("code", turn, chat=name),
+        "edit": cells.said_again("edit", turn),
+        "rerun": cells.said_again("rerun", turn),
+        "code": cells.about("code", turn),
     }

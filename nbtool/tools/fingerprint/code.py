@@ -21,6 +21,8 @@ Write = Callable[[Any, Ink], None]
 NOTEBOOK = "__main__"
 """The module of a notebook's own cells: what a function of it calls there may change from run to run."""
 
+_PLAIN = (str, int, float, bool, type(None))
+
 MAX_SOURCE = 4 * 1024 * 1024
 """Bytes of a module's file that are read."""
 
@@ -120,13 +122,19 @@ def write_partial(partial: Any, ink: Ink, write: Write) -> None:
 
 
 def write_class(kind: type, ink: Ink, write: Write) -> None:  # noqa: ARG001 - one shape for all code
-    """Write a class: its name, and where it is the notebook's own its source."""
+    """Write a class: its name, and where it is the notebook's own what it is made of.
+
+    That is its source, or what can be seen of it: until Python 3.13 the source of a class in a cell is not found.
+    """
     ink.mark(class_name(kind))
     if kind.__module__ == NOTEBOOK:
         try:
             ink.mark(textwrap.dedent(inspect.getsource(kind)))
         except (OSError, TypeError, SyntaxError, IndexError):
-            ink.mark("")
+            for base in kind.__bases__:
+                ink.mark(class_name(base))
+            for name, held in vars(kind).items():
+                ink.mark(f"{name} {_made_of(held)}")
 
 
 def write_module(module: ModuleType, ink: Ink, write: Write) -> None:  # noqa: ARG001 - one shape for all code
@@ -152,6 +160,21 @@ def _is_of_notebook(found: Any, around: dict[str, Any]) -> bool:
     if type(found) is FunctionType:
         return found.__globals__ is around
     return type(found) is type and found.__module__ == NOTEBOOK
+
+
+def _made_of(held: Any) -> str:
+    """Give the source of a method, the text of plain data, or the kind of what else a class holds."""
+    if type(held) is property:
+        return _made_of(held.fget)
+    if type(held) in (staticmethod, classmethod):
+        return _made_of(held.__func__)
+    if type(held) is FunctionType:
+        return source_of(held.__code__)
+    if type(held) is dict:  # annotations, above all
+        return " ".join(f"{_made_of(key)} {_made_of(value)}" for key, value in held.items())
+    if isinstance(held, type):
+        return class_name(held)
+    return repr(held) if type(held) in _PLAIN else type(held).__name__
 
 
 def _closed_over(function: FunctionType) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def _array(array: Any, ink: Ink, write: Write) -> None:
             _array(array[name], ink, write)
     elif array.dtype.hasobject or array.dtype.kind == "T":
         write(array.ravel().tolist(), ink)
-    elif array.dtype.kind not in "biufcSUMmV":
+    elif array.dtype.kind not in "biufcSUMmV":  # pragma: no cover - numpy has no other kind as yet
         raise Unknown(f"an array of {array.dtype} cannot be compared")
     elif array.size and (array.flags.c_contiguous or array.ndim == 0):
         ink.data(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8))

@@ -48,7 +48,7 @@ def _part(block: ContentBlock) -> str | Media:
             return _media(block.data, block.mime_type, "")
         case "resource_link":
             return f"[{visible(block.name)}: {visible(str(block.uri))}]"
-        case "resource":
+        case "resource":  # pragma: no branch - the protocol has no other block
             return _resource(block.resource)
 
 

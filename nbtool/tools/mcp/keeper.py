@@ -38,7 +38,7 @@ GRACE = 1.0
 _finish = threading.Lock()
 
 
-def main(names: str, *command: str) -> None:
+def main(names: str, *command: str) -> None:  # pragma: no cover - ends its process
     """Run the server to its end, and leave nothing of it behind."""
     environment = {name: os.environ[name] for name in names.split(",") if name in os.environ}
     pipe = subprocess.PIPE
@@ -62,7 +62,7 @@ def main(names: str, *command: str) -> None:
     end(server, bytes(last_words))
 
 
-def feed(server: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:
+def feed(server: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:  # pragma: no cover - ends its process
     """Give the server what the notebook says; when that has ended, see that the server ends."""
     while data := os.read(0, 65536):
         with contextlib.suppress(OSError):  # it no longer listens; that it has ended is seen where it speaks
@@ -109,7 +109,7 @@ def hear(stderr: IO[bytes], last_words: bytearray) -> None:
             del last_words[:-MAX_LAST_WORDS]
 
 
-def end(server: subprocess.Popen[bytes], last_words: bytes) -> None:
+def end(server: subprocess.Popen[bytes], last_words: bytes) -> None:  # pragma: no cover - ends its process
     """Tell the server's last words and kill whatever is left, this program included."""
     _finish.acquire()  # held for ever: the process ends here
     with contextlib.suppress(OSError, ValueError):
@@ -121,5 +121,5 @@ def end(server: subprocess.Popen[bytes], last_words: bytes) -> None:
     os._exit(0)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # pragma: no cover - a program of its own
     main(*sys.argv[1:])

@@ -125,7 +125,7 @@ class Session:
                     await self._closing.wait()
             except Exception as error:  # noqa: BLE001 - whatever a server brings about is its own failure
                 failure = self._failure(error)
-                if not self._opened.done():
+                if not self._opened.done():  # pragma: no branch - what fails as it closes has nobody left to tell
                     self._opened.set_exception(failure)
             finally:
                 self._client = None

@@ -1,4 +1,4 @@
-"""Sessions that end badly, each in a process of its own, for tests: `python session.py FOLDER WHAT-NUMBER…`.
+"""Sessions that end badly, each in a process of its own, for tests: `python session.py PLOT FOLDER WHAT-NUMBER…`.
 
 The shim in `crash.c` does WHAT at the write of that NUMBER; the home is `FOLDER/WHAT-NUMBER`. What a session says goes
 to `FOLDER/WHAT-NUMBER.out`, a line for each thing as it happens, out before the next one is begun: `event TURN KIND`
@@ -13,23 +13,30 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
-from nbtool import Chat, tool
+from nbtool import Approved, Chat, Denied, Released, Withheld, tool
+from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal, keeping
+from nbtool.chat.verbs import Edit, Rerun
 from nbtool.errors import JournalError
 from nbtool.events import DELTAS, Event
-from nbtool.testing import ScriptedWire, call
+from nbtool.messages import Media, user
+from nbtool.testing import ScriptedApprover, ScriptedWire, call
 
 
 def say(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 
-@tool(run="auto")
 def deliver(to: str) -> str:
     "Deliver something, once."
     say(f"effect {to}")
     return "delivered " * 200
+
+
+free = tool(deliver, run="auto")
+asking = tool(deliver, run="ask_once", result="always")
 
 
 class Watch:
@@ -47,23 +54,91 @@ class Watch:
             say(f"event {self.turn_id} {event.kind}")
 
 
-def hold() -> None:
-    """Hold a conversation of two turns, clean the journal, and close it."""
+def hold(plot: str) -> None:
+    """Hold a conversation, clean the journal, and close it."""
     warnings.showwarning = lambda message, *_, **__: say(f"warning {message}")
-    replies = [
-        call("deliver", to="Ada"),
-        "Done. " * 300,
-        [call("deliver", to="Bob"), call("deliver", to="Cy")],
-        "Both.",
-    ]
-    chat, watch = Chat(wire=ScriptedWire(replies), tools=[deliver]), Watch()
-    for prompt in ("First", "Second " * 200):
-        turn = chat.compose(prompt)
-        watch.turn_id, watch.last = turn.turn_id, time.monotonic()
-        turn.listen(watch)
-        turn.begin().done.result()
-        say(f"turn {turn.turn_id} {turn.status}")
+    watch = Watch()
+    PLOTS[plot](watch)
     say(f"seconds {watch.longest:.3f}")
+    clean()
+
+
+def speak(chat: Chat, watch: Watch, prompt: Any, **how: Any) -> None:
+    """Say something and watch the turn."""
+    turn = chat.compose(prompt, **how)
+    watch.turn_id, watch.last = turn.turn_id, time.monotonic()
+    turn.listen(watch)
+    turn.begin().done.result()
+    say(f"turn {turn.turn_id} {turn.status}")
+
+
+def two_turns(watch: Watch) -> None:
+    """Make calls, one after another and at once."""
+    both = [call("deliver", to="Bob"), call("deliver", to="Cy")]
+    replies = [call("deliver", to="Ada"), "Done. " * 300, both, "Both."]
+    chat = Chat(wire=ScriptedWire(replies), tools=[free])
+    speak(chat, watch, "First")
+    speak(chat, watch, "Second " * 200)
+
+
+def at_the_gates(watch: Watch) -> None:
+    """Approve with a memory, edit, deny, release another text, and withhold."""
+    names = ("Ada", "Bob", "Cy", "Di")
+    decisions = [Approved(remember="call"), Released("other"), Approved({"to": "Eve"}), Withheld("no"), Denied("no")]
+    approver = ScriptedApprover([*decisions, Approved(), Released()])
+    replies = [reply for name in names for reply in (call("deliver", to=name), f"So much for {name}.")]
+    chat = Chat(wire=ScriptedWire(replies), tools=[asking], approver=approver)
+    for name in names:
+        speak(chat, watch, f"Ask {name}.")
+
+
+def back_and_forth(watch: Watch) -> None:
+    """Say things anew, elsewhere and again; hide, delete and restore."""
+    names = ("Ada", "Bob", "Cy", "Di")
+    replies = [reply for name in names for reply in (call("deliver", to=name), f"Told {name}.")]
+    chat = Chat(wire=ScriptedWire(replies), tools=[free])
+    speak(chat, watch, "First")
+    speak(chat, watch, "Second")
+    first, second = chat.tree.line
+    speak(chat, watch, "First, in other words", settings=TurnSettings(verb=Edit(first.turn)))
+    chat.hide()
+    chat.delete(second.turn)
+    chat.undo()
+    speak(chat, watch, "", settings=TurnSettings(verb=Rerun()))
+
+
+def with_attachments(watch: Watch) -> None:
+    """Attach what is kept apart, the same thing twice, and clean up in between."""
+    picture, other = Media("image/png", bytes(range(256)) * 40), Media("image/png", bytes(9_000))
+    replies = ["Seen.", call("deliver", to="Ada"), "Sent. " * 2_000, "Again."]
+    chat = Chat(wire=ScriptedWire(replies), tools=[free])
+    speak(chat, watch, user("Look", picture, other))
+    journal().change(lambda connection: keeping.vacuum(connection, keeping.Retention()))
+    speak(chat, watch, "Deliver " * 900)
+    speak(chat, watch, user("Once more", picture))
+
+
+def on_and_on(watch: Watch) -> None:
+    """Hold a longer conversation, two calls at once in each turn."""
+    pairs = [(f"Ada{number}", f"Bob{number}") for number in range(6)]
+    replies = [reply for pair in pairs for reply in ([call("deliver", to=name) for name in pair], "Done. " * 50)]
+    chat = Chat(wire=ScriptedWire(replies), tools=[free])
+    for first, _ in pairs:
+        speak(chat, watch, f"For {first}")
+
+
+PLOTS = {
+    "long": on_and_on,
+    "calls": two_turns,
+    "gates": at_the_gates,
+    "tree": back_and_forth,
+    "media": with_attachments,
+}
+"""What happens in a session."""
+
+
+def clean() -> None:
+    """Clean the journal and close it, as far as that goes."""
     try:
         journal().change(lambda connection: keeping.vacuum(connection, keeping.Retention()))
         journal().close()
@@ -71,7 +146,7 @@ def hold() -> None:
         say(f"error {error}")
 
 
-def main(folder: Path, points: list[str]) -> None:
+def main(plot: str, folder: Path, points: list[str]) -> None:
     """Hold one conversation for each point, in a child that was forked before any thread was made."""
     for point in points:
         child = os.fork()
@@ -82,10 +157,13 @@ def main(folder: Path, points: list[str]) -> None:
         what, _, number = point.partition("-")
         os.environ |= {"NBTOOL_HOME": str(folder / point), "CRASH_DO": what, "CRASH_AT": number}
         try:
-            hold()
+            hold(plot)
+        except BaseException as error:
+            say(f"error {error!r}")
+            raise
         finally:
             os._exit(0)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, reading
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user
+
+Tell = Callable[[str, object], None]
 
 
 def written(book: Journal, *events: object, turn_id: str = "t") -> list[dict[str, object]]:
@@ -192,25 +195,52 @@ def test_damage_inside_a_file_is_found_and_the_file_left_as_it_is(tmp_path: Path
     assert path.read_bytes() == data
 
 
-def test_several_kernels_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
+def test_several_kernels_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path, record_property: Tell) -> None:
+    write_at_once(tmp_path, kernels=3, appends=100, tell=record_property)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_several_kernels_write_ten_thousand_times_each(tmp_path: Path, record_property: Tell) -> None:
+    write_at_once(tmp_path, kernels=4, appends=10_000, tell=record_property)
+
+
+def write_at_once(folder: Path, kernels: int, appends: int, tell: Tell) -> None:
+    """Let processes write to one journal: each reads all its own words in order, and the large one is there once.
+
+    A process that waited too long for the others says so, and keeps the rest in memory: what it wrote is the beginning.
+    """
+    tell("injected", kernels * appends)
     script = """
 import asyncio, sys, warnings
 from pathlib import Path
 from nbtool.chat.journal import Journal
 from nbtool.events import Notice
-warnings.simplefilter("error")
 book = Journal(Path(sys.argv[1]))
-for number in range(100):
-    asyncio.run(book.record(sys.argv[2], sys.argv[2], [Notice(str(number)), Notice("x" * 2_000)]))
+count = int(sys.argv[3])
+async def write():
+    for number in range(count):
+        await book.record(sys.argv[2], sys.argv[2], [Notice(str(number)), Notice("x" * 2_000)])
+with warnings.catch_warnings(record=True) as told:
+    asyncio.run(write())
+assert [event["text"] for event in book.events(sys.argv[2])][::2] == [str(number) for number in range(count)]
+print(len(told))
 """
-    path = tmp_path / "journal.sqlite"
-    kernels = [subprocess.Popen([sys.executable, "-c", script, str(path), f"chat_{n}"]) for n in range(3)]
+    path = folder / "journal.sqlite"
+    command = [sys.executable, "-c", script, str(path)]
+    running = [
+        subprocess.Popen([*command, f"chat_{n}", str(appends)], stdout=subprocess.PIPE, text=True)
+        for n in range(kernels)
+    ]
+    told = [int(kernel.communicate(timeout=50 + appends // 8)[0]) for kernel in running]
 
-    assert [kernel.wait(50) for kernel in kernels] == [0, 0, 0]
-    for number in range(3):
+    assert [kernel.returncode for kernel in running] == [0] * kernels
+    assert 0 in told
+    for number, warned in enumerate(told):
         texts = [event["text"] for event in Journal(path).events(f"chat_{number}")]
-        assert texts[::2] == [str(n) for n in range(100)]
-        assert set(texts[1::2]) == {"x" * 2_000}
+        assert texts[::2] == [str(n) for n in range(len(texts[::2]))]
+        assert len(texts) == 2 * appends or warned == 1
+        assert set(texts[1::2]) <= {"x" * 2_000}
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM contents").fetchone() == (1,)
 
@@ -257,3 +287,17 @@ def test_a_forked_child_takes_a_journal_of_its_own() -> None:
         os._exit(0 if journal() is not mine else 1)
 
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    for number in range(20):
+        written(book, Notice(str(number)))
+        thread = book._store._thread
+        book.close()
+        assert thread is not None
+        thread.join(10)
+        assert not thread.is_alive()
+
+    assert [event["text"] for event in book.events("t")] == [str(number) for number in range(20)]
+    book.close()

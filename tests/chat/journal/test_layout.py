@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,23 @@ def test_the_events_of_an_old_chat_are_events(tmp_path: Path) -> None:
 
     for line in book.read(reading.turns):
         assert recall.turn(load_events(book.events(line.turn_id))).status == "completed"
+
+
+@pytest.mark.promise("killed-kernel")
+def test_a_journal_whose_maker_was_killed_is_read_and_written_by_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    killed = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "c.execute('PRAGMA cache_size = 1'); c.execute('CREATE TABLE a (b)');"
+        "c.execute('BEGIN'); c.execute('CREATE TABLE c (d)');"
+        "c.executemany('INSERT INTO a VALUES (?)', [('x' * 3_000,)] * 200); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert path.with_name("journal.sqlite-journal").exists()
+
+    layout.open_to_read(path).close()
+    layout.connect(path).close()
+
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM a").fetchall() == [(0,)]

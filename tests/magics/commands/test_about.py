@@ -20,6 +20,23 @@ def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixtu
     assert "1 on the active line" in told
 
 
+def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%config NbTool.history = 'native'\n%config NbTool.max_rounds = 3")
+    shell.run_cell("%%chat -q -m practice:fast --tool-mode prompted\nHello")
+    told = said(shell, "status", capsys)
+
+    assert "native (%config NbTool.history)" in told
+    assert "3 (%config NbTool.max_rounds)" in told
+    assert "prompted (as you said)" in told
+
+
+def test_the_chat_may_be_named_before_the_command_or_after_it(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell("%%chat -q -m practice:fast -c notes\nHello")
+
+    assert said(shell, "show -c notes", capsys) == said(shell, "-c notes show", capsys)
+    assert "Hello" in said(shell, "history --chat notes", capsys)
+
+
 def test_tools_and_variables_are_listed_as_the_model_is_told_of_them(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,11 +31,24 @@ def test_record_adds_turns_and_tells_them_again(shell: Any, path: Path, capsys: 
 
 
 def test_replay_reads_and_writes_nothing(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(shell, f"replay {path}", capsys)
+    said(shell, f"record {path}", capsys)
     shell.run_cell(f"{USE}\nHello")
+    before = path.read_bytes()
+    said(shell, f"replay {path}", capsys)
+    shell.run_cell(f"{USE}\nSomething else")
 
-    assert not path.exists()
+    assert path.read_bytes() == before
     assert "nothing is added" in said(shell, "replay", capsys)
+
+
+def test_replaying_a_file_that_is_not_there_is_refused(
+    shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(f"%chat replay {path}")
+    told = capsys.readouterr()
+
+    assert f"{path} does not exist" in told.out + told.err
+    assert said(shell, "replay", capsys) == "No recording is set; replay is off.\n"
 
 
 def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,11 +105,3 @@ def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys:
 
     assert "cannot be read as a recording" in out.out + out.err
     assert path.read_text() == "{}"
-
-
-def test_replaying_a_file_that_is_not_there_says_so(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "there is no such file" in said(shell, f"replay {path}", capsys)
-
-    shell.run_cell(f"{USE} --replay only\nHello")
-
-    assert f"There is no file {path}." in capsys.readouterr().out

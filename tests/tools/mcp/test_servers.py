@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -9,7 +10,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -17,12 +20,14 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, Policy, tool
 from nbtool.errors import BadUsage, McpFailed
+from nbtool.loop import core
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
-from nbtool.tools.mcp import McpServers, keeper, mcp_servers
+from nbtool.tools.mcp import McpServers, keeper, mcp_servers, session
 from tests.tools.calling import Desktop, ask_for, desktop
 
 HERE = Path(__file__).parent
+JSON = "application/json; charset=utf-8"
 Start = Callable[..., McpServers]
 
 
@@ -207,6 +212,7 @@ def test_a_server_that_never_answers_is_left_out_within_the_deadline(start: Star
         (hostile("mute"), "The MCP server 'it' did not answer `initialize` within 1 s."),
         ({"command": "no-such-program"}, "Its last words: no-such-program: No such file or directory"),
         ({"command": "sh", "args": ["-c", "echo no licence >&2"]}, "has ended. Its last words: no licence"),
+        ({"command": "sh", "args": ["-c", r"printf 'no \377 licence' >&2"]}, "Its last words: no \ufffd licence"),
         ({"url": "http://127.0.0.1:9/mcp"}, "The MCP server 'it' failed: ConnectError"),
         (hostile("many"), "The MCP server 'it' has more than 500 tools."),
         (hostile("twins"), "The MCP server 'it' has two tools that are both called 'it_a_b'."),
@@ -341,12 +347,115 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
         mcp_servers({"mcpServers": {"it": hostile()}})
 
 
+def test_a_listing_may_come_in_pages(start: Start) -> None:
+    assert list(start(it=hostile("pages")).tools()) == ["it_page0", "it_page1", "it_page2"]
+
+
+def test_pages_without_end_are_not_turned_for_ever(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "MAX_TOOLS", 5)
+
+    assert list(start(it=hostile("endless")).tools()) == []
+
+
+def test_a_server_that_does_not_list_its_tools_again_is_not_called(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    servers = start(it=hostile("stalls"))
+    monkeypatch.setattr(session, "LIST_SECONDS", 0.2)
+    record = desktop(servers, approver=yes).run(ask_for("it_say", text="hi"))
+
+    assert (record.status, record.shown) == ("error", "The MCP server 'it' did not list its tools within 0.2 s.")
+
+
+def test_a_servers_refusal_is_told_in_its_words_made_visible(start: Start) -> None:
+    record = desktop(start(it=hostile("refuses")), approver=yes).run(ask_for("it_say", text="hi"))
+
+    assert record.status == "error"
+    assert record.shown.startswith("The MCP server 'it' says: not")
+    assert "\x1b" not in record.shown
+
+
+def test_what_a_server_logs_itself_is_no_notice(start: Start) -> None:
+    servers = start(it=hostile("logs"))
+
+    assert desktop(servers, approver=yes).run(ask_for("it_say", text="hi")).status == "ok"
+    assert servers["it"].notices == ()
+
+
+def test_a_tool_that_was_not_accepted_any_more_is_called_as_it_was_seen_and_stays_out(start: Start) -> None:
+    servers = start(it=hostile("blinks"))
+    seen = servers.get("it_say")
+    gone_meanwhile = servers["it"].changes()
+    servers["it"].accept()
+    said = asyncio.run(seen.function({"text": "hi"}))
+
+    assert "say" in gone_meanwhile
+    assert said.endswith("said hi")
+    assert list(servers.tools()) == []
+
+
+def test_two_servers_whose_tools_would_have_one_name_are_ended_and_told(start: Start) -> None:
+    before = psutil.Process().children(recursive=True)
+    with pytest.raises(BadUsage, match="'x_y_z'"):
+        start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
+
+    assert gone(*{child.pid for child in psutil.Process().children(recursive=True)} - {one.pid for one in before})
+
+
+def test_servers_that_all_fail_are_told_together(start: Start) -> None:
+    with pytest.raises(McpFailed, match=r"'one' has ended\..* The MCP server 'two' has ended\."):
+        start(one={"command": "true"}, two={"command": "true"})
+
+
+def test_a_server_that_is_not_there_is_told_with_those_that_are(start: Start) -> None:
+    with pytest.raises(BadUsage, match="There is no MCP server 'its'") as raised:
+        start(it=hostile())["its"]
+
+    assert raised.value.fix == "Servers: it."
+    with pytest.raises(BadUsage) as raised:
+        McpServers([])["it"]
+    assert raised.value.fix == "Servers: none."
+
+
+def test_servers_are_started_before_the_chat_and_can_be_closed_from_within(start: Start) -> None:
+    async def within() -> None:
+        mcp_servers({"mcpServers": {"it": hostile()}})
+
+    async def closed(servers: McpServers) -> None:
+        servers.close()
+
+    with pytest.raises(BadUsage, match="cannot be started on nbtool's own loop"):
+        core().spawn(within()).result(5)
+    servers = start(it=hostile())
+    core().spawn(closed(servers)).result(5)
+    record = desktop(servers, approver=yes).run(ask_for("it_say"))
+    assert record.shown.startswith(("The MCP server 'it' is closed.", "The MCP server 'it' has ended."))
+
+
+def test_a_server_that_takes_long_to_close_is_not_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = start(it=hostile("stubborn"))
+    pids = pids_of(servers)
+    monkeypatch.setattr(session, "CLOSE_SECONDS", 0.0)
+    servers.close()
+
+    assert gone(*pids)
+
+
+def test_only_a_body_that_is_one_message_is_bounded_as_a_whole() -> None:
+    whole = object()
+    answers = [
+        SimpleNamespace(headers={"content-type": kind}, stream=whole) for kind in ("text/event-stream", JSON, "")
+    ]
+    for answer in answers:
+        asyncio.run(session._bounded(answer))
+
+    assert [answer.stream is whole for answer in answers] == [True, False, True]
+
+
 @pytest.fixture
 def http() -> Iterator[tuple[str, list[str]]]:
     """Serve the friendly server over HTTP; gives its address, and the Authorization of every request."""
-    import uvicorn  # noqa: PLC0415 - only here
-
-    from tests.tools.mcp.friendly_server import server  # noqa: PLC0415 - the same
+    from tests.tools.mcp.friendly_server import server  # noqa: PLC0415 - loaded only where it is served
 
     authorizations: list[str] = []
     app = server.streamable_http_app(json_response=True)
@@ -356,12 +465,19 @@ def http() -> Iterator[tuple[str, list[str]]]:
             authorizations.append(dict(scope["headers"]).get(b"authorization", b"").decode())
         await app(scope, receive, send)
 
-    serving = uvicorn.Server(uvicorn.Config(watched, port=0, log_level="error", lifespan="on"))
+    with served(watched) as address:
+        yield address, authorizations
+
+
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    import uvicorn  # noqa: PLC0415 - only here
+
+    serving = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))
     thread = threading.Thread(target=serving.run)
     thread.start()
     while not serving.started:
         time.sleep(0.01)
-    port = serving.servers[0].sockets[0].getsockname()[1]
-    yield f"http://127.0.0.1:{port}/mcp", authorizations
+    yield f"http://127.0.0.1:{serving.servers[0].sockets[0].getsockname()[1]}/mcp"
     serving.should_exit = True
     thread.join()

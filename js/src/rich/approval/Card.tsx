@@ -3,6 +3,7 @@ import type { Connection, Shown } from "../../connection";
 import type { Block } from "../../protocol";
 import { counted, decisionLine, oneLine, STATES } from "../../text";
 import { ARM_MS, isShut, keyOf, type Waiting, waitingCalls } from "../../views/approval/asking";
+import { keep } from "../../views/keys";
 import { agreement, type Draft, isReadable, NEW, refusal } from "./drafts";
 import { Item } from "./Item";
 
@@ -15,7 +16,7 @@ interface State {
 }
 
 interface Props {
-  connection: Pick<Connection, "shown" | "decide">;
+  connection: Pick<Connection, "shown" | "decide" | "typed">;
 }
 
 /**
@@ -31,6 +32,18 @@ export class Card extends Component<Props, State> {
 
   override componentDidMount(): void {
     this.#arm();
+    this.#goOn();
+  }
+
+  /** Let a person go on in the field where they typed when this card took the place of the plain one. */
+  #goOn(): void {
+    const { typed } = this.props.connection;
+    const field = [...(this.#el.current?.querySelectorAll<HTMLInputElement>(".nb-reason") ?? [])].find(
+      ({ dataset }) => typed.at !== "" && dataset.digest === typed.at,
+    );
+    typed.at = "";
+    field?.focus({ preventScroll: true });
+    field?.setSelectionRange(field.value.length, field.value.length);
   }
 
   override componentDidUpdate(): void {
@@ -64,8 +77,13 @@ export class Card extends Component<Props, State> {
 
   #change(digest: string, change: Partial<Draft>): void {
     this.setState(({ drafts }) => ({
-      drafts: { ...drafts, [digest]: { ...(drafts[digest] ?? NEW), ...change } },
+      drafts: { ...drafts, [digest]: { ...(drafts[digest] ?? this.#begun(digest)), ...change } },
     }));
+  }
+
+  /** A draft as it begins: with the reason that was typed on another card. */
+  #begun(digest: string): Draft {
+    return { ...NEW, reason: this.props.connection.typed.reasons.get(digest) ?? "" };
   }
 
   #decideAll(agree: boolean): void {
@@ -77,7 +95,7 @@ export class Card extends Component<Props, State> {
   }
 
   #draft({ question }: Waiting): Draft {
-    return this.state.drafts[question.digest] ?? NEW;
+    return this.state.drafts[question.digest] ?? this.#begun(question.digest);
   }
 
   render(): JSX.Element {
@@ -195,9 +213,4 @@ function becameOf(digest: string, block: Block | undefined): string {
 
 function namesOf(calls: Waiting[]): string {
   return calls.map(({ question }) => oneLine(question.tool, 60)).join(", ");
-}
-
-/** Keep keys inside the card: the notebook must not take them for commands. */
-function keep(event: KeyboardEvent): void {
-  event.stopPropagation();
 }

@@ -57,7 +57,7 @@ export function ArgumentChanges({ before, after }: { before: string; after: stri
 
 /** What a call will change, as its tool tells it: a unified diff, or any other text. */
 export function Effect({ text }: { text: string }): JSX.Element {
-  const lines = text.split("\n");
+  const lines = text.trimEnd().split("\n");
   const isDiff = lines[0]?.startsWith("--- ") && lines[1]?.startsWith("+++ ");
   if (!isDiff) return <pre class="nb-code nb-prewrap">{marked(text)}</pre>;
   return (

@@ -4,7 +4,7 @@ import { own, type Waiting } from "../../views/approval/asking";
 import { ArgumentChanges } from "./Changes";
 import type { Draft } from "./drafts";
 import { type Entry, entriesOf, objectOf, stringOf } from "./entries";
-import { marked, oddIn } from "./odd";
+import { marked, oddIn, stretches } from "./odd";
 import { type Problems, problemsOf } from "./problems";
 
 interface Props {
@@ -118,7 +118,8 @@ function Field({ entry, isText, schema, problem, id, set, leave }: FieldProps): 
       )}
       {hidden > 0 && (
         <p class="nb-quiet">
-          {counted(hidden, "character")} in it cannot be seen here: {marked(oddOnly(entry.raw))}
+          {counted(hidden, "character")} in it {hidden === 1 ? "is" : "are"} not what one sees here:{" "}
+          <mark class="nb-odd">{oddOnly(entry.raw)}</mark>
         </p>
       )}
     </div>
@@ -200,5 +201,8 @@ function firstValue({ default: value, type }: Json): string {
 }
 
 function oddOnly(text: string): string {
-  return [...text].filter((character) => oddIn(character) > 0).join("");
+  return stretches(text)
+    .filter(({ raw, shown }) => raw !== shown)
+    .map(({ shown }) => shown)
+    .join(" ");
 }

@@ -137,6 +137,7 @@ export class Item extends Component<Props> {
         )}
         <input
           class="nb-reason"
+          data-digest={digest}
           maxLength={4000}
           placeholder={words.reason}
           aria-label={words.reason}

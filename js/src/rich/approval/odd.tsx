@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { codeOf, lookalikes } from "../../lookalike";
 
 /**
  * What does not look like what it is: ignorable, format and control characters, separators, and every space but the
@@ -12,14 +13,15 @@ export interface Stretch {
   shown: string;
 }
 
-/** Cut a text where odd characters stand; each of those is shown as its escape. */
+/** Cut a text where odd characters stand, and letters that look like others; each of those is shown as its escape. */
 export function stretches(text: string): Stretch[] {
   const cut: Stretch[] = [];
   let at = 0;
-  for (const found of text.matchAll(ODD)) {
-    if (found.index > at) cut.push(plain(text.slice(at, found.index)));
-    cut.push({ raw: found[0], shown: `\\u{${code(found[0])}}` });
-    at = found.index + found[0].length;
+  for (const [from, to] of oddPlaces(text)) {
+    if (from > at) cut.push(plain(text.slice(at, from)));
+    const raw = text.slice(from, to);
+    cut.push({ raw, shown: `\\u{${codeOf(raw)}}` });
+    at = to;
   }
   if (at < text.length) cut.push(plain(text.slice(at)));
   return cut;
@@ -34,13 +36,17 @@ export function marked(text: string): ComponentChildren {
 
 /** How many odd characters a text holds. */
 export function oddIn(text: string): number {
-  return text.match(ODD)?.length ?? 0;
+  return oddPlaces(text).length;
+}
+
+function oddPlaces(text: string): [from: number, to: number][] {
+  const odd = [...text.matchAll(ODD)].map(({ 0: found, index }): [number, number] => [
+    index,
+    index + found.length,
+  ]);
+  return [...odd, ...lookalikes(text)].sort(([one], [other]) => one - other);
 }
 
 function plain(text: string): Stretch {
   return { raw: text, shown: text };
-}
-
-function code(character: string): string {
-  return (character.codePointAt(0) ?? 0).toString(16).padStart(4, "0");
 }

@@ -12,7 +12,7 @@ import { Tree } from "./Tree";
 /** All of one call: what was asked, what it stood for, who decided, what came of it, and what the model saw. */
 export function Inside({ block }: { block: CallBlock }): JSX.Element {
   const { state, resolved, progress, result, shown, reference, repaired, more } = block;
-  const isReference = block.arguments.includes("$VAR_REF");
+  const references = block.arguments.includes("$VAR_REF") ? referred(Object.entries(resolved)) : [];
   return (
     <>
       <Part title="Arguments" when={block.arguments.trim() !== ""}>
@@ -22,8 +22,8 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
       <Part title="Repaired" when={repaired.length > 0}>
         <p>{repaired.map((one) => oneLine(one, 200)).join("; ")}</p>
       </Part>
-      <Part title="Stands for" when={isReference}>
-        {Object.entries(resolved).map(([name, text]) => (
+      <Part title="Stands for" when={references.length > 0}>
+        {references.map(([name, text]) => (
           <ReferenceCard key={name} name={name} text={text} glance={own(block.glances, name)} />
         ))}
       </Part>
@@ -47,9 +47,15 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
         <Result text={shown ?? ""} />
         <Omitted count={more.shown} />
       </Part>
-      <p class="nb-quiet">{facts(block, reference)}</p>
+      <p class="nb-quiet nb-small">{facts(block, reference)}</p>
     </>
   );
+}
+
+/** The arguments that stand for something else; all of them where none says so. */
+function referred(resolved: [string, string][]): [string, string][] {
+  const found = resolved.filter(([, text]) => text.startsWith("$VAR_REF"));
+  return found.length ? found : resolved;
 }
 
 function facts(block: CallBlock, reference: string): string {

@@ -2,6 +2,8 @@ import type { JSX } from "preact";
 import type { Glance } from "../../protocol";
 import { visible } from "../../text";
 
+const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
+
 interface CardProps {
   name: string;
   text: string;
@@ -10,9 +12,11 @@ interface CardProps {
 
 /** What a reference stands for: type and shape, and the first rows where they were opened for reading. */
 export function ReferenceCard({ name, text, glance }: CardProps): JSX.Element {
+  const [, reference, what] = REFERENCE.exec(text) ?? [];
   return (
     <div class="nb-ref">
-      <code>{visible(name)}</code> <span class="nb-quiet">{visible(text)}</span>
+      <code>{visible(reference ? `${name} = ${reference}` : name)}</code>{" "}
+      <span class="nb-quiet">{visible(what ?? text)}</span>
       {glance && glance.rows.length > 0 && <Rows glance={glance} />}
     </div>
   );

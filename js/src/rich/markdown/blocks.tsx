@@ -86,21 +86,30 @@ interface ItemsProps {
 
 function Items({ list, index, isFull, items }: ItemsProps): JSX.Element {
   const chunk = isFull ? "nb-chunk" : undefined;
-  if (!list.ordered) return <ul class={chunk}>{items}</ul>;
+  const dir = isRightToLeft(list.items[0]?.text ?? "") ? "rtl" : undefined;
+  if (!list.ordered) {
+    return (
+      <ul class={chunk} dir={dir}>
+        {items}
+      </ul>
+    );
+  }
   return (
-    <ol class={chunk} start={(Number(list.start) || 0) + index * GROUP}>
+    <ol class={chunk} dir={dir} start={(Number(list.start) || 0) + index * GROUP}>
       {items}
     </ol>
   );
 }
 
+/** Whether the first letter of a text is of a script that is written from the right. */
+function isRightToLeft(text: string): boolean {
+  const [first = ""] = /\p{L}/u.exec(text) ?? [];
+  return /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u.test(first);
+}
+
 /** The items of a list, each on its own: whether another one is loose changes nothing. */
 export function listItems(items: Tokens.ListItem[]): JSX.Element[] {
-  return items.map((item) => (
-    <li dir="auto" class={item.task ? "nb-task" : undefined}>
-      {listItem(item)}
-    </li>
-  ));
+  return items.map((item) => <li class={item.task ? "nb-task" : undefined}>{listItem(item)}</li>);
 }
 
 function listItem({ tokens, checked }: Tokens.ListItem): ComponentChildren {

@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
-import { counted, oneLine, readObject } from "../../text";
-import { saidArguments, type Waiting } from "./asking";
+import { counted, readObject } from "../../text";
+import { askedLine, saidArguments, type Waiting } from "./asking";
 
 const NAMED = 6;
 
 /** What will happen, in one sentence; what a model wrote stands in it as a quoted word and nothing else. */
 export function Sentence({ call }: { call: Waiting }): JSX.Element {
   const { question } = call;
-  const tool = <code>{oneLine(question.tool, 80)}</code>;
+  const tool = <code>{askedLine(question.tool, 80)}</code>;
   if (question.gate === "result")
     return (
       <p class="nb-ask">
@@ -17,7 +17,7 @@ export function Sentence({ call }: { call: Waiting }): JSX.Element {
   if (!readObject(question.shown))
     return (
       <p class="nb-ask">
-        {tool} asks: {oneLine(question.shown, 300)}
+        {tool} asks: {askedLine(question.shown, 300)}
       </p>
     );
   const said = saidArguments(call);

@@ -1,4 +1,5 @@
 import type { Shown } from "../../connection";
+import { unmasked } from "../../lookalike";
 import type { Asked, CallBlock, Document } from "../../protocol";
 import { counted, oneLine, readObject, UNHEARD } from "../../text";
 
@@ -40,6 +41,11 @@ export interface Said {
   whole: boolean;
 }
 
+/** A line of what is asked about, in which no letter looks like another. */
+export function askedLine(text: string, limit = SAID): string {
+  return oneLine(unmasked(text.slice(0, limit * 4)), limit);
+}
+
 const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 const SAID = 60;
 
@@ -50,9 +56,9 @@ export function saidArguments({ question, resolved }: Waiting): Said[] {
     const written = own(resolved, name) ?? "…"; // never from the value read here: its numbers are too coarse
     const [, reference, what] = REFERENCE.exec(written) ?? [];
     const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
-    const line = lines > 1 ? counted(lines, "line") : oneLine(reference ?? written, SAID);
+    const line = lines > 1 ? counted(lines, "line") : askedLine(reference ?? written);
     return {
-      name: oneLine(name, SAID),
+      name: askedLine(name),
       value: line,
       what: what ? oneLine(what.replace(/: .*/s, ""), SAID) : "",
       whole: line === (reference ?? written),

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { leave, putBack } from "../src/anew";
+import { connect } from "../src/connection";
+import { Kernel } from "./page";
+
+const VIEW = "application/vnd.jupyter.widget-view+json";
+const TURN = "application/vnd.nbtool.turn+json";
+
+type Output = { data?: Record<string, unknown>; name?: string };
+
+/** A cell as JupyterLab's shared model has it. */
+class Cell {
+  constructor(
+    readonly id: string,
+    public outputs: Output[] = [],
+  ) {}
+  getOutputs = (): Output[] => this.outputs;
+  setOutputs = (outputs: Output[]): void => {
+    this.outputs = outputs;
+  };
+  updateOutputs = (start: number, end: number, outputs: Output[]): void =>
+    void this.outputs.splice(start, end - start, ...outputs);
+}
+
+function opened(...cells: Cell[]): Kernel & { widget_manager?: unknown } {
+  const kernel: Kernel & { widget_manager?: unknown } = new Kernel(undefined, "turn");
+  Object.assign(kernel.traits, { place: "w", cell: "c1", seen: true });
+  const trust = cells.map(({ id }) => ({ id, trusted: false }));
+  kernel.widget_manager = { context: { model: { sharedModel: { cells }, cells: trust } } };
+  return kernel;
+}
+
+const view = (id: string): Output => ({ data: { [VIEW]: { model_id: id } } });
+const plain = (text: string | string[]): Output => ({ data: { "text/plain": text } });
+
+let life: AbortController;
+beforeEach(() => {
+  vi.useFakeTimers();
+  life = new AbortController();
+});
+afterEach(() => {
+  life.abort();
+  vi.useRealTimers();
+});
+
+test("a view that the notebook does not show is put under its cell alone", () => {
+  const [one, other] = [new Cell("c1", [plain("of an earlier run")]), new Cell("c2", [plain("other")])];
+
+  putBack(opened(one, other));
+
+  expect(one.outputs).toMatchObject([view("w")]);
+  expect(other.outputs).toEqual([plain("other")]);
+});
+
+test.each([
+  ["shows it", [view("w")]],
+  ["keeps the finished turn", [{ data: { [TURN]: { head: { turn_id: "turn" } } } }]],
+])("nothing is put under a cell that %s", (_, outputs) => {
+  const cell = new Cell("c1", outputs);
+
+  putBack(opened(cell));
+
+  expect(cell.outputs).toBe(outputs);
+});
+
+test("what stays takes the places of what was there, and what has no place stands before the next", () => {
+  const cell = new Cell("c1", [plain(["so far,\n", "and a note"]), { name: "stdout" }, view("w")]);
+  const moved = new Cell("c1", [view("w")]);
+  const places = [
+    { was: "so far,\nand a note", data: { whole: 1 } },
+    { was: "w", data: { note: 1 } },
+  ];
+
+  leave(opened(cell), places);
+  leave(opened(moved), places);
+
+  expect(cell.outputs.map(({ data }) => data)).toEqual([{ whole: 1 }, undefined, { note: 1 }]);
+  expect(moved.outputs.map(({ data }) => data)).toEqual([{ whole: 1 }, { note: 1 }]);
+});
+
+test("a page that was loaded anew puts in what stays when it is its turn, and says so", () => {
+  const cell = new Cell("c1", [view("w")]);
+  const kernel = opened(cell);
+  connect(kernel, life.signal);
+  vi.advanceTimersByTime(1600);
+  const page = String(kernel.of("hello")[0]?.id).split("-")[0] ?? "";
+
+  kernel.tell({ v: 1, kind: "left", pages: ["newer", page], places: [{ was: "w", data: { whole: 1 } }] });
+  vi.advanceTimersByTime(1600);
+  const early = [...cell.outputs];
+  vi.advanceTimersByTime(1600);
+
+  expect(early).toEqual([view("w")]);
+  expect(cell.outputs).toMatchObject([{ data: { whole: 1 } }]);
+  expect(kernel.of("took")).toHaveLength(1);
+});
+
+test("a page that does not know its notebook takes note only where it saw the turn begin", () => {
+  const [first, anew] = [new Kernel(), new Kernel()];
+  anew.traits.seen = true;
+  for (const kernel of [first, anew]) {
+    connect(kernel, life.signal);
+    kernel.tell({ v: 1, kind: "left", pages: [], places: [] });
+  }
+
+  vi.advanceTimersByTime(100);
+
+  expect([first.of("took").length, anew.of("took").length]).toEqual([1, 0]);
+});

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { lookalikes, unmasked } from "../src/lookalike";
+import { marked, oddIn, stretches } from "../src/rich/approval/odd";
+
+test.each([
+  ["/home/p\u0430ul", "/home/p\\u{0430}ul"],
+  ["\u0420AYPAL", "\\u{0420}AYPAL"],
+  ["df_\u0441lean", "df_\\u{0441}lean"],
+  ["\u041f\u0440\u0438vet", "\\u{041f}\\u{0440}\\u{0438}vet"],
+  ["\u0391pple", "\\u{0391}pple"],
+  ["rm \u0441\u043e\u0440 file", "rm \\u{0441}\\u{043e}\\u{0440} file"],
+  ["\uff41bc", "\\u{ff41}bc"],
+  ["\u{1d400}dmin", "\\u{1d400}dmin"],
+])("%s is shown with what it is made of", (text, shown) => {
+  expect(unmasked(text)).toBe(shown);
+  expect(oddIn(text)).toBe(lookalikes(text).length);
+  expect(
+    stretches(text)
+      .map((one) => one.raw)
+      .join(""),
+  ).toBe(text);
+  expect(JSON.stringify(marked(text))).toContain("nb-odd");
+});
+
+test.each([
+  "Привет, world",
+  "\u0440\u043e\u0441 и рост, a word",
+  "Δt = σ_x·λ2",
+  "日本語テキストABC",
+  "naïve café Ærøskøbing",
+  "\u0441\u043e\u0440",
+  "한국어 text",
+  "",
+])("%s is written as people write", (text) => {
+  expect(unmasked(text)).toBe(text);
+});

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Document, Media } from "../src/protocol";
+import { readSaved } from "../src/saved/read";
+import schema from "../src/saved/schema.json";
+import { call } from "./approval/desk";
+import { drawn, Kernel, shown, start } from "./page";
+
+const KEY = "0123456789abcdef0123456789abcdef";
+const PNG: Media = { key: KEY, mime: "image/png", name: "plot", size: 12_345 };
+const addresses: string[] = [];
+
+beforeEach(() => {
+  vi.stubGlobal("IntersectionObserver", undefined);
+  vi.spyOn(URL, "createObjectURL").mockImplementation((blob) => {
+    addresses.push(`blob:${(blob as Blob).type}`);
+    return addresses.at(-1) as string;
+  });
+});
+afterEach(() => {
+  addresses.length = 0;
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+});
+
+function turn(...media: Media[]): Document {
+  const block = call({}, { question: null, state: "ok", media });
+  return { ...start(), blocks: [block] };
+}
+
+test("an image of a tool is asked for by its key and shown below its call", async () => {
+  const kernel = new Kernel(turn(PNG));
+  const page = shown(kernel);
+  await drawn();
+  const before = page.el.querySelectorAll("img").length;
+
+  kernel.tell({ v: 1, kind: "media", key: KEY }, new DataView(new ArrayBuffer(4)));
+  await drawn();
+  const image = page.el.querySelector("img");
+
+  expect(before).toBe(0);
+  expect(kernel.of("media").map(({ key }) => key)).toEqual([KEY]);
+  expect(image?.getAttribute("src")).toBe("blob:image/png");
+  expect(image?.alt).toBe("plot · image/png · 12 kB");
+  expect(image?.closest("details")).toBeNull();
+  page.close();
+});
+
+test("what is attached stands at the beginning, a sound with its controls and what is no image by its name", async () => {
+  const sound: Media = { key: KEY, mime: "audio/wav", name: "", size: 900 };
+  const paper: Media = { key: `${KEY.slice(1)}f`, mime: "application/pdf", name: "a.pdf", size: 2_500_000 };
+  const document = start();
+  const kernel = new Kernel({ ...document, head: { ...document.head, attached: [sound, paper] } });
+  const page = shown(kernel);
+  await drawn();
+  kernel.tell({ v: 1, kind: "media", key: KEY }, new DataView(new ArrayBuffer(4)));
+  await drawn();
+
+  expect(kernel.of("media")).toHaveLength(1);
+  expect(page.el.querySelector("audio")?.hasAttribute("controls")).toBe(true);
+  expect(page.el.querySelector("audio")?.getAttribute("preload")).toBe("none");
+  expect(page.el.textContent).toContain("a.pdf · application/pdf · 2.5 MB");
+  page.close();
+});
+
+test.each<[Partial<Media>, string]>([
+  [{ mime: "image/svg+xml" }, "plot · image/svg+xml · 12 kB"],
+  [{ mime: "image/png;charset=x" }, "plot · image/png;charset=x · 12 kB"],
+  [{ size: 5_000_000 }, "plot · image/png · 5.0 MB: too large to be shown here"],
+])("%o is told of, and neither asked for nor shown", async (change, told) => {
+  const kernel = new Kernel(turn({ ...PNG, ...change }));
+  const page = shown(kernel);
+  await drawn();
+
+  expect(kernel.of("media")).toEqual([]);
+  expect(page.el.querySelector(".nb-picture")?.textContent).toBe(told);
+  page.close();
+});
+
+test("what is left out is counted", async () => {
+  const document = turn(PNG);
+  const blocks = document.blocks.map((block) => ({ ...block, media_left_out: 3 }));
+  const page = shown(new Kernel({ ...document, blocks }));
+  await drawn();
+
+  expect(page.el.querySelector(".nb-pictures")?.textContent).toContain("3 more not shown");
+  page.close();
+});
+
+test("a saved image is part of the turn as far as the notebook has room for it", () => {
+  const saved = (data: string): unknown => {
+    const { head, blocks } = turn({ ...PNG, data });
+    return { v: 1, head: { ...head, status: "completed" }, blocks };
+  };
+  const room = schema.mediaLimit;
+
+  expect(readSaved(saved("iVBORw0KGgo="))).not.toBeNull();
+  expect(readSaved(saved("A".repeat(room)))).not.toBeNull();
+  expect(readSaved(saved("A".repeat(room + 1)))).toBeNull();
+  expect(readSaved(saved("<svg>"))).toBeNull();
+});

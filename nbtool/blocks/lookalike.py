@@ -1,0 +1,66 @@
+"""Letters that look like others: a Cyrillic letter in a Latin word, and letters in the shape of Latin ones.
+
+Words of one script stay as they are, whatever script it is, and so do those that mix scripts as people do. See
+https://www.unicode.org/reports/tr39/#Mixed_Script_Detection; `lookalike.ts` of the page finds the same.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"\w[\w\u0300-\u036f]*")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+
+_SCRIPTS = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
+"""Scripts whose letters stand in no Latin word by right."""
+
+_GREEK = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺοϲϳ")  # noqa: RUF001 - that they look alike is what they are here for
+"""Greek letters that cannot be told from Latin ones; others stand in names as people write them."""
+
+_TWINS = frozenset("аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ")
+"""Cyrillic letters that look like Latin ones; a word may be made of nothing else."""
+
+_STYLED = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
+
+
+def unmasked(text: str) -> str:
+    r"""Write letters that look like others as escapes: a Cyrillic `\u{0430}` in a Latin word, a wide letter."""
+    if not _NOT_ASCII.search(text):
+        return text
+    words = _WORD.findall(text)
+    has_latin = any(map(_has_latin, words))
+    is_cyrillic = any(_is_cyrillic(word) for word in words)
+
+    def shown(found: re.Match[str]) -> str:
+        word = found[0]
+        if _has_latin(word) or (has_latin and not is_cyrillic and _TWINS.issuperset(word)):
+            return "".join(_escape(letter) if _is_strange(letter) else letter for letter in word)
+        return word
+
+    return _STYLED.sub(lambda found: _escape(found[0]), _WORD.sub(shown, text))
+
+
+def _has_latin(word: str) -> bool:
+    return any(letter.isascii() and letter.isalpha() for letter in word) or any(
+        _name(letter).startswith(("LATIN", "FULLWIDTH LATIN")) for letter in _NOT_ASCII.findall(word)
+    )
+
+
+def _is_cyrillic(word: str) -> bool:
+    """Whether a word is one that a person writes in Cyrillic letters."""
+    letters = _NOT_ASCII.findall(word)
+    is_written = any(_name(letter).startswith("CYRILLIC") for letter in letters)
+    return is_written and not _has_latin(word) and not _TWINS.issuperset(word)
+
+
+def _is_strange(letter: str) -> bool:
+    return letter in _GREEK or (not letter.isascii() and _name(letter).startswith(_SCRIPTS))
+
+
+def _name(letter: str) -> str:
+    return unicodedata.name(letter, "")
+
+
+def _escape(letter: str) -> str:
+    return f"\\u{{{ord(letter):04x}}}"

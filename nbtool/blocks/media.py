@@ -1,0 +1,99 @@
+"""The images and sounds of a turn: told in its document by a key, and kept with it where a notebook is saved.
+
+They come from tools and from what a person attached, never from what a model writes. The page shows the kinds that
+every browser draws or plays without running anything, and asks for their bytes by their key.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+from typing import Any, cast
+
+from markdown_it.common.utils import escapeHtml
+
+from nbtool.blocks.plain import one_line
+from nbtool.blocks.shapes import Document, MediaShape
+from nbtool.messages import Media, clean_text
+from nbtool.mime import IMAGES
+
+SOUNDS = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/mp4")
+"""The sounds that a page plays."""
+
+SEEN = 20
+"""Images, sounds and files that are told of a call, or of a prompt."""
+
+SHOWN_LIMIT = 4 * 1024 * 1024
+"""Bytes of an image or a sound that is sent to a page."""
+
+SAVED_LIMIT = 300_000
+"""Characters of base64 that all images and sounds of a turn take in a saved notebook, in each of its two forms."""
+
+_CAPTION = "font-size:85%;opacity:.75"
+
+
+def told(media: Iterable[Media], shelf: dict[str, Media]) -> list[MediaShape]:
+    """Tell of images, sounds and files, and put their bytes on a shelf, by their keys."""
+    shapes: list[MediaShape] = []
+    for one in list(media)[:SEEN]:
+        data = one.data or b""
+        key = sha256(data).hexdigest()[:32] if data else ""
+        if key:
+            shelf[key] = one
+        name = one_line(clean_text(one.name or one.url or ""), 200)
+        shapes.append({"key": key, "mime": one_line(clean_text(one.mime), 100), "name": name, "size": len(data)})
+    return shapes
+
+
+def with_media(document: Document, shelf: Mapping[str, Media]) -> tuple[Document, int]:
+    """Put the bytes of images and sounds into a document, as far as `SAVED_LIMIT` allows; gives how much that is."""
+    left = SAVED_LIMIT
+
+    def filled(shape: MediaShape) -> MediaShape:
+        nonlocal left
+        media = shelf.get(shape["key"])
+        if media is None or not is_shown(shape) or shape["size"] * 4 // 3 + 4 > left:
+            return shape
+        data = b64encode(media.data or b"").decode()
+        left -= len(data)
+        return {**shape, "data": data}
+
+    head: dict[str, Any] = dict(document["head"])
+    if "attached" in head:
+        head["attached"] = [filled(shape) for shape in head["attached"]]
+    blocks = [
+        {**block, "media": [filled(shape) for shape in block["media"]]}
+        if block["kind"] == "call" and "media" in block
+        else block
+        for block in document["blocks"]
+    ]
+    return cast("Document", {**document, "head": head, "blocks": blocks}), SAVED_LIMIT - left
+
+
+def is_shown(shape: MediaShape) -> bool:
+    """Whether a page draws or plays this."""
+    return shape["mime"] in (*IMAGES, *SOUNDS)
+
+
+def about(shape: MediaShape) -> str:
+    """Say in a line what this is and how large."""
+    size = f"{shape['size']:,} bytes" if shape["size"] else ""
+    return ", ".join(part for part in (shape["name"], shape["mime"], size) if part)
+
+
+def to_html(shapes: Iterable[MediaShape]) -> str:
+    """Write images and sounds as HTML that fetches nothing; what is not kept is a line."""
+    return "".join(_figure(shape) for shape in shapes)
+
+
+def _figure(shape: MediaShape) -> str:
+    line = escapeHtml(about(shape))
+    data = shape.get("data", "")
+    if not data or not is_shown(shape):
+        why = ": too large to be kept in the notebook" if is_shown(shape) and shape["size"] else ""
+        return f'<div style="{_CAPTION}">[{line}{why}]</div>'
+    source = f"data:{shape['mime']};base64,{data}"
+    if shape["mime"] in IMAGES:
+        return f'<div><img alt="{line}" src="{source}" style="max-width:100%;max-height:24em"></div>'
+    return f'<div><audio controls preload="none" src="{source}"></audio><div style="{_CAPTION}">{line}</div></div>'

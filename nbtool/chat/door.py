@@ -1,0 +1,101 @@
+"""The one door by which the events of a turn go: to the journal first, and then to whoever listens.
+
+Before anything leaves or runs, all that was said until then is on disk. Every wait for the disk is a change of thread,
+there and back; so an event that nothing is done because of is held back for the next one, and written together with it:
+a reply with the beginning of its first call, an outcome with the next request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from nbtool.chat.journal import Scribe
+from nbtool.events import (
+    DELTAS,
+    CallDelta,
+    CallFinished,
+    CallReady,
+    Event,
+    MessageAppended,
+    ReplyFinished,
+    TextDelta,
+    ThinkingDelta,
+)
+
+HOLD_SECONDS = 0.02
+"""How long an event is held back at most: then it is written alone."""
+
+SAID = frozenset({MessageAppended, CallReady})
+"""What these say is told once more, or something else is told before anything is done."""
+
+KNOWN = SAID | {ReplyFinished, CallFinished}
+"""Only a plugin of a person's own does something because of these before the next event is told."""
+
+
+class Door:
+    """The door of one turn; `emit` is called on nbtool's own loop, `tell` once an event is on disk.
+
+    `is_ours` says that no plugin is there but nbtool's own, so that more can be held back.
+    """
+
+    def __init__(self, scribe: Scribe, tell: Callable[[Event], None], *, is_ours: bool) -> None:
+        self._scribe = scribe
+        self._tell = tell
+        self._holds = KNOWN if is_ours else SAID
+        self._held: list[Event] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: set[asyncio.Task[None]] = set()
+
+    async def emit(self, event: Event) -> None:
+        """Take an event; returns when it is on disk, or waits for the next one while nothing is done because of it."""
+        kind = type(event)
+        if kind is CallDelta and not self._held:
+            self._tell(event)  # most of what a model writes are prose and these
+        elif kind in DELTAS:
+            await self._flow(event)
+        elif kind in self._holds:
+            self._hold(event)
+        else:
+            await self._let_go(event)
+
+    async def _flow(self, delta: Event) -> None:
+        """Take a delta: it is written now and then, and told at once."""
+        if self._held:
+            await self._let_go()
+        if isinstance(delta, TextDelta | ThinkingDelta) and self._scribe.note(delta):
+            await self._scribe.write()
+        self._tell(delta)
+
+    def _hold(self, event: Event) -> None:
+        self._held.append(event)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go)
+
+    def _let_go(self, *events: Event) -> asyncio.Future[None]:
+        """Begin to write what was held back and these events, in the order in which they came.
+
+        Whoever is cancelled while they wait for the future takes no event of others along.
+        """
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        together, self._held = [*self._held, *events], []
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        writing = asyncio.ensure_future(self._write(together, told))
+        self._writing.add(writing)
+        writing.add_done_callback(self._writing.discard)
+        return told
+
+    async def _write(self, events: list[Event], told: asyncio.Future[None]) -> None:
+        try:
+            await self._scribe.write(*events)
+            for event in events:
+                self._tell(event)
+        except Exception as error:
+            if told.cancelled():
+                raise
+            told.set_exception(error)  # it is the emitter's
+        else:
+            if not told.cancelled():
+                told.set_result(None)

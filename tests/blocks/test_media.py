@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import jsonschema
+import pytest
+
+from nbtool.blocks.media import SAVED_LIMIT, SEEN
+from nbtool.blocks.saved import TURN_MIME, saved
+from nbtool.blocks.schema import DATA_LIMIT, SCHEMA
+from nbtool.blocks.static_html import HTML_LIMIT, to_text
+from nbtool.blocks.transcript import Transcript
+from nbtool.events import CallFinished, CallReady, CallStarted, Event, MessageAppended, TurnEnded, TurnStarted
+from nbtool.messages import Media, Text, ToolResult, Usage, results, user
+from tests.samples import PNG, WAV
+
+IMAGE, SOUND = Media("image/png", PNG, name="plot"), Media("audio/wav", WAV)
+PAPER = Media("application/pdf", b"%PDF-1.7", name="a.pdf")
+END = TurnEnded("completed", "Done.", Usage(), 1, 1, 1.0)
+
+
+def folded(
+    *media: Media, left_out: int = 0, attached: tuple[Media, ...] = (), more: tuple[Event, ...] = ()
+) -> Transcript:
+    transcript = Transcript()
+    prompt = user(Text("Look"), *attached)
+    finished = CallFinished("c1", "draw", 1, "ok", "an image", media=media, media_left_out=left_out)
+    for event in (
+        TurnStarted("t", "m", prompt, 1.0),
+        CallReady("c1", "draw", 1, "{}"),
+        CallStarted("c1", 1.0),
+        finished,
+        *more,
+        END,
+    ):
+        transcript.feed(event)
+    return transcript
+
+
+def kept(transcript: Transcript) -> dict[str, Any]:
+    bundle = saved(transcript.document(), transcript.media)
+    jsonschema.Draft202012Validator(SCHEMA).validate(bundle[TURN_MIME])
+    return bundle
+
+
+def test_a_call_tells_of_its_images_and_sounds_and_the_bytes_stand_beside_the_document() -> None:
+    transcript = folded(IMAGE, SOUND, left_out=2, attached=(PAPER,))
+
+    document = transcript.document()
+
+    (block,) = document["blocks"]
+    assert [(one["mime"], one["name"], one["size"]) for one in block["media"]] == [  # type: ignore[typeddict-item]  # a call's block
+        ("image/png", "plot", len(PNG)),
+        ("audio/wav", "", len(WAV)),
+    ]
+    assert block["media_left_out"] == 2  # type: ignore[typeddict-item]  # the same
+    assert [one["name"] for one in document["head"]["attached"]] == ["a.pdf"]
+    assert set(transcript.media.values()) == {IMAGE, SOUND, PAPER}
+    assert b64encode(PNG).decode() not in json.dumps(document)
+
+
+def test_the_images_that_a_model_saw_stand_in_a_turn_that_is_read_back() -> None:
+    told = MessageAppended(results(ToolResult("draw", "an image", "", "c1", media=(IMAGE,))))
+
+    assert list(folded(more=(told,)).media.values()) == [IMAGE]
+    assert len(folded(SOUND, more=(told,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
+
+
+def test_a_saved_turn_keeps_its_images_in_both_forms_and_tells_of_them_as_text() -> None:
+    transcript = folded(IMAGE, SOUND, attached=(IMAGE, PAPER))
+
+    bundle = kept(transcript)
+
+    data = b64encode(PNG).decode()
+    assert (
+        bundle["text/html"].count(f'<img alt="plot, image/png, {len(PNG)} bytes" src="data:image/png;base64,{data}"')
+        == 2
+    )
+    assert (
+        f'<audio controls preload="none" src="data:audio/wav;base64,{b64encode(WAV).decode()}"' in bundle["text/html"]
+    )
+    assert bundle[TURN_MIME]["blocks"][0]["media"][0]["data"] == data
+    assert "data" not in bundle[TURN_MIME]["head"]["attached"][1]
+    assert "    [audio/wav, 48 bytes]" in to_text(transcript.document())
+
+
+@pytest.mark.parametrize("count", [1, SEEN])
+def test_what_is_too_large_for_a_notebook_is_told_of_and_all_of_it_keeps_within_its_bounds(count: int) -> None:
+    large = Media("image/png", PNG + bytes(SAVED_LIMIT // 2))
+
+    bundle = kept(folded(*[large] * count))
+
+    assert bundle["text/html"].count("<img") == 1
+    assert bundle["text/html"].count("too large to be kept in the notebook") == count - 1
+    assert len(bundle["text/html"]) <= HTML_LIMIT + SAVED_LIMIT
+    assert len(json.dumps(bundle[TURN_MIME])) <= DATA_LIMIT + SAVED_LIMIT
+
+
+def test_no_name_and_no_type_of_an_image_becomes_markup() -> None:
+    hostile = Media('image/png" onerror="x', PNG, name='"><script>alert(1)</script>')
+
+    html = kept(folded(hostile))["text/html"]
+
+    assert "<script" not in html
+    assert "<img" not in html
+    assert 'onerror="' not in html

@@ -1,0 +1,52 @@
+"""Keys that are pressed in a turn are the turn's: JupyterLab takes none of them for a command."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.lab import Lab, Notebook
+from tests.browser.test_chat import ASK, card, chat
+
+COMMANDS = ["d", "d", "a", "b", "x", "m", "y", "1", "z", "ArrowDown", "k", "Shift+M"]
+"""What JupyterLab does in its command mode at these: it deletes, adds, cuts, turns and leaves cells."""
+
+CELLS = (
+    "() => [...document.querySelectorAll('.jp-Notebook .jp-Cell')].map((one) => one.className.match(/jp-\\w+Cell/)[0])"
+)
+CHOSEN = "() => window.jupyterapp.shell.currentWidget.content.activeCellIndex"
+
+
+def press(notebook: Notebook, where: Locator) -> None:
+    """Focus something of a turn, and press the keys of all commands there."""
+    where.focus()
+    for key in COMMANDS:
+        notebook.page.keyboard.press(key)
+
+
+def test_no_key_that_is_pressed_in_a_turn_changes_the_notebook(lab: Lab) -> None:
+    notebook = chat(lab, "python3", ASK, "1")
+    notebook.start_cell(1)
+    live = card(notebook, 1)
+    before, chosen = notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)
+
+    for name in ("Stop", "Deny", "Edit", "Approve"):
+        press(notebook, live.get_by_role("button", name=name, exact=True))
+    for field in (live.locator(".nb-call > summary").first, live.get_by_label("Ask again"), live.locator(".nb-card")):
+        press(notebook, field)
+    press(notebook, live.get_by_label("Reason, if you deny"))
+    typed = live.get_by_label("Reason, if you deny").input_value()
+    lived = notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)
+
+    live.get_by_label("Reason, if you deny").fill("")
+    live.get_by_role("button", name="Approve", exact=True).click()
+    notebook.wait_ended(1)
+    saved = notebook.wait_output(1, "BBB")
+    for name in ("Copy reply", "Rerun", "Explore"):
+        press(notebook, saved.get_by_role("button", name=name))
+    press(notebook, saved.locator(".nb-call > summary").first)
+
+    assert lived == (before, chosen)
+    assert typed == "ddabxmy1zkM"
+    expect(notebook.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(before))
+    assert (notebook.page.evaluate(CELLS), notebook.page.evaluate(CHOSEN)) == (before, chosen)
+    assert notebook.errors == []

@@ -1,0 +1,81 @@
+"""Every state of a turn, light and dark, at twice the size, in few colours, in a high contrast: what axe-core finds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import BrowserContext, Page
+
+from tests.browser.bare import open_bare
+from tests.browser.states import show, states
+
+AXE = Path(__file__).parents[2] / "js" / "node_modules" / "axe-core" / "axe.min.js"
+RUN = "axe.run('main', { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })"
+OUTSIDE = """() => [...document.querySelectorAll("main button, main input, main select, main summary, main img")]
+  .filter((one) => one.checkVisibility())
+  .filter((one) => { const box = one.getBoundingClientRect(); return box.left < 0 || box.right > window.innerWidth; })
+  .map((one) => one.outerHTML.slice(0, 100))"""
+MOVING = "() => document.getAnimations().filter((one) => one.playState === 'running').length"
+
+
+def settings(profile: BrowserContext, page: Page, how: str) -> None:
+    if how == "forced":
+        page.emulate_media(forced_colors="active")
+    elif how == "contrast":
+        page.emulate_media(contrast="more", reduced_motion="reduce")
+    elif how == "zoomed":  # what a browser does at 200 %: half as many pixels of its own, each twice as large
+        metrics = {"width": 640, "height": 450, "deviceScaleFactor": 2, "mobile": False}
+        profile.new_cdp_session(page).send("Emulation.setDeviceMetricsOverride", metrics)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("theme", "how"),
+    [("light", ""), ("dark", ""), ("light", "forced"), ("dark", "forced"), ("dark", "contrast"), ("light", "zoomed")],
+)
+def test_no_state_keeps_anybody_out(profile: BrowserContext, theme: str, how: str) -> None:
+    page, asked = open_bare(profile, theme=theme)
+    settings(profile, page, how)
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    serious: dict[str, object] = {}
+    outside: dict[str, object] = {}
+    moving = 0
+
+    for name, state in states().items():
+        show(page, state)
+        found = page.evaluate(RUN)["violations"]
+        bad = [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
+        serious |= {name: bad} if bad else {}
+        outside |= {name: beyond} if (beyond := page.evaluate(OUTSIDE)) else {}
+        moving += page.evaluate(MOVING)
+
+    assert serious == {}
+    assert outside == {}
+    assert page.evaluate("window.devicePixelRatio") == (2 if how == "zoomed" else 1)
+    assert (moving > 0) == (how != "contrast")
+    assert asked == []
+    page.close()
+
+
+@pytest.mark.nightly
+def test_an_image_of_another_kind_than_it_says_is_told_of_and_fetches_nothing(profile: BrowserContext) -> None:
+    page, asked = open_bare(profile)
+    told = states()["media"]
+    document = {**told.document, "blocks": [dict(block) for block in told.document["blocks"]]}
+    svg = "PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0iYWxlcnQoMSkiLz4="
+    (first, *_) = document["blocks"][0]["media"]
+    document["blocks"][0]["media"] = [
+        {**first, "data": svg},
+        {**first, "key": "0" * 32, "mime": "image/svg+xml", "data": svg},
+        {**first, "key": "1" * 32, "data": "no base64"},
+    ]
+
+    page.evaluate("(document) => { window.view = window.start(document); }", document)
+    page.wait_for_function("() => document.body.innerText.split('cannot be shown here').length === 3")
+
+    assert page.locator(".nb-call + .nb-pictures img").count() == 0
+    assert page.evaluate("window.canary") == []
+    assert asked == []
+    page.close()

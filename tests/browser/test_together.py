@@ -1,0 +1,51 @@
+"""Two browsers on one notebook that is edited together (jupyter-collaboration): one turn, a click in either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import BrowserContext, expect
+
+from tests.browser.lab import PANEL, Lab, Notebook
+from tests.browser.server import ROOT, Server
+from tests.browser.test_chat import ASK, CHECK, card, chat
+
+TOGETHER = ROOT / "build" / "places" / "together"
+
+
+@pytest.fixture
+def together(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    if not TOGETHER.is_dir():
+        pytest.fail("There is no jupyter-collaboration: `make places` installs it.", pytrace=False)
+    server = Server(tmp_path_factory.mktemp("together"), extensions=TOGETHER)
+    server.start()
+    yield Lab(profile, server)
+    for page in profile.pages:
+        page.close()
+    server.shut_down_kernels()
+    server.stop()
+
+
+def trust(notebook: Notebook) -> None:
+    """Do what *Trust Notebook* does once the person has said yes; trust is of each browser alone."""
+    notebook.page.evaluate(f"() => {{ for (const cell of {PANEL}.content.model.cells) cell.trusted = true; }}")
+
+
+@pytest.mark.nightly
+def test_a_question_stands_in_both_browsers_and_the_other_one_answers_it(together: Lab) -> None:
+    one = chat(together, "python3", ASK, CHECK)
+    other = together.open_notebook(one.name)
+    trust(other)
+
+    one.start_cell(1)
+    card(one, 1)
+    card(other, 1).get_by_role("button", name="Approve").click()
+
+    for notebook in (one, other):
+        notebook.wait_output(1, "approved by button")
+        expect(notebook.output(1).get_by_role("button", name="Rerun")).to_have_count(1)
+    one.run_cell(2)
+    one.wait_output(2, "same object: True | completed | ['ok', 'ok']")
+    other.wait_output(2, "same object: True | completed | ['ok', 'ok']")
+    assert one.errors == other.errors == []

@@ -1,0 +1,171 @@
+"""How a turn ends when something in it will not, and what is told of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from nbtool.chain import turn as module
+from nbtool.chain.hooks import RequestContext, TurnContext
+from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.turn import Engine, Outcome
+from nbtool.events import Event, ReplyEnd, TextDelta
+from nbtool.messages import Usage, user
+from nbtool.testing import ScriptedWire
+from tests.chain.running import run
+
+
+class Deaf:
+    """Does not end when it is told to, until the test says so."""
+
+    def __init__(self) -> None:
+        self.goes_on = asyncio.Event()
+        self.has_ended = False
+
+    async def on_before_request(self, context: RequestContext) -> None:
+        context.turn.cancel.cancel()
+        while not self.goes_on.is_set():
+            try:
+                await self.goes_on.wait()
+            except asyncio.CancelledError:
+                continue
+        self.has_ended = True
+
+
+def test_what_does_not_end_when_it_is_stopped_is_told_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "DRAIN_SECONDS", 0.01)
+    events: list[Event] = []
+
+    async def emit(event: Event) -> None:
+        events.append(event)
+
+    async def stopped() -> tuple[Outcome, Deaf, bool]:
+        deaf = Deaf()
+        limits = Limits()
+        context = TurnContext("turn_1", user("Hi"), (), limits, emit, CancelSignal(), Meter(limits))
+        outcome = await Engine(context, ScriptedWire(["Hello"]), [deaf]).run()
+        before = deaf.has_ended
+        deaf.goes_on.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return outcome, deaf, before
+
+    outcome, deaf, ended_before = asyncio.run(stopped())
+
+    assert (outcome.status, ended_before, deaf.has_ended) == ("cancelled", False, True)
+    assert [(event.text, event.level) for event in events if event.kind == "notice"] == [
+        ("Something that was stopped has not ended yet.", "warning")
+    ]
+
+
+def test_a_turn_that_is_cancelled_from_outside_takes_its_work_along() -> None:
+    reached: list[str] = []
+
+    class Waiting:
+        async def on_before_request(self, _: RequestContext) -> None:
+            reached.append("begun")
+            try:
+                await asyncio.Event().wait()
+            finally:
+                reached.append("ended")
+
+    async def emit(event: Event) -> None:
+        reached.append(event.kind)
+
+    async def cancelled() -> None:
+        limits = Limits()
+        context = TurnContext("turn_1", user("Hi"), (), limits, emit, CancelSignal(), Meter(limits))
+        turn = asyncio.ensure_future(Engine(context, ScriptedWire(["Hello"]), [Waiting()]).run())
+        while not reached:
+            await asyncio.sleep(0)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        await asyncio.sleep(0)
+        assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+
+    asyncio.run(cancelled())
+
+    assert reached[0] == "begun"
+    assert "ended" in reached
+
+
+def test_a_reply_that_ends_without_a_reason_is_a_warning() -> None:
+    ran = run([["Perhaps", ReplyEnd("unknown")]])
+
+    assert [event.level for event in ran.of("notice")] == ["warning"]
+
+
+def test_the_seconds_of_a_request_are_told() -> None:
+    ran = run(["Hello"])
+    (finished,) = ran.of("reply_finished")
+
+    assert 0 < finished.seconds < 30
+    assert ran.of("turn_ended")[0].seconds >= finished.seconds
+
+
+def test_a_turn_that_has_not_begun_is_running_and_has_said_nothing() -> None:
+    outcome = Outcome()
+
+    assert (outcome.status, outcome.text, outcome.error, outcome.rounds) == ("running", "", None, [])
+
+
+def test_a_meter_that_has_not_begun_has_counted_nothing() -> None:
+    meter = Meter(Limits())
+
+    assert (meter.rounds, meter.calls, meter.usage, meter.spent()) == (0, 0, Usage(), "")
+
+
+def test_a_turn_knows_no_reply_before_there_is_one() -> None:
+    seen: list[tuple[str, str]] = []
+
+    class Looking:
+        def on_turn_start(self, context: TurnContext) -> None:
+            seen.append((context.status, context.text))
+
+    run(["Hello"], Looking())
+
+    assert seen[0] == ("running", "")
+
+
+def test_a_delta_of_another_kind_passes_as_it_is() -> None:
+    ran = run([[TextDelta("a"), TextDelta("b"), ReplyEnd("stop")]])
+
+    assert ran.outcome.text == "ab"
+
+
+def test_a_plugin_that_fails_at_the_start_is_told_as_a_hook() -> None:
+    class Failing:
+        def on_turn_start(self, _: TurnContext) -> None:
+            raise ValueError("no")
+
+    ran = run(["Hello"], Failing())
+
+    assert ran.outcome.status == "error"
+    assert [event.phase for event in ran.of("error_raised")] == ["hook"]
+
+
+def test_what_a_round_began_has_ended_before_the_clean_ups_run() -> None:
+    order: list[str] = []
+
+    class Slow:
+        def on_turn_start(self, _: TurnContext) -> object:
+            return lambda: order.append("cleaned up")
+
+        async def on_after_request(self, _: object) -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                for _step in range(5):
+                    await asyncio.sleep(0)
+                order.append("ended")
+
+    class Failing:
+        async def on_after_request(self, _: object) -> None:
+            await asyncio.sleep(0)
+            raise ValueError("no")
+
+    run(["Hello"], Slow(), Failing())
+
+    assert order == ["ended", "cleaned up"]

@@ -1,0 +1,354 @@
+"""Change the code on purpose, one small thing at a time, and count what the tests notice.
+
+    python -m tests.faults.mutants [--count N] [--seed N] [--keep] [--again] [--write]
+
+Takes a sample of the mutants of PARTS. For each, the tests that reach the changed line run in a copy of the tree, the
+fastest first, until one fails: the mutant is killed. A survivor needs a reason in survivors.toml; without one, or with
+fewer than GOAL killed, the command fails. `--write` renews the section in docs/reliability.md.
+
+A mutant's place in the sample hangs on its id and the seed alone, so most of a sample outlives a change of the code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import hashlib
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from coverage import CoverageData
+
+from tests.faults.contexts import OUT
+from tests.faults.forked import FRESH
+from tests.faults.mutate import Mutant, mutants_of
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "build" / "mutants"
+PAGE = ROOT / "docs" / "reliability.md"
+REASONS = Path(__file__).with_name("survivors.toml")
+FIGURES = ROOT / "build" / "faults" / "C20-weekly.json"
+BEGIN, END = "<!-- mutants: make mutants -->", "<!-- end of mutants -->"
+
+PARTS = {"chain": 0.2, "tools": 0.3, "wire": 0.3, "chat/journal": 0.2}
+"""The parts that are changed, and their shares of the sample."""
+
+HALVES = (
+    ("tests/chain", "tests/tools", "tests/wire", "tests/practice"),
+    ("tests/chat", "tests/plugins", "tests/acceptance", "tests/blocks", "tests/view", "tests/toolsets", "tests/magics"),
+)
+"""The tests that are measured, and then chosen from; each half in a process of its own."""
+
+GOAL = 0.9
+"""The share of the sample that has to be killed."""
+
+CONTROLS = 5
+"""Runs among the others in which nothing is changed: one that fails says that the tests are to blame."""
+
+SEVERAL = 3
+"""Cases of one parametrized test that come first; the others follow when those of every test passed."""
+
+FIRST = 40
+"""Tests of the first run of a mutant; most need no second."""
+
+MOST_SECONDS = 20.0
+"""Seconds of tests for one mutant, as they took when they were measured; what would come later notices nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Which tests reach which lines, and how long each takes."""
+
+    seconds: dict[str, float]
+    lines: dict[str, dict[int, list[str]]]
+
+    def tests_of(self, mutant: Mutant) -> list[str]:
+        """Give the tests that reach a mutant, in the order in which they shall run.
+
+        What runs when a module is imported is reached by every test that uses the module.
+        """
+        lines = self.lines.get(mutant.path, {})
+        first, last = mutant.lines
+        names = {name for line in range(first, last + 1) for name in lines.get(line, ())} & self.seconds.keys()
+        if not names or mutant.at_import:
+            names = {name for reached in lines.values() for name in reached} & self.seconds.keys()
+        return self._within_time(self._ordered(names, f"tests/{mutant.path.split('/')[1]}/"))
+
+    def _ordered(self, names: Iterable[str], own: str) -> list[str]:
+        """Put the part's own tests first, the fastest first, and further cases of the same test last."""
+        seen: Counter[str] = Counter()
+        ranked = []
+        for name in sorted(names, key=lambda name: (self.seconds[name], name)):
+            function = name.partition("[")[0]
+            ranked.append((seen[function] >= SEVERAL, not name.startswith(own), self.seconds[name], name))
+            seen[function] += 1
+        return [name for *_, name in sorted(ranked)]
+
+    def _within_time(self, names: list[str]) -> list[str]:
+        left = MOST_SECONDS
+        kept = []
+        for name in names:
+            left -= self.seconds[name]
+            if left < 0 and kept:
+                break
+            kept.append(name)
+        return kept
+
+
+def sample(root: Path, count: int, seed: int) -> list[Mutant]:
+    """Give so many mutants of a tree, each part with its share."""
+
+    def rank(mutant: Mutant) -> str:
+        return hashlib.sha256(f"{seed} {mutant.mutant_id}".encode()).hexdigest()
+
+    taken: list[Mutant] = []
+    for part, share in PARTS.items():
+        files = sorted((root / "nbtool" / part).rglob("*.py"))
+        every = [mutant for file in files for mutant in mutants_of(file, root)]
+        taken += sorted(every, key=rank)[: round(count * share)]
+    return taken
+
+
+def copy_tree(place: Path) -> None:
+    """Copy what is changed or written to, and link what is only read."""
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    for entry in ROOT.iterdir():
+        if entry.name in {"nbtool", "tests"}:
+            shutil.copytree(entry, place / entry.name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif entry.name not in {".git", "build"} and not entry.name.startswith((".coverage", ".hypothesis")):
+            (place / entry.name).symlink_to(entry)
+
+
+def environment(place: Path) -> dict[str, str]:
+    """Let every process import nbtool from a copy, and leave no compiled files that could outlive a mutant."""
+    return {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def measure(places: list[Path]) -> None:
+    """Run the tests once, each half in its copy, and keep which lines each of them reaches."""
+    running = []
+    for number, (place, half) in enumerate(zip(places, HALVES, strict=True)):
+        data, times = BUILD / f"reach-{number}.coverage", BUILD / f"seconds-{number}.json"
+        data.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "coverage", "run", "-m", "pytest", "-q", "-p", "tests.faults.contexts", *half]
+        env = {**environment(place), "COVERAGE_FILE": str(data), OUT: str(times)}
+        running.append(subprocess.Popen(command, cwd=place, env=env))
+    for process in running:
+        process.wait()
+
+
+def reach() -> Reach:
+    """Read what was measured."""
+    seconds: dict[str, float] = {}
+    lines: dict[str, dict[int, list[str]]] = defaultdict(dict)
+    for times in BUILD.glob("seconds-*.json"):
+        seconds |= json.loads(times.read_text(encoding="utf-8"))
+    for file in BUILD.glob("reach-*.coverage"):
+        data = CoverageData(str(file))
+        data.read()
+        for measured in data.measured_files():
+            path = "nbtool" + measured.rpartition("/nbtool")[2]
+            for line, names in data.contexts_by_lineno(measured).items():
+                lines[path].setdefault(line, []).extend(name for name in names if name)
+    return Reach(seconds, lines)
+
+
+class Runner:
+    """A copy of the tree, and two processes that run tests in it; one mutant at a time."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        folders = [folder for half in HALVES for folder in half]
+        self._ready, self._fresh = self._start(*folders), self._start()
+
+    def verdict(self, mutant: Mutant, source: bytes, reached: Reach) -> str:
+        """Give what noticed the mutant, or an empty text."""
+        names = reached.tests_of(mutant)
+        file = self._place / mutant.path
+        original = file.read_bytes()
+        known = {"path": mutant.path, "is_changed": source != original}
+        file.write_bytes(source)  # so that the processes that tests start see it, too
+        try:
+            for some in (names[:FIRST], names[FIRST:]):
+                if told := self._noticed(known, some, reached):
+                    return told
+            return ""
+        finally:
+            file.write_bytes(original)
+
+    def close(self) -> None:
+        """End the processes."""
+        for process in (self._ready, self._fresh):
+            process.communicate()
+
+    def _start(self, *folders: str) -> subprocess.Popen[str]:
+        command = [sys.executable, str(self._place / "tests" / "faults" / "forked.py"), *folders]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=self._place, env=environment(self._place), text=True, **pipes)
+
+    def _noticed(self, known: dict[str, Any], names: list[str], reached: Reach) -> str:
+        """Give the test that fails, and fails again; one that fails only once is left out, and the others run anew."""
+        left = list(names)
+        while left:
+            told = self._told(known, left, reached)
+            if told not in left or self._told(known, [told], reached):
+                return told
+            left.remove(told)
+        return ""
+
+    def _told(self, known: dict[str, Any], names: list[str], reached: Reach) -> str:
+        seconds = 60 + 10 * sum(reached.seconds[name] for name in names)
+        asked = json.dumps({**known, "tests": names, "seconds": seconds})
+        told = _answer(self._ready, asked)
+        return _answer(self._fresh, asked) if told == FRESH else told
+
+
+def _answer(process: subprocess.Popen[str], asked: str) -> str:
+    assert process.stdin
+    assert process.stdout
+    print(asked, file=process.stdin, flush=True)
+    return str(json.loads(process.stdout.readline()))
+
+
+def try_all(mutants: list[Mutant], places: list[Path], reached: Reach) -> dict[str, str]:
+    """Run each mutant, and the controls between them; gives what noticed it, by its id."""
+    waiting: queue.SimpleQueue[tuple[str, Mutant, bytes]] = queue.SimpleQueue()
+    every = max(1, len(mutants) // CONTROLS)
+    for number, mutant in enumerate(mutants):
+        source = (places[0] / mutant.path).read_bytes()
+        if number % every == 0:
+            waiting.put((f"control {number // every}", mutant, source))
+        waiting.put((mutant.mutant_id, mutant, mutant.of(source)))
+    found: dict[str, str] = {}
+
+    def work(place: Path) -> None:
+        runner = Runner(place)
+        while True:
+            try:
+                name, mutant, source = waiting.get_nowait()
+            except queue.Empty:
+                return runner.close()
+            began = time.monotonic()
+            found[name] = runner.verdict(mutant, source, reached)
+            word = "killed" if found[name] else "SURVIVED"
+            _tell(f"{len(found):4} {word:8} {time.monotonic() - began:5.1f} s  {name}  {found[name]}")
+
+    threads = [threading.Thread(target=work, args=(place,)) for place in places]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@cache
+def reasons() -> dict[str, str]:
+    """Read why survivors may survive, by their ids."""
+    return {} if not REASONS.is_file() else tomllib.loads(REASONS.read_text(encoding="utf-8"))
+
+
+def section(mutants: list[Mutant], found: dict[str, str], seed: int) -> str:
+    """Write the figures, and each survivor with its reason."""
+    part_of = {mutant: next(part for part in PARTS if mutant.path.startswith(f"nbtool/{part}/")) for mutant in mutants}
+    lines = ["| part | mutants | killed | share |", "|---|--:|--:|--:|"]
+    for part in PARTS:
+        verdicts = [bool(found[mutant.mutant_id]) for mutant in mutants if part_of[mutant] == part]
+        lines.append(f"| `nbtool/{part}` | {len(verdicts)} | {sum(verdicts)} | {sum(verdicts) / len(verdicts):.1%} |")
+    killed = sum(bool(found[mutant.mutant_id]) for mutant in mutants)
+    lines.append(f"| together | {len(mutants)} | {killed} | **{killed / len(mutants):.1%}** |")
+    lines += [
+        "",
+        f"Seed {seed}, {_today()}. What survived:",
+        "",
+        "| where | the change | why it may |",
+        "|---|---|---|",
+    ]
+    for mutant in sorted((one for one in mutants if not found[one.mutant_id]), key=lambda one: one.mutant_id):
+        why = reasons().get(mutant.mutant_id, "**no reason yet**")
+        lines.append(f"| {mutant.mutant_id} | {_cell(mutant.before)} → {_cell(mutant.after)} | {why} |")
+    return "\n".join(lines)
+
+
+def write(made: str) -> None:
+    """Put the section into the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    PAGE.write_text(f"{before}{BEGIN}\n{made}\n{END}{after}", encoding="utf-8")
+
+
+def _cell(code: str) -> str:
+    short = code if len(code) <= 90 else f"{code[:87]}…"
+    return "`` " + short.replace("|", "\\|") + " ``"
+
+
+def _today() -> str:
+    return dt.datetime.now(dt.UTC).date().isoformat()
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)  # noqa: T201 - this is a program
+
+
+def _keep_figures(mutants: list[Mutant], found: dict[str, str], bare: int, **more: Any) -> None:
+    """Leave the figures where the table of the campaign takes them from."""
+    killed = sum(bool(found[mutant.mutant_id]) for mutant in mutants)
+    told = {"tests": len(reach().seconds), "injected": len(mutants), "survived": killed, "violations": bare}
+    FIGURES.parent.mkdir(parents=True, exist_ok=True)
+    FIGURES.write_text(json.dumps({**told, "lane": "mutants", "when": _today(), **more}), encoding="utf-8")
+
+
+def main() -> int:
+    """Measure, sample, try, tell."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults.mutants", description=__doc__.partition("\n")[0])
+    parser.add_argument("--count", type=int, default=420, help="how many mutants")
+    parser.add_argument("--seed", type=int, default=1, help="which sample")
+    parser.add_argument("--keep", action="store_true", help="the tree that was measured last")
+    parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
+    parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
+    asked = parser.parse_args()
+    places = [BUILD / str(number) for number in range(len(HALVES))]
+    if not asked.keep:
+        for place in places:
+            copy_tree(place)
+        measure(places)
+    began = time.monotonic()
+    mutants, last = sample(places[0], asked.count, asked.seed), BUILD / "found.json"
+    known = json.loads(last.read_text(encoding="utf-8")) if asked.again else {}
+    found = known | try_all([one for one in mutants if not known.get(one.mutant_id)], places, reach())
+    last.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    return _judge(mutants, found, asked, time.monotonic() - began)
+
+
+def _judge(mutants: list[Mutant], found: dict[str, str], asked: argparse.Namespace, seconds: float) -> int:
+    """Say what came out; gives the status of the command."""
+    survivors = [mutant.mutant_id for mutant in mutants if not found[mutant.mutant_id]]
+    bare = [name for name in survivors if name not in reasons()]
+    blamed = {name: told for name, told in found.items() if name.startswith("control") and told}
+    share = 1 - len(survivors) / len(mutants)
+    _tell(f"{len(mutants)} mutants, {share:.1%} killed, in {seconds:.0f} s; {len(bare)} survivors without a reason")
+    _tell("\n".join(bare))
+    if blamed:
+        _tell(f"These tests fail by themselves: {blamed}")
+    if asked.write:
+        write(section(mutants, found, asked.seed))
+        _keep_figures(mutants, found, len(bare), seed=asked.seed, seconds=seconds)
+    return 1 if share < GOAL or bare or blamed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

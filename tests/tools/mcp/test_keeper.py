@@ -1,0 +1,93 @@
+"""What the keeper does with a server's words; that it ends with its server is tried with real ones in test_servers."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+
+import pytest
+
+from nbtool.tools.mcp.keeper import MAX_LAST_WORDS, MAX_LINE, MAX_NOISE, hear, is_message, pass_on, told
+
+MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
+
+
+def passed(said: bytes) -> tuple[bool, list[bytes]]:
+    out = io.BytesIO()
+    ended = pass_on(io.BytesIO(said), out)
+    return ended, out.getvalue().splitlines(keepends=True)
+
+
+def data(line: bytes) -> str:
+    params = json.loads(line)["params"]
+    assert (params["level"], params["logger"]) == ("warning", "nbtool")
+    return str(params["data"])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        (MESSAGE, True),
+        (b"  " + MESSAGE, True),
+        (MESSAGE.rstrip(), False),
+        (b'{"id": 1}\n', False),
+        (b'["jsonrpc"]\n', False),
+        (b"\n", False),
+    ],
+)
+def test_a_message_is_a_line_with_an_object_of_json_rpc(line: bytes, is_one: bool) -> None:
+    assert is_message(line) is is_one
+
+
+def test_messages_pass_unchanged_and_blank_lines_not_at_all() -> None:
+    assert passed(MESSAGE + b"\n  \n" + MESSAGE) == (True, [MESSAGE, MESSAGE])
+
+
+def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
+    ended, (line, message) = passed(b"Listening \xff on stdio\n" + MESSAGE)
+
+    assert ended
+    assert message == MESSAGE
+    assert data(line) == "Listening \ufffd on stdio"
+    assert is_message(line)
+
+
+def test_so_many_lines_that_are_no_messages_are_told_and_no_more() -> None:
+    _, lines = passed(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_NOISE)) + MESSAGE)
+
+    assert [data(line) for line in lines[:-1]] == [f"noise {number}" for number in range(MAX_NOISE)]
+    assert lines[-1] == MESSAGE
+
+
+def test_a_long_line_is_cut() -> None:
+    assert data(told(b" " + b"x" * 1_000 + b"\n")) == "x" * MAX_LINE
+
+
+def test_a_message_beyond_all_measure_is_said_and_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.keeper.MAX_MESSAGE", len(MESSAGE))
+
+    assert passed(MESSAGE) == (True, [MESSAGE])
+    assert passed(MESSAGE + b" " + MESSAGE) == (False, [MESSAGE])
+
+
+def test_the_end_of_what_a_server_writes_to_stderr_is_remembered() -> None:
+    reading, writing = os.pipe()
+    words = bytearray()
+    with os.fdopen(reading, "rb") as stderr:
+        os.write(writing, b"a" * MAX_LAST_WORDS + b"the end")
+        os.close(writing)
+        hear(stderr, words)
+
+    assert words == b"a" * (MAX_LAST_WORDS - 7) + b"the end"
+
+
+def test_a_stderr_that_is_closed_says_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    stderr = os.fdopen(reading, "rb")
+    stderr.close()
+    words = bytearray(b"kept")
+    hear(stderr, words)
+
+    assert words == b"kept"

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from mcp.types import CallToolResult, TextContent
+
+from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
+from nbtool.tools.mcp.content import value_of
+from nbtool.tools.mcp.listing import Listed, RemoteParameters, difference, fitted, listed
+from nbtool.tools.mcp.session import _end_of
+from nbtool.tools.references import unresolved
+
+SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
+
+
+def checked(schema: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+    return RemoteParameters({}, None, schema).check(unresolved(arguments))
+
+
+def test_arguments_go_on_as_they_are_where_the_schema_is_open() -> None:
+    assert checked(SCHEMA, a=1, c="x") == {"a": 1, "c": "x"}
+    assert checked({}, c=1) == {"c": 1}
+    assert checked({"additionalProperties": False}, c=1) == {"c": 1}
+
+
+def test_arguments_that_are_missing_or_not_expected_are_named_together() -> None:
+    with pytest.raises(InvalidArguments, match=r"^'a' is missing; 'c' is not expected; 'd' is not expected\."):
+        checked({**SCHEMA, "additionalProperties": False}, c=1, d=2)
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(McpFailed, match="lists the tool 'say' twice"):
+        listed("it", [("say", "", {}), ("say", "", {})])
+
+
+def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
+    long = [fitted("server", "x" * 80 + end) for end in "ab"]
+
+    assert fitted("my server", "do.it") == "my_server_do_it"
+    assert len(fitted("s", "x" * 62)) == 64
+    assert [len(name) for name in long] == [64, 64]
+    assert long[0] != long[1]
+
+
+def test_a_difference_tells_only_what_changed() -> None:
+    before, now = Listed("say", "One.\nTwo.", '{"a": 1}'), Listed("say", "One.\nThree.", '{"a": 2}')
+
+    assert difference(before, now) == '- Two.\n+ Three.\n-  "a": 1\n+  "a": 2'
+
+
+def result(*texts: str, **more: Any) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=text) for text in texts], **more)
+
+
+def test_texts_are_joined_and_an_error_is_in_the_servers_words() -> None:
+    assert value_of(result("one", "two")) == "one\ntwo"
+    assert value_of(result()) is None
+    assert value_of(result("text", structured_content={"result": 3})) == 3
+    assert value_of(result("text", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
+    with pytest.raises(ToolFailed, match=r"^one\ntwo$"):
+        value_of(result("one", "two", is_error=True))
+    with pytest.raises(ToolFailed, match="did not say why"):
+        value_of(result(is_error=True))
+
+
+def test_a_server_that_wrote_nothing_has_no_last_words() -> None:
+    assert _end_of(io.StringIO("")) == _end_of(io.StringIO(" \n")) == ""
+    assert _end_of(io.StringIO("one\ntwo\n\n")) == "Its last words: two"
+
+
+def test_a_name_of_the_longest_length_stays() -> None:
+    assert fitted("s", "x" * 62) == "s_" + "x" * 62

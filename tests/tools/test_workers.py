@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+
+import pytest
+
+from nbtool.tools import workers
+from nbtool.tools.places import in_worker, off_loop
+
+
+def name_of_thread() -> int:
+    return threading.get_ident()
+
+
+def test_a_thread_is_used_again() -> None:
+    async def several() -> list[int]:
+        return [(await in_worker(name_of_thread)).value for _ in range(5)]
+
+    assert len(set(asyncio.run(several()))) == 1
+
+
+def test_a_piece_of_work_that_hangs_holds_up_no_other() -> None:
+    release = threading.Event()
+
+    async def both() -> tuple[object, object]:
+        hanging = await off_loop(release.wait, 0.05)
+        other = await off_loop(lambda: "done", 10)
+        release.set()
+        return hanging, other and other.value
+
+    assert asyncio.run(both()) == (None, "done")
+
+
+def test_pieces_at_the_same_time_have_threads_of_their_own() -> None:
+    meeting = threading.Barrier(3)
+
+    def meet() -> int:
+        meeting.wait(10)
+        return threading.get_ident()
+
+    async def together() -> list[int]:
+        return [outcome.value for outcome in await asyncio.gather(*(in_worker(meet) for _ in range(3)))]
+
+    assert len(set(asyncio.run(together()))) == 3
+
+
+def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "MAX_IDLE", 1)
+    monkeypatch.setattr(workers, "_idle", [])
+    meeting, told = threading.Barrier(3), threading.Barrier(4)
+    threads: list[threading.Thread] = []
+
+    def meet() -> None:
+        threads.append(threading.current_thread())
+        meeting.wait(10)
+
+    for _ in range(3):
+        workers.set_to_work(meet, lambda _: told.wait(10))
+    told.wait(10)
+    idle = [worker._thread for worker in workers._idle]
+    for thread in threads:
+        if thread not in idle:
+            thread.join(10)
+
+    assert len(idle) == 1
+    assert sorted(thread.is_alive() for thread in threads) == [False, False, True]
+
+
+def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "KEPT_SECONDS", 0.01)
+    monkeypatch.setattr(workers, "_idle", [])
+    told, threads = threading.Event(), []
+
+    workers.set_to_work(threading.current_thread, lambda thread: (threads.append(thread), told.set()))
+    told.wait(10)
+    threads[0].join(10)
+
+    assert not threads[0].is_alive()
+    assert workers._idle == []
+
+
+def test_an_idle_thread_keeps_nothing_alive_and_says_that_it_is_idle() -> None:
+    import weakref  # noqa: PLC0415 - for this test alone
+
+    class Large:
+        pass
+
+    async def make() -> tuple[weakref.ref[Large], threading.Thread]:
+        large = Large()
+        outcome = await in_worker(lambda: (weakref.ref(large), threading.current_thread()))
+        return outcome.value
+
+    reference, thread = asyncio.run(make())
+    asyncio.run(_one_more())
+
+    assert reference() is None
+    assert thread.name == workers.IDLE
+
+
+async def _one_more() -> None:
+    """Wait until the thread is back on its list: it goes there before it tells."""
+    await in_worker(lambda: None)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_forked_child_makes_threads_of_its_own() -> None:
+    asyncio.run(_one_more())
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        done = threading.Event()
+        workers.set_to_work(lambda: b"alive", lambda word: (os.write(write, word), done.set()))
+        os._exit(0 if done.wait(10) else 1)
+    _, status = os.waitpid(child, 0)
+
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert os.read(read, 5) == b"alive"

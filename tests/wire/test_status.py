@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import pytest
+
+from nbtool.wire.status import error_words, may_retry, retry_after
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        ("no", "no"),
+        ([None, {"error": {"message": "no"}}], "no"),
+        ({"error": "no", "details": "the model is loading"}, "no: the model is loading"),
+        ({"errors": [{}], "details": "the model is loading"}, "the model is loading"),
+        ({"error": {"code": 7}, "message": "no"}, "no"),
+        ({"msg": "no"}, "no"),
+        ({"detail": [{"msg": "field required"}]}, "field required"),
+        ({"error": True}, ""),
+        (7, ""),
+        ([], ""),
+    ],
+)
+def test_the_message_of_an_error_is_found_in_every_shape(payload: object, message: str) -> None:
+    assert error_words(payload).message == message
+
+
+def test_the_code_and_the_type_of_an_error_may_stand_around_it() -> None:
+    inside = error_words({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "code": 529})
+    outside = error_words({"type": "server_error", "error": {"message": "busy"}, "code": "x"})
+
+    assert (inside.type, inside.code) == ("overloaded_error", "529")
+    assert (outside.type, outside.code) == ("server_error", "x")
+    assert outside.all == "x server_error busy"
+
+
+NOW = 1_445_412_470.0  # ten seconds before the date below
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": " 0 "}, 0.0),
+        ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 10.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:27:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_to_wait_is_read_from_seconds_milliseconds_or_a_date(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after(headers, now=NOW) == seconds
+
+
+def test_a_date_is_counted_from_now_where_no_time_is_given() -> None:
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "again"),
+    [(400, "true", True), (400, "", False), (500, "", True), (500, "False", False), (429, "", True), (499, "x", False)],
+)
+def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str, again: bool) -> None:
+    assert may_retry(status, {"x-should-retry": word}) is again
