@@ -11,6 +11,9 @@ from tests.browser.lab import Lab
 from tests.browser.server import ROOT, Server
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
+FOREIGN = "module-federation.io/guide/troubleshooting"
+"""Stands in the errors of Notebook 7's own extension for JupyterLab, which is built for a newer one."""
+
 OLDER = ROOT / "build" / "places" / "lab44"
 
 
@@ -41,4 +44,4 @@ def test_an_approval_is_clicked_while_its_cell_is_running_in_an_older_lab(older:
 
     assert (OLDER / "share" / "jupyter" / "lab" / "static" / script.rpartition("/")[2].partition("?")[0]).is_file()
     notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
-    assert notebook.errors == []
+    assert [error for error in notebook.errors if FOREIGN not in error] == []
