@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import expect
 
 from nbtool.blocks.saved import TURN_MIME
@@ -48,6 +49,7 @@ def test_a_question_stands_again_after_a_reload_and_its_click_is_heard_in_the_ru
     assert notebook.errors == []
 
 
+@pytest.mark.nightly
 def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its_stop_is_heard(
     lab: Lab, kernel: str
 ) -> None:
@@ -71,11 +73,12 @@ def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its
     assert notebook.errors == []
 
 
+@pytest.mark.nightly
 def test_a_turn_that_ends_while_the_page_is_being_loaded_is_there_as_it_ended(lab: Lab, kernel: str) -> None:
     notebook = chat(lab, kernel, SLOW, ENDED)
     notebook.start_cell(1)
     notebook.wait_output(1, "embedded practice")
-    notebook.page.goto(f"{lab.server.url}/login")
+    notebook.page.goto(f"{lab.server.url}/no-such-page")  # on the same origin, and no JupyterLab
     notebook.page.wait_for_function(IDLE, polling=200)
 
     notebook = lab.open_notebook(notebook.name)

@@ -58,6 +58,7 @@ PLACES = (
         f"{WIDGET} again",
         IN_CELL,
         ("tests/browser/test_reload.py",),
+        nightly=True,
     ),
     Place(
         "the same, several pages or browsers on one turn",
