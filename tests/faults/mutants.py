@@ -20,6 +20,7 @@ import queue
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import tomllib
@@ -37,7 +38,9 @@ from tests.faults.forked import FRESH
 from tests.faults.mutate import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[2]
-BUILD = ROOT / "build" / "mutants"
+BUILD = Path(tempfile.gettempdir()) / "nbtool-mutants"
+"""Where the copies of the tree stand: not inside it, for they link to it, and a build of the project follows links."""
+
 PAGE = ROOT / "docs" / "reliability.md"
 REASONS = Path(__file__).with_name("survivors.toml")
 FIGURES = ROOT / "build" / "faults" / "C20-weekly.json"
