@@ -98,6 +98,7 @@ class Server:
             self._process.wait(timeout=STOP_SECONDS)
         except subprocess.TimeoutExpired:  # jupyter-collaboration waits for its rooms
             self._process.kill()
+            self._process.wait()
         self._listener.join()
 
     def set(self, plugin: str, **values: Any) -> None:
