@@ -25,15 +25,14 @@ class Page:
 
     With `holds_back` it is a front end that sends a widget's messages only when no cell runs. `over_subshell`
     sends them over one, as newer pages do. With `loads_anew` it first asks what JupyterLab asks as it loads a page, and
-    clicks once it was told of the widget again: `told` are the kinds of the answers. With `goes_away` it takes nothing
-    that stays of a turn. `during` counts the clicks that were answered while their cell still ran.
+    clicks once it was told of the widget again: `told` are the kinds of the answers. `during` counts the clicks that
+    were answered while their cell still ran.
     """
 
     client: BlockingKernelClient
     holds_back: bool = False
     over_subshell: bool = False
     loads_anew: bool = False
-    goes_away: bool = False
     comm_id: str = ""
     state: dict[str, Any] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
@@ -44,12 +43,9 @@ class Page:
     during: int = 0
     _subshell: str = ""
 
-    def run(self, cell: str, *, click: str = "", cell_id: str = "") -> str:
+    def run(self, cell: str, *, click: str = "") -> str:
         """Run a cell, click at each question that shows, and give what it prints once it has ended."""
-        body = {"code": cell, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True}
-        message = self.client.session.msg("execute_request", body, metadata={"cellId": cell_id} if cell_id else {})
-        self._send(message)
-        asked = str(message["header"]["msg_id"])
+        asked = self.client.execute(cell, allow_stdin=True)
         printed = list(self._hear(asked, click))
         self._release()
         return "".join(printed)
@@ -85,7 +81,7 @@ class Page:
             self._say("hello")
         if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
             said = content["data"].get("content") or {}
-            if said.get("kind") == "left" and not self.goes_away:
+            if said.get("kind") == "left":
                 self._say("took")
                 return content
             self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.magics.page import LEFT_LIMIT
 from tests.places.page import open_page
 
 ROOT = Path(__file__).parents[2]
@@ -25,12 +24,6 @@ USE = "%%chat -m practice:fast -o answer\nUse &`double` with 21."
 TOLD = (
     "import ipykernel; print(ipykernel.__version__, received, answer.calls[0].status, answer.calls[0].decisions[0].by)"
 )
-
-
-COUNT = """
-from ipywidgets.widgets.widget import _instances
-print(sum(type(widget).__name__ == "TurnWidget" for widget in _instances.values()))
-"""
 
 
 def older(version: str) -> Path:
@@ -58,15 +51,6 @@ def test_a_page_that_is_loaded_while_the_cell_runs_is_told_of_the_widget() -> No
 
         assert page.told == ["update_states", "update"]
         assert page.during == 1
-
-
-def test_the_widgets_that_wait_for_a_page_which_went_away_are_bounded() -> None:
-    with open_page(goes_away=True) as page:
-        page.run(SETUP)
-        for number in range(LEFT_LIMIT + 3):
-            page.run("%%chat -m practice:fast\nHello", cell_id=f"cell-{number}")
-
-        assert page.run(COUNT) == f"{LEFT_LIMIT}\n"
 
 
 @pytest.mark.nightly
