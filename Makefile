@@ -15,7 +15,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs shots states picture nightly places where weekly lock clean chromium bench faults mutants
+.PHONY: help lab test check unit browser notebooks js docs shots states picture coverage nightly places where weekly lock clean chromium bench faults mutants
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -23,7 +23,7 @@ lab: build/.nbtool ## set everything up and open JupyterLab on the first noteboo
 	$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_first_chat.ipynb
 test: check js build/.old chromium ## set everything up and pass every test
 	$(BIN)/pytest --ignore=tests/browser $(HALVES)
-	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots"
+	$(BIN)/pytest tests/browser -m "not nightly and not weekly and not shots" $(HALVES)
 check: build/.nbtool js/node_modules/.package-lock.json ## format, lint and types, of both languages
 	$(BIN)/ruff format --check && $(BIN)/ruff check && $(BIN)/mypy
 	$(NPM) run check
@@ -43,9 +43,11 @@ picture: build/.nbtool chromium ## the pictures of the README, anew, in docs/pic
 	$(BIN)/python docs/pictures.py
 states: build/.nbtool chromium ## a picture of each state of a turn, anew, in docs/pictures/states: look at them
 	$(BIN)/python docs/states.py
-nightly: build/.old chromium places ## also the tests that take minutes, with coverage: every branch of CORE
-	$(BIN)/coverage run -m pytest -m "not weekly" && $(BIN)/coverage report
+coverage: build/.nbtool ## see that the tests that need no browser take every branch of chain, tools, wire and journal
+	$(BIN)/coverage run -m pytest --ignore=tests/browser
 	$(BIN)/coverage report --include='$(CORE)' --fail-under=100
+nightly: coverage build/.old chromium places ## also the tests that take minutes
+	$(BIN)/pytest -m "nightly and not weekly"
 servers: build/.nbtool $(SERVERS)/.locked ## the tests against servers that others wrote; the first time it compiles for minutes
 	$(BIN)/pytest tests/servers -m nightly
 places: build/.nbtool ## other kernels, an older JupyterLab and marimo, for the nightly tests of where it runs

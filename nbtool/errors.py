@@ -42,9 +42,14 @@ Every message is one line that says what was expected, what came, and what to do
 
 from __future__ import annotations
 
+_OURS = __file__.removesuffix("errors.py")
+
 
 class NbtoolError(Exception):
-    """An error of nbtool: one line of what happened, and one of what to do about it."""
+    """An error of nbtool: one line of what happened, and one of what to do about it.
+
+    A notebook shows these words and the caller's own lines, not ours below them; anywhere else the traceback is whole.
+    """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
         super().__init__(message)
@@ -53,6 +58,15 @@ class NbtoolError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.fix}" if self.fix else self.message
+
+    def _render_traceback_(self) -> list[str]:
+        """Show the error as IPython asks its exceptions to."""
+        import traceback  # noqa: PLC0415 - only where an error is shown
+
+        frames = traceback.extract_tb(self.__traceback__)
+        ours = next((at for at, frame in enumerate(frames) if frame.filename.startswith(_OURS)), len(frames))
+        callers = [frame for frame in frames[:ours] if "-packages" not in frame.filename]
+        return [*(f"line {frame.lineno}: {frame.line}" for frame in callers), f"{type(self).__name__}: {self}"]
 
 
 class BadUsage(NbtoolError):

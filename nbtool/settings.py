@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 
 import platformdirs
 
-from nbtool.errors import SettingsError
+from nbtool.errors import BadUsage, SettingsError
 
 T = TypeVar("T")
 
@@ -36,6 +36,16 @@ def strongest(candidates: Iterable[tuple[str, T | None]], default: T) -> Setting
         if value is not None:
             return Setting(value, source)
     return Setting(default, "default")
+
+
+def one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Check an argument that is one of a few words.
+
+    Raises:
+        BadUsage: it is none of them.
+    """
+    if value not in known:
+        raise BadUsage(f"{name}={value!r}: one of {', '.join(known)} is expected.")
 
 
 def from_environment(name: str) -> str | None:

@@ -3,12 +3,14 @@ from __future__ import annotations
 import os
 import signal
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 LOOPBACK = Path(__file__).parent / "loopback"
 BROWSER = Path(__file__).parent / "browser"
+HOMES = count()
 
 
 def pytest_configure() -> None:
@@ -37,4 +39,5 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.
         ours = name.startswith("NBTOOL_") and name != "NBTOOL_CHROMIUM"
         if ours or name.endswith(("_API_KEY", "_BASE_URL")) or name == "OLLAMA_HOST":
             monkeypatch.delenv(name)
-    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path_factory.mktemp("home")))
+    home = tmp_path_factory.mktemp(f"home-{next(HOMES)}", numbered=False)  # to find a free number all are listed
+    monkeypatch.setenv("NBTOOL_HOME", str(home))

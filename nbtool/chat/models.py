@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, get_args, runtime_checkable
 from uuid import uuid4
 
 from pydantic import SecretStr
@@ -15,6 +15,7 @@ from nbtool import practice
 from nbtool.errors import BadUsage, ToolsRefused
 from nbtool.events import Delta, Retrying
 from nbtool.loop import run_here
+from nbtool.settings import one_of
 from nbtool.wire.base import Endpoint, Prompt, Request
 from nbtool.wire.connect import discover, endpoint, list_models, register_local
 from nbtool.wire.forms import form_name
@@ -48,6 +49,11 @@ class Model:
     wire: str | Endpoint | None = None
     tool_mode: ToolMode = "auto"
     chosen_by: str = AS_SAID
+
+    def __post_init__(self) -> None:
+        one_of("tool_mode", self.tool_mode, get_args(ToolMode))
+        if not isinstance(self.model_id, str | None):
+            raise BadUsage(f"model={self.model_id!r}: an id as `provider:model` is expected.")
 
     @cached_property
     def fence(self) -> str:

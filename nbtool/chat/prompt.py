@@ -7,11 +7,12 @@ cache holds. What is exposed changes more often: it stands with the message that
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from nbtool.chat.turn import Turn
-from nbtool.messages import Message, Text, assistant
+from nbtool.errors import BadUsage
+from nbtool.messages import Message, Part, Text, assistant, user
 
 HistoryMode = Literal["compact", "native", "results", "none"]
 
@@ -28,6 +29,19 @@ def told(prompt: Message, exposed: Mapping[str, str]) -> Message:
         return prompt
     lines = "\n".join(f"- $VAR_REF{{{{{name}}}}}: {description}" for name, description in exposed.items())
     return prompt.with_parts([*prompt.parts, Text(f"\n\n<notebook-objects>\n{lines}\n</notebook-objects>")])
+
+
+def as_said(prompt: str | Message, parts: Iterable[Part]) -> Message:
+    """Give what a person says as a message, with what they attach.
+
+    Raises:
+        BadUsage: it is neither a text nor a message.
+    """
+    if isinstance(prompt, Message):
+        return prompt.with_parts([*prompt.parts, *parts])
+    if not isinstance(prompt, str):
+        raise BadUsage(f"A prompt is a text; {type(prompt).__name__} came.", fix="Give other things by attach=….")
+    return user(prompt, *parts)
 
 
 def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from pydantic import SecretStr
 
@@ -22,7 +22,7 @@ from nbtool.chat.conversation import Conversation
 from nbtool.chat.door import Door
 from nbtool.chat.journal import Scribe, hiding, journal
 from nbtool.chat.models import Model, Previewing, Rehearsal
-from nbtool.chat.prompt import HistoryMode, as_history, system_text, told
+from nbtool.chat.prompt import HistoryMode, as_history, as_said, system_text, told
 from nbtool.chat.recording.key import Scene
 from nbtool.chat.recording.recordings import Recordings, ReplayMode
 from nbtool.chat.tree import Node
@@ -31,10 +31,11 @@ from nbtool.chat.verbs import Plan, Rerun, Verb
 from nbtool.errors import BadUsage
 from nbtool.events import Emit, Event, Notice, TurnStarted
 from nbtool.loop import run_here
-from nbtool.messages import Message, user
+from nbtool.messages import Message
 from nbtool.plugins.media import KeptMedia
 from nbtool.plugins.structured import Structured
 from nbtool.plugins.tools import ToolCalling
+from nbtool.settings import one_of
 from nbtool.tools.approval import Approver, Desk
 from nbtool.tools.call import Bench
 from nbtool.tools.toolset import Toolset
@@ -87,15 +88,16 @@ class Speaker(Conversation):
         notebook: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
+        one_of("history", history, get_args(HistoryMode))
         secret = SecretStr(api_key) if isinstance(api_key, str) and api_key else api_key or None
         self.model = Model(model, base_url=base_url, api_key=secret, wire=wire, tool_mode=tool_mode)
-        self.tools = Toolset("chat", tools)
-        self.system = system
+        self.tools = Toolset("chat", tools or ())
+        self.system = system or ""
         self.limits = Limits(max_rounds=max_rounds)
         self.history: HistoryMode = history
         self.options = dict(options or {})
         self.approver = approver
-        self.plugins = list(plugins)
+        self.plugins = list(plugins or ())
         self.variables = Variables(notebook)
         self._variable_tools = variable_tools(self.variables, writable=False)
         self.desk = Desk()
@@ -170,7 +172,7 @@ class Speaker(Conversation):
         self.check_free()
         how, parts = settings or TurnSettings(), as_parts(attach)
         plan = self._plan(how) if how.verb else None
-        said = user(prompt, *parts) if isinstance(prompt, str) else prompt.with_parts([*prompt.parts, *parts])
+        said = as_said(prompt, parts)
         said = plan.said(said) if plan else said
         if not said.text.strip() and not any(part.kind == "media" for part in said.parts):
             raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write what you want to say.")

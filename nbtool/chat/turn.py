@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import collections
 import datetime as dt
 import time
 import warnings
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from nbtool.blocks.media import with_media
-from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.saved import saved
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat import compact
+from nbtool.chat.inbox import Inbox
 from nbtool.chat.parking import Parking
 from nbtool.events import (
     DELTAS,
     CallAsked,
     CallDecided,
-    CallDelta,
     CallFinished,
-    CallReady,
-    CallStarted,
     Emit,
     Event,
     MediaDelta,
-    MessageAppended,
     ReplyFinished,
-    RequestStarted,
     TextDelta,
     ThinkingDelta,
     TurnEnded,
@@ -52,11 +45,6 @@ if TYPE_CHECKING:
     from nbtool.wire.reply import Reply
 
 Listener = Callable[[Event], None]
-
-PATIENCE = 0.004
-"""Seconds that an event which nobody has to answer or read at once waits for more, before it wakes a reader."""
-
-_PATIENT = frozenset({CallDelta, CallFinished, CallReady, CallStarted, MessageAppended, ReplyFinished, RequestStarted})
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +211,7 @@ class Turn:
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Give the events as they happen, those that already happened first."""
-        inbox = _Inbox()
+        inbox = Inbox()
         core().call_soon(lambda: self.follow(inbox.put))
         while True:
             event = await inbox.get()
@@ -296,10 +284,9 @@ class Turn:
     def __repr__(self) -> str:
         return f"<Turn {self.turn_id} {self.status}: {self.text[:60]!r}>"
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         transcript = self.transcript()
-        document = with_media(transcript.document(), transcript.media)[0]
-        return {"text/html": to_html(document), "text/plain": to_text(document)}
+        return saved(transcript.document(), transcript.media)
 
 
 def _as_deltas(event: Event) -> list[Event]:
@@ -319,43 +306,3 @@ def _as_deltas(event: Event) -> list[Event]:
 def _set(rest: Future[Turn], turn: Turn) -> None:
     if not rest.done():
         rest.set_result(turn)
-
-
-class _Inbox:
-    """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps.
-
-    The waking is the last thing that a pass of nbtool's loop does: two threads that wake each other for every delta
-    cost more than the delta, and what one read of the socket brought arrives together. What neither shows text nor
-    asks for an answer waits for more, but not long enough for a person to see.
-    """
-
-    def __init__(self) -> None:
-        self._events: collections.deque[Event] = collections.deque()
-        self._loop = asyncio.get_running_loop()
-        self._more = asyncio.Event()
-        self._is_asleep = False
-        self._timer: asyncio.TimerHandle | None = None
-
-    def put(self, event: Event) -> None:
-        self._events.append(event)
-        if self._is_asleep and type(event) not in _PATIENT:
-            self._is_asleep = False
-            asyncio.get_running_loop().call_soon(self._wake)
-        elif self._is_asleep and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._wake)
-
-    def _wake(self) -> None:
-        if self._timer:
-            self._timer.cancel()
-            self._timer = None
-        self._is_asleep = False  # before the reader is woken: then only it may fall asleep again
-        with suppress(RuntimeError):  # the reader's loop is closed: nobody waits
-            self._loop.call_soon_threadsafe(self._more.set)
-
-    async def get(self) -> Event:
-        while not self._events:
-            self._more.clear()
-            self._is_asleep = True
-            if not self._events:
-                await self._more.wait()
-        return self._events.popleft()

@@ -294,6 +294,8 @@ def _check_name(name: str) -> None:
 def _check_options(options: Options) -> None:
     if options.timeout is not None and not options.timeout > 0:
         raise BadUsage(f"timeout={options.timeout!r}: seconds above 0 are expected.")
+    if not isinstance(options.thread, bool):
+        raise BadUsage(f"thread={options.thread!r}: True (a worker thread) or False (the notebook's own) is expected.")
     if options.executor is not None and (options.thread or not isinstance(options.executor, Executor)):
         raise BadUsage(
             f"executor={type(options.executor).__name__}: a concurrent.futures.Executor is expected, without thread.",

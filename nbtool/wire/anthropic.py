@@ -128,8 +128,10 @@ class _Dialogue:
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []
-        blocks = [block for block in native.payload if block.get("type") != "text" or block.get("text", "").strip()]
-        while blocks and blocks[-1].get("type") in _THINKING:
+        if not all(map(_is_block, native.payload)):
+            return []
+        blocks = [block for block in native.payload if block["type"] != "text" or block.get("text", "").strip()]
+        while blocks and blocks[-1]["type"] in _THINKING:
             blocks.pop()  # refused at the end of a message
         called = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
         if called != [call.id for call in message.calls] or not all(map(FITTING.fullmatch, called)):
@@ -150,6 +152,11 @@ class _Dialogue:
                     name, call_id = fitting_name(part.name), self._ids.call(part)
                     blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": args or {}})
         return blocks
+
+
+def _is_block(block: Block) -> bool:
+    """Whether a block can go back; servers exist that send something else for a type or a text."""
+    return isinstance(block.get("type"), str) and isinstance(block.get("text", ""), str)
 
 
 def _max_tokens(prompt: Prompt) -> int:

@@ -12,12 +12,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.errors import BadReply, WireError
+from nbtool.errors import BadReply
 from nbtool.events import CallDelta, Delta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
-from nbtool.wire.payloads import DONE, PayloadReader
 from nbtool.wire.reply import CUT_SHORT
-from nbtool.wire.status import provider_error
+from nbtool.wire.status import provider_error, told_error
+from nbtool.wire.typed_events import TypedEvents
 
 STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -60,67 +60,30 @@ class _Growing:
                 block[name] = (before if isinstance(before, str) else "") + "".join(pieces)
         if written := "".join(self.pieces.get("input", ())):
             block["input"] = _object(written)
-        elif block.get("type", "").endswith("tool_use") and not isinstance(block.get("input"), dict):
+        elif _text(block, "type").endswith("tool_use") and not isinstance(block.get("input"), dict):
             block["input"] = {}
         return block
 
 
-class AnthropicDecoder:
+class AnthropicDecoder(TypedEvents):
     """One reply being read."""
 
     def __init__(self) -> None:
-        self._reader = PayloadReader()
+        super().__init__()
         self._message_id: Any = None
         self._has_begun = False
         self._blocks: dict[int, _Growing] = {}
         self._stop_reason: str | None = None
         self._usage: dict[str, Any] = {}
-        self._error: WireError | None = None
-        self._is_done = False
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the terminal signal was seen."""
-        return self._is_done
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """Take the next bytes; an error that follows deltas is raised by the next call, so that none is lost."""
-        self._raise()
-        return [] if self._is_done else self._read(self._reader.feed(data))
-
-    def close(self) -> list[Delta]:
-        """Take note that no more bytes will come."""
-        self._raise()
-        return [] if self._is_done else self._read(self._reader.close())
-
-    def _raise(self) -> None:
-        if self._error:
-            raise self._error
-
-    def _read(self, values: list[tuple[str, Any]]) -> list[Delta]:
-        deltas: list[Delta] = []
-        try:
-            for name, value in values:
-                if self._is_done:
-                    break
-                if self._reader.is_whole:
-                    self._whole(value, deltas)
-                elif value == DONE:
-                    self._finish(deltas)
-                elif isinstance(value, dict):
-                    self._event(str(value.get("type") or name), value, deltas)
-        except WireError as error:
-            if not deltas:
-                raise
-            self._error = error
-        return deltas
 
     def _whole(self, message: Any, deltas: list[Delta]) -> None:
         """Read a whole body: an error, or a message; one without a stop reason has not come to its end."""
-        if not isinstance(message, dict) or message.get("error") or message.get("type") == "error":
+        if not isinstance(message, dict):
+            raise told_error(message) or BadReply("The reply is JSON, but no message.", fix=_FIX)
+        if message.get("error") or message.get("type") == "error":
             raise provider_error(message)
         if not isinstance(message.get("content"), list):
-            raise BadReply("The reply has no `content`.", fix=_FIX)
+            raise told_error(message) or BadReply("The reply has no `content`.", fix=_FIX)
         self._begin(message, deltas)
         if self._stop_reason:
             self._end(deltas)
@@ -141,6 +104,8 @@ class AnthropicDecoder:
                 self._end(deltas)
             case _ if kind == "error" or event.get("error"):
                 raise provider_error(event)
+            case "", _ if told := told_error(event):
+                raise told
 
     def _begin(self, message: Block, deltas: list[Delta]) -> None:
         """Take the head of the message; programmatic tool calling puts the whole answer into it."""
@@ -180,8 +145,9 @@ class AnthropicDecoder:
             deltas.append(CallDelta(str(index), arguments=written))
 
     def _delta(self, index: Any, delta: Block, deltas: list[Delta]) -> None:
-        """Take a fragment of a block, in whatever order the fragments of different blocks come."""
+        """Take a fragment of a block, in whatever order they come; one without an index belongs to the newest block."""
         kind = str(delta.get("type"))
+        index = index if _is_index(index) else max(self._blocks, default=0)
         growing = self._growing(index, kind)
         if kind == "text_delta" and (text := _text(delta, "text")):
             growing.add("text", text)
@@ -201,14 +167,12 @@ class AnthropicDecoder:
         elif kind not in ("text_delta", "thinking_delta"):
             _take_unknown(growing, delta)
 
-    def _growing(self, index: Any, kind: str) -> _Growing:
+    def _growing(self, index: int, kind: str) -> _Growing:
         """Find the block of a fragment; a block whose beginning was lost is only made where nothing is lost by it.
 
         Raises:
             nbtool.errors.BadReply: the fragment belongs to a call that nobody has named.
         """
-        if not _is_index(index):
-            index = max(self._blocks, default=0)
         if index not in self._blocks:
             if kind == "input_json_delta":
                 raise BadReply(f"Arguments came for block {index}, which never began.", fix="Send it again.")

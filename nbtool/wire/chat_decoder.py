@@ -29,6 +29,7 @@ from nbtool.wire.chat_fields import (
     picture,
     read_usage,
     text_of,
+    thought_of,
 )
 from nbtool.wire.payloads import DONE, PayloadReader
 from nbtool.wire.status import error_words, provider_error
@@ -168,7 +169,7 @@ class ChatDecoder:
         if len(fragment) == 1 and self._single(fragment, deltas):
             return
         get = fragment.get
-        if get("reasoning_content") or get("reasoning") or get("reasoning_details"):
+        if get("reasoning_content") or get("reasoning") or get("reasoning_details") or get("reasoning_text"):
             self._think(fragment, deltas)
         if content := get("content") or field_of(get("audio"), "transcript"):
             self._content(content, deltas)
@@ -203,7 +204,7 @@ class ChatDecoder:
         self._extra = fragment.get("extra_content") or self._extra
 
     def _content(self, content: Any, deltas: list[Delta]) -> None:
-        """Take content as text, as a list of parts (Mistral), or as an object (Cloudflare, with a schema)."""
+        """Take content as text, as parts (Mistral, Databricks), or as an object (Cloudflare, with a schema)."""
         if isinstance(content, str):
             self._prose(content, deltas)
         elif isinstance(content, dict):
@@ -212,8 +213,8 @@ class ChatDecoder:
             for part in content:
                 if isinstance(part, str):
                     self._prose(part, deltas)
-                elif isinstance(part, dict) and part.get("type") == "thinking":
-                    self._thought("thinking", text_of(part.get("thinking")), deltas, shown=True)
+                elif isinstance(part, dict) and (thought := thought_of(part)):
+                    self._thought("thinking", thought, deltas, shown=True)
                 elif isinstance(part, dict):
                     self._prose(text_of(part), deltas)
 
@@ -238,10 +239,9 @@ class ChatDecoder:
                 deltas.append(ThinkingDelta(text))
 
     def _thought(self, field: str, text: str, deltas: list[Delta], *, shown: bool) -> None:
-        if text:
-            self._thinking.setdefault(field, []).append(text)
-            if shown:
-                deltas.append(ThinkingDelta(text))
+        self._thinking.setdefault(field, []).append(text)
+        if shown:
+            deltas.append(ThinkingDelta(text))
 
     def _catch_up(self, message: dict[str, Any], deltas: list[Delta]) -> None:
         """Take the whole message that some streams carry: only what the deltas have not brought yet is new."""

@@ -20,7 +20,7 @@ STOP_REASONS: dict[str, StopReason] = {
 }  # fmt: skip
 """The words of many servers for the end of a reply, in lower case."""
 
-THINKING_FIELDS = ("reasoning_content", "reasoning")
+THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 """Where servers put what a model thinks; the first one that holds text is shown, all are kept for the echo."""
 
 
@@ -70,8 +70,8 @@ def read_usage(usage: dict[str, Any]) -> Usage:
     if isinstance(cost, dict):
         cost = cost.get("total_cost")
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        output_tokens=_count(usage.get("completion_tokens")),
+        input_tokens=_count(usage.get("prompt_tokens", usage.get("input_tokens"))),
+        output_tokens=_count(usage.get("completion_tokens", usage.get("output_tokens"))),
         cached_tokens=_count(cached),
         thinking_tokens=_count(in_output or usage.get("reasoning_tokens")),
         cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
@@ -103,6 +103,21 @@ def text_of(part: Any) -> str:
         return "".join(text_of(item) for item in part)
     text = part.get("text") if isinstance(part, dict) else None
     return text if isinstance(text, str) else ""
+
+
+def thought_of(part: dict[str, Any]) -> str:
+    """Give the thought in a part of a content: Mistral's `thinking`, or the `summary` of a `reasoning` (Databricks).
+
+    See https://docs.mistral.ai/capabilities/reasoning/ and
+    https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models.
+    """
+    match part.get("type"):
+        case "thinking":
+            return text_of(part.get("thinking"))
+        case "reasoning":
+            return text_of(part.get("summary") or part)
+        case _:
+            return ""
 
 
 def _count(value: Any) -> int:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import http.client
-import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from nbtool.wire.keys import find_key
+from nbtool.wire.keys import find_key, find_value
 from nbtool.wire.providers import Provider, providers
 
 PRACTICE = "practice:default"
@@ -26,8 +25,8 @@ def discover() -> tuple[str, str]:
     Touches no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
     answers on its usual port, the practice model.
     """
-    if model_id := os.environ.get("NBTOOL_MODEL", "").strip():
-        return model_id, "NBTOOL_MODEL"
+    if named := find_value(("NBTOOL_MODEL",)):
+        return named.value.get_secret_value(), named.source
     known = providers().values()
     for provider in known:
         if provider.needs_key and provider.default_model and (found := find_key(provider)):

@@ -37,12 +37,12 @@ class Found(NamedTuple):
 
 def find_key(provider: Provider) -> Found | None:
     """Give the provider's key and where it was found."""
-    return _find(provider.keys)
+    return find_value(provider.keys)
 
 
 def find_address(provider: Provider) -> Found | None:
     """Give the address that the person set in place of the provider's own."""
-    return _find(provider.addresses)
+    return find_value(provider.addresses)
 
 
 def own_key(provider: Provider, base_url: str, *, address: Found | None) -> Found | None:
@@ -83,7 +83,8 @@ def as_url(address: str) -> str:
     return re.sub(r"//(0\.0\.0\.0|\[::\])(?=[:/]|$)", "//127.0.0.1", address)
 
 
-def _find(names: Iterable[str]) -> Found | None:
+def find_value(names: Iterable[str]) -> Found | None:
+    """Give the first of these names that is set: all of them in the environment, then all in the nearest `.env`."""
     for name in names:
         if value := os.environ.get(name, "").strip():
             return Found(SecretStr(value), name, from_file=False)

@@ -54,7 +54,8 @@ MARKS = (
     Mark("[TOOL_CALLS]"),
 )
 
-_END_TOKENS = re.compile(r"(?:\s*<(?:\|(?:eom_id|eot_id|im_end|end_of_text|endoftext|/tool_call)\||/s)>)+\s*\Z")
+END_TOKENS = re.compile(r"(?:\s*<(?:\|(?:eom_id|eot_id|im_end|end_of_text|endoftext|/tool_call)\||/s)>)+\s*\Z")
+"""Tokens that end a reply, where a server leaves them in its text."""
 _FUNCTION = re.compile(
     r"\s*<(?:｜DSML｜)?(?:function=|function\s+name=|invoke\s+name=)[\"']?(?P<name>[^\"'>\s]+)[\"']?\s*>"
     r"(?P<body>.*?)</(?:｜DSML｜)?(?:function|invoke)>",
@@ -82,7 +83,7 @@ def read_body(body: str, *, closed: bool = True, opener: str = "") -> list[Writt
     Without a closing mark (`closed`) brackets that lack at the end are not added: the text was cut off there.
     """
     text = (opener + body if opener.startswith("<function") and opener[-1] == "=" else body).strip(BLANK)
-    text = _END_TOKENS.sub("", text)
+    text = END_TOKENS.sub("", text)
     if fence := _FENCE.match(text):
         text = fence[1].strip(BLANK)
     if text.startswith(("<｜tool▁call▁begin｜>", "<|tool_call_begin|>")):

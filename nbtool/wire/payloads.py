@@ -23,6 +23,7 @@ MAX_BODY = 64 * 1024 * 1024
 """Bytes that one reply may have at most."""
 
 _BLANK = b" \t\r\n\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
 
 
 _Shape = Literal["events", "document", "page"]
@@ -99,14 +100,16 @@ class PayloadReader:
         return values
 
     def _odd(self, name: str, data: bytes, values: list[tuple[str, Any]]) -> None:
-        """Take an event that the fast parser refuses: the end mark, JSON with lone surrogates, or neither."""
+        """Take what the fast parser refuses: the end mark, an error in bare words, JSON with lone surrogates."""
         if data.strip() == b"[DONE]":
             values.append((name, DONE))
             return
         try:
             values.append((name, parse(data)))
         except ValueError:
-            if data.lstrip().startswith(b"{"):
+            if name == "error":
+                values.append((name, {"error": data.decode("utf-8", "replace")}))
+            elif data.lstrip().startswith(b"{"):
                 raise BadReply(f"An event of the stream is no JSON: {excerpt(data)!r}.", fix=_FIX) from None
 
     def _last_event(self) -> list[tuple[str, Any]]:
@@ -116,6 +119,8 @@ class PayloadReader:
         except BadReply:
             return []
         opening = b"".join(self._body).lstrip(_BLANK)
+        if opening.startswith(_GZIP):
+            raise BadReply("The reply is compressed (gzip), and its headers do not say so.", fix="Unpack it first.")
         if not self._seen and not any(opening.startswith(field) or field.startswith(opening) for field in _FIELDS):
             raise BadReply(f"The reply is no event stream: {excerpt(opening)!r}.", fix=_FIX)
         return values

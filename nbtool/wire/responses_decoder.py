@@ -23,10 +23,10 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
-from nbtool.wire.payloads import DONE, PayloadReader
 from nbtool.wire.reply import CUT_SHORT
 from nbtool.wire.responses_items import CALLS, Item, Slot, Slots, arguments, picture, read_usage, texts
-from nbtool.wire.status import provider_error
+from nbtool.wire.status import provider_error, told_error
+from nbtool.wire.typed_events import TypedEvents
 
 _PROSE: dict[str, Callable[[str], Delta]] = {
     "text": TextDelta,
@@ -51,63 +51,25 @@ _FAILURES = frozenset({"response.failed", "response.cancelled"})
 _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
 
-class ResponsesDecoder:
+class ResponsesDecoder(TypedEvents):
     """One reply being read."""
 
     def __init__(self) -> None:
-        self._reader = PayloadReader()
+        super().__init__()
         self._slots = Slots()
-        self._error: WireError | None = None
-        self._is_done = False
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the terminal signal was seen."""
-        return self._is_done
-
-    def feed(self, data: bytes) -> list[Delta]:
-        """Take the next bytes; an error that follows deltas is raised by the next call, so that none is lost."""
-        self._raise()
-        return [] if self._is_done else self._read(self._reader.feed(data))
-
-    def close(self) -> list[Delta]:
-        """Take note that no more bytes will come."""
-        self._raise()
-        return [] if self._is_done else self._read(self._reader.close())
-
-    def _raise(self) -> None:
-        if self._error:
-            raise self._error
-
-    def _read(self, values: list[tuple[str, Any]]) -> list[Delta]:
-        deltas: list[Delta] = []
-        try:
-            for name, value in values:
-                if self._is_done:
-                    break
-                if self._reader.is_whole:
-                    self._whole(value, deltas)
-                elif value == DONE:
-                    self._is_done = True
-                elif isinstance(value, dict):
-                    self._event(str(value.get("type") or name), value, deltas)
-        except WireError as error:
-            if not deltas:
-                raise
-            self._error = error
-        return deltas
 
     def _whole(self, response: Any, deltas: list[Delta]) -> None:
         """Read a whole body: an error, a response that is over, or one that is still being made."""
-        if not isinstance(response, dict) or response.get("error"):
+        if not isinstance(response, dict):
+            raise told_error(response) or BadReply("The reply is JSON, but no response.", fix=_FIX)
+        if response.get("error"):
             raise provider_error(response)
         status = response.get("status")
         if status in ("failed", "cancelled"):
             raise provider_error(f"The response has {status}.")
         if not isinstance(response.get("output"), list):
-            said = provider_error({key: value for key, value in response.items() if key != "type"})
-            raise said if response.get("type") == "error" else BadReply("The reply has no `output`.", fix=_FIX)
-        if status is None or status in _COMPLETE:
+            raise _told(response) or BadReply("The reply has no `output`.", fix=_FIX)
+        if status is None or _text(response, "status") in _COMPLETE:
             self._end(response, deltas)
         else:
             self._items(response, deltas)
@@ -137,7 +99,9 @@ class ResponsesDecoder:
         elif kind == "response.completed":
             self._end({**response, "status": response.get("status") or "completed"}, deltas)
         elif kind == "error" or (event.get("error") and not kind.startswith("response.")):
-            raise provider_error(event.get("error") or {key: event[key] for key in event if key != "type"})
+            raise provider_error(event.get("error") or _untyped(event))
+        elif not kind and (told := told_error(event)):
+            raise told
 
     def _prose(self, kind: str, item_type: str, event: Item, deltas: list[Delta]) -> None:
         text = event.get("delta")
@@ -188,6 +152,9 @@ class ResponsesDecoder:
         if is_news:
             slot.replace("call", text)
 
+    def _finish(self, deltas: list[Delta]) -> None:  # noqa: ARG002 - without a final event the reply is incomplete
+        self._is_done = True
+
     def _items(self, response: Item, deltas: list[Delta]) -> tuple[list[Item], bool]:
         """Settle the items of the final form; give all items in order, and whether none is missing or half made.
 
@@ -218,13 +185,23 @@ class ResponsesDecoder:
 _FIX = "Check the address and the wire (`--wire`)."
 
 
+def _told(body: Item) -> WireError | None:
+    """Give the error that a body without any items tells of, which may stand in it bare."""
+    return provider_error(_untyped(body)) if body.get("type") == "error" else told_error(body)
+
+
+def _untyped(error: Item) -> Item:
+    """Leave out the type of an event, which is none of its error."""
+    return {key: value for key, value in error.items() if key != "type"}
+
+
 def _stop_reason(response: Item, items: list[Item]) -> StopReason:
     """Say why a reply stopped; a call that is itself incomplete was cut off, whatever the response says of itself."""
     details = response.get("incomplete_details")
     reason = details.get("reason") if isinstance(details, dict) else None
     if reason == "content_filter":
         return "filtered"
-    calls = [item for item in items if item.get("type") in CALLS]
+    calls = [item for item in items if _text(item, "type") in CALLS]
     if reason or response.get("status") == "incomplete" or any(call.get("status") == "incomplete" for call in calls):
         return "length"
     return "tools" if calls else "end"

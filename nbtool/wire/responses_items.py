@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from binascii import Error as BadBase64
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,8 +84,8 @@ class Slots:
 
     def final(self, output: list[Item]) -> list[tuple[Slot, Item]]:
         """Pair the items of the final event with their slots, by id, by call, or by where they stand."""
-        by_id = {slot.item["id"]: slot for slot in self.all if slot.item.get("id")}
-        by_call = {slot.item["call_id"]: slot for slot in self.all if slot.item.get("call_id")}
+        by_id = {str(slot.item["id"]): slot for slot in self.all if slot.item.get("id")}
+        by_call = {str(slot.item["call_id"]): slot for slot in self.all if slot.item.get("call_id")}
         unnamed = [slot for slot in self.all if not slot.item]  # begun by a fragment, and nothing else came
         pairs: list[tuple[Slot, Item]] = []
         used: set[str] = set()
@@ -170,7 +169,7 @@ def picture(item: Item) -> Media | None:
         return None
     try:
         data = b64decode(result, validate=True)
-    except BadBase64:
+    except ValueError:
         return None
     return Media(f"image/{item.get('output_format') or 'png'}", data=data)
 

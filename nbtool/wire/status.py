@@ -7,6 +7,7 @@ status: one of them answers a wrong key with 400. So the words count as much as 
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ _TOOL_WORDS = (
 )  # fmt: skip
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
+
+_EVENT_DATA = re.compile(rb"^data:(.*)$", re.MULTILINE)
 
 SPENT = ("insufficient_quota", "billing", "credit", "payment")
 """Words of codes that say that waiting does not help."""
@@ -125,12 +128,14 @@ def provider_error(
     )
 
 
+def told_error(payload: Any) -> ProviderError | None:
+    """Make the error that a body tells of where a reply should be, wrapped or bare; None where it tells of none."""
+    return provider_error(payload) if error_words(payload).message else None
+
+
 def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *, who: str = "") -> ProviderError:
-    """Make the error for an answer whose status is not 2xx; the body may be JSON, HTML, text or nothing."""
-    try:
-        payload = from_json(body.strip())
-    except ValueError:
-        payload = None
+    """Make the error for an answer whose status is not 2xx; the body may be JSON, an event, HTML, text or nothing."""
+    payload = _json(body) or next(filter(None, map(_json, _EVENT_DATA.findall(body))), None)
     if not error_words(payload).all.strip():
         payload = excerpt(body) or None
     return provider_error(payload, status=status, who=who, retry_after=retry_after(headers))
@@ -172,6 +177,13 @@ def named(error: ProviderError, who: str) -> ProviderError:
         error.message = f"{who} {error.message.removeprefix(nobody)}"
         error.args = (error.message,)
     return error
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return from_json(data.strip())
+    except ValueError:
+        return None
 
 
 def _kind(status: int | None, words: ProviderWords) -> type[ProviderError]:

@@ -13,6 +13,7 @@ from itertools import islice, zip_longest
 
 from nbtool.errors import InvalidArguments
 from nbtool.wire.lenient import parse_object, parse_value
+from nbtool.wire.marks import END_TOKENS
 from nbtool.wire.pieces import Calls, Prose, joined
 from nbtool.wire.pythonic import find_list_end, read_pythonic, starts_list
 from nbtool.wire.shapes import ARGUMENT_KEYS, CALL_KEYS, LIST_KEYS, NAME_KEYS, WrittenCall, known_calls, read_shape
@@ -20,6 +21,9 @@ from nbtool.wire.tokens import find_end, split_values
 
 MAX_TRIES = 32
 """Places in one text at which a call is looked for."""
+
+MAX_ENDING = 200
+"""Characters at the end of a text in which tokens that end a reply are looked for."""
 
 _KEY = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *CALL_KEYS, *LIST_KEYS})
 _BEGINS = re.compile(
@@ -34,9 +38,9 @@ _MAX_BEGINNING = 256
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 _PLACE = re.compile(r"(?:^|(?<=[.:!?>]))[ \t]*(?=[{\[])", re.MULTILINE)
 _FOREIGN_TAG = re.compile(r"<(?!/think>|\|)[^<>\n]{1,40}>\s*\Z")
-_ACTION = re.compile(r"^[ \t]*Action:[ \t]*(?P<name>[^\n]+?)[ \t]*\n\s*Action Input:[ \t]*(?=\S)", re.MULTILINE)
+_ACTION = re.compile(r"^[ \t]*Action:[ \t]*(?P<name>[^\n]+?)[ \t\r]*\n\s*Action Input:[ \t]*(?=\S)", re.MULTILINE)
 _OBSERVATION = re.compile(r"^[ \t]*Observation:", re.MULTILINE)
-_NAMED = re.compile(r"(?:\A|(?<=[.!:,;)`'\"\]…\n]))(?<!```)[ \t]*(?P<name>[^\W\d]\w{0,63})[ \t]*\n(?=\{)")
+_NAMED = re.compile(r"(?:\A|(?<=[.!:,;)`'\"\]…\n]))(?<!```)[ \t]*(?P<name>[^\W\d]\w{0,63})[ \t]*\r?\n(?=\{)")
 _ROLE = re.compile(r"<\|(?:im_start|im_end|start_header_id|end_header_id|eot_id)\|>")
 
 
@@ -58,11 +62,10 @@ def begins_as_call(text: str) -> bool | None:
 
 def read_unmarked(text: str, names: Collection[str] | None = None) -> list[Prose | Calls] | None:
     """Cut a whole text into prose and calls; None where it holds no call that can be told for sure."""
-    for reading in (_react, _between_roles, _after_name, _shown):
-        groups = reading(text)
-        if groups:
-            return _cut(text, groups, names)
-    return None
+    ended = END_TOKENS.search(text, max(0, len(text) - MAX_ENDING))
+    said = text[: ended.start()] if ended else text
+    groups = _react(said) or _between_roles(text) or _after_name(said) or _shown(said)
+    return _cut(text, groups, names) if groups else None
 
 
 def _cut(text: str, groups: list[_Group], names: Collection[str] | None) -> list[Prose | Calls] | None:
@@ -92,7 +95,7 @@ def _react(text: str) -> list[_Group]:
 def _object_at(text: str, start: int, at: int, name: str) -> _Group:
     """Read the JSON object at `at` as the arguments of `name`; it ends its line."""
     end = find_end(text, at) if text[at] == "{" else -1
-    if end < 0 or text[end:].partition("\n")[0].strip(" \t`"):
+    if end < 0 or text[end:].partition("\n")[0].strip(" \t\r`"):
         return _Group(start, end, None)
     try:
         parsed = parse_object(text[at:end])

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nbtool.errors import BadUsage
 from nbtool.messages import ToolCall, new_id
 from nbtool.wire.pieces import Calls, Held, Prose, joined
 from nbtool.wire.scanner import Scanner
@@ -30,7 +31,14 @@ def parse_calls(text: str, names: Iterable[str] | None = None, *, complete: bool
     `complete` says whether the reply reached its own end; calls of one that was cut short are not runnable, and
     the one that was cut is no call. A text with a call that cannot be read holds no call at all: half of what the
     model planned is not what it planned.
+
+    Raises:
+        nbtool.errors.BadUsage: `text` is no text, or `names` is one text in place of several.
     """
+    if not isinstance(text, str):
+        raise BadUsage(f"What a model wrote is a text; {type(text).__name__} came.", fix="Decode bytes first.")
+    if isinstance(names, str):
+        raise BadUsage(f"`names` lists the tools there are; {names!r} is one text.", fix=f"Write `[{names!r}]`.")
     known = None if names is None else frozenset(names)
     scanner = Scanner(names=known)
     found = joined(

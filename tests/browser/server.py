@@ -70,6 +70,7 @@ class Server:
         ]
         command += [
             "--ServerApp.ip=127.0.0.1",
+            "--ServerApp.port=0",  # any that is free: two that look for one at the same time find the same
             "--JupyterNotebookApp.expose_app_in_browser=True",
             "--LabApp.extension_manager=readonly",
         ]

@@ -70,6 +70,7 @@ def test_a_click_on_a_widget_reaches_the_kernel(lab: Lab, kernel: str) -> None:
     notebook.wait_output(1, "2 clicks")
 
 
+@pytest.mark.nightly
 def test_the_interrupt_button_ends_a_sleeping_cell(lab: Lab, kernel: str) -> None:
     notebook = lab.open_cells(SLEEP, "print('awake')", kernel=kernel)
     notebook.start_cell(0)
@@ -84,6 +85,7 @@ def test_the_interrupt_button_ends_a_sleeping_cell(lab: Lab, kernel: str) -> Non
     notebook.wait_output(1, "awake")
 
 
+@pytest.mark.nightly
 def test_a_restarted_kernel_has_forgotten_everything(lab: Lab, kernel: str) -> None:
     notebook = lab.open_cells("x = 1", "print('x' in globals())", kernel=kernel)
     notebook.start_all()
@@ -96,6 +98,7 @@ def test_a_restarted_kernel_has_forgotten_everything(lab: Lab, kernel: str) -> N
     notebook.wait_output(1, "False")
 
 
+@pytest.mark.nightly
 def test_a_saved_notebook_shows_its_outputs_when_it_is_opened_again(lab: Lab, kernel: str) -> None:
     notebook = lab.open_cells("print(6 * 7)", kernel=kernel)
     notebook.run_cell(0)
@@ -118,6 +121,7 @@ def test_the_page_and_its_kernel_have_no_network_but_loopback(lab: Lab) -> None:
     notebook.wait_output(0, "no network but loopback")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("value", ["perCommTarget", "disabled"])
 def test_the_road_of_a_widgets_messages_can_be_chosen(lab: Lab, value: str) -> None:
     lab.set_comms_over_subshells(value)

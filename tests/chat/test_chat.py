@@ -1,3 +1,5 @@
+"""A chat: turns that are sent, awaited, iterated and cancelled, and what they leave."""
+
 from __future__ import annotations
 
 import asyncio
@@ -7,10 +9,10 @@ import pandas as pd
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
+from nbtool.blocks.saved import TURN_MIME
 from nbtool.chain.hooks import EventContext
-from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
-from nbtool.errors import AuthFailed, BadUsage, IncompleteReply, UnknownModel
+from nbtool.errors import AuthFailed, BadUsage, IncompleteReply
 from nbtool.events import TextDelta
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, thinking
 from tests.chaos import event, finish, head, serve_each, text
@@ -147,6 +149,14 @@ def test_a_turn_can_be_iterated_and_gives_every_event_in_order() -> None:
     ]  # fmt: skip
 
 
+def test_a_turn_that_is_the_value_of_a_cell_is_kept_as_the_turn_of_a_chat_cell_is() -> None:
+    turn = Chat(wire=ScriptedWire(["Hi."])).send("Hello")
+    bundle = turn._repr_mimebundle_()
+
+    assert set(bundle) == {TURN_MIME, "text/html", "text/plain"}
+    assert bundle[TURN_MIME]["head"]["turn_id"] == turn.turn_id
+
+
 def test_a_listener_that_comes_late_hears_what_it_missed() -> None:
     async def main() -> list[str]:
         turn = await Chat(wire=ScriptedWire(["Hello world"])).start("Hello")
@@ -198,33 +208,6 @@ def test_an_error_of_the_provider_is_kept_in_the_turn() -> None:
     assert str(turn.error) == "The key was refused. Set another."
 
 
-def test_an_unknown_model_is_refused_before_anything_happens() -> None:
-    chat = Chat("opnai:gpt-5-mini")
-
-    with pytest.raises(UnknownModel, match="openai"):
-        chat.send("Hello")
-
-    assert chat.tree.line == ()
-
-
-def test_an_empty_prompt_is_not_sent() -> None:
-    with pytest.raises(BadUsage, match="empty"):
-        Chat(wire=ScriptedWire([])).send("  \n")
-
-
-def test_send_from_an_asynchronous_tool_says_what_to_do() -> None:
-    @tool(run="auto")
-    async def nested() -> str:
-        "Ask again."
-        return Chat(wire=ScriptedWire([])).send("Hello").text
-
-    with ScriptedWire([call("nested"), "ok"]) as wire:
-        turn = Chat(wire=wire, tools=[nested]).send("Go")
-
-    assert turn.calls[0].status == "error"
-    assert "await chat.start" in turn.calls[0].shown
-
-
 def test_a_tool_may_hold_a_chat_of_its_own() -> None:
     @tool(run="auto")
     def ask() -> str:
@@ -235,73 +218,6 @@ def test_a_tool_may_hold_a_chat_of_its_own() -> None:
         turn = Chat(wire=wire, tools=[ask]).send("Go")
 
     assert (turn.calls[0].result, turn.text) == ("inner", "outer")
-
-
-def test_later_turns_are_told_the_compact_form() -> None:
-    with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
-        chat = Chat(wire=wire, tools=[price])
-        first = chat.send("What does A cost?")
-        chat.send("And again?")
-
-    told = wire.prompts[2].messages
-    assert [message.role for message in told] == ["user", "assistant", "user"]
-    assert told[1].text == first.content == first.system_hint + first.natural_flow
-    assert first.content[: first.hint_size] == first.system_hint
-    assert "$VAR_REF{{price_1_result}}" in first.system_hint
-
-
-@pytest.mark.parametrize(
-    ("mode", "roles"),
-    [
-        ("native", ["user", "assistant", "tool", "assistant", "user"]),
-        ("results", ["user", "assistant", "user"]),
-        ("none", ["user"]),
-    ],
-)
-def test_history_is_told_as_the_switch_says(mode: str, roles: list[str]) -> None:
-    with ScriptedWire([call("price", ticker="A"), "It costs 10.", "Again: 10."]) as wire:
-        chat = Chat(wire=wire, tools=[price], history=mode)
-        chat.send("What does A cost?")
-        chat.send("And again?")
-
-    assert [message.role for message in wire.prompts[2].messages] == roles
-
-
-def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
-    with ScriptedWire(["one", "two", "three", "four"]) as wire:
-        chat = Chat(wire=wire)
-        chat.window = 1
-        for number in range(3):
-            chat.send(f"Question {number}")
-        chat.tree.line[0].pinned = True
-        chat.send("And?")
-
-    assert [message.text for message in wire.prompts[2].messages] == ["Question 1", "two", "Question 2"]
-    assert [message.text for message in wire.prompts[3].messages] == [
-        "Question 0", "one", "Question 2", "three", "And?",
-    ]  # fmt: skip
-
-
-def test_a_cell_that_is_run_again_makes_a_new_version_and_is_not_told_itself() -> None:
-    wire = ScriptedWire(["one", "two", "three"])
-    chat = Chat(wire=wire)
-    for _ in range(2):
-        chat.send("Hello", settings=TurnSettings(cell_id="c1"))
-    chat.send("And?", settings=TurnSettings(cell_id="c2"))
-
-    (first, second) = chat.tree.line
-    assert [turn.text for turn in first.versions] == ["one", "two"]
-    assert second.turn is not None
-    assert [message.text for message in wire.prompts[2].messages[:2]] == ["Hello", "two"]
-    assert len(wire.prompts[1].messages) == 1
-
-
-def test_append_adds_another_turn_instead() -> None:
-    chat = Chat(wire=ScriptedWire(["one", "two"]))
-    for _ in range(2):
-        chat.send("Hello", settings=TurnSettings(cell_id="c1", append=True))
-
-    assert [len(node.versions) for node in chat.tree.line] == [1, 1]
 
 
 def test_every_event_that_matters_is_in_the_journal() -> None:
@@ -332,16 +248,6 @@ async def _wait(turn):
     return await turn
 
 
-def test_the_systems_text_has_a_date_and_no_time() -> None:
-    with ScriptedWire(["Hi."]) as wire:
-        Chat(wire=wire, system="Be brief.").send("Hello")
-
-    system = wire.prompts[0].system
-    assert system.startswith("Today is ")
-    assert "Be brief." in system
-    assert ":" not in system.splitlines()[0]
-
-
 def test_a_rehearsal_gives_the_request_and_makes_none() -> None:
     chat = Chat("practice:fast", tools=[price], options={"temperature": 0})
 
@@ -351,12 +257,6 @@ def test_a_rehearsal_gives_the_request_and_makes_none() -> None:
     assert request.body["temperature"] == 0
     assert request.body["tools"][0]["function"]["name"] == "price"
     assert chat.tree.line == ()
-
-
-def test_a_key_is_in_no_repr() -> None:
-    chat = Chat("openai:gpt-5-mini", api_key="sk-verysecret")
-
-    assert "verysecret" not in repr(vars(chat)) + repr(chat.model) + repr(chat.model.endpoint())
 
 
 def test_the_practice_model_speaks_over_a_real_socket() -> None:

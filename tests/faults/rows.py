@@ -30,7 +30,8 @@ ROWS = (
         "C1",
         "streams cut, split and fed byte by byte",
         (
-            r"tests/wire/test_corpus.py::.*(cut_short|two_pieces|byte_by_byte)",
+            r"tests/wire/test_cut_short.py::",
+            r"tests/wire/test_pieces.py::.*(two_pieces|byte_by_byte)",
             r"tests/wire/test_sse.py::.*(cut|whole_and_bytewise)",
         ),
     ),
@@ -92,12 +93,18 @@ ROWS = (
     Row(
         "C13",
         "kernels and front ends, old and new",
-        (r"tests/places/test_(kernels|held_back).py::", r"tests/browser/test_older_lab.py::"),
+        (
+            r"tests/places/test_(kernels|held_back).py::",
+            r"tests/browser/test_(older_lab|reload|parking|two_pages).py::",
+        ),
     ),
     Row(
         "C14",
         "the approval card, by mouse, keys and assistive technology",
-        (r"tests/browser/test_(approval_card|card_attacks).py::", r"tests/browser/test_bare.py::test_nothing_serious"),
+        (
+            r"tests/browser/test_(approval_card|card_attacks|card_whole).py::",
+            r"tests/browser/test_bare.py::test_nothing_serious",
+        ),
     ),
     Row("C15", "many turns in one process", (r"tests/faults/test_soak.py::",)),
     Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),

@@ -1,4 +1,7 @@
+"""Values as texts: each kind has its form, and none outgrows its budget."""
+
 # ruff: noqa: T201 - what is printed is the subject
+
 from __future__ import annotations
 
 import collections
@@ -9,7 +12,6 @@ import enum
 import json
 import pathlib
 import sys
-import threading
 import time
 import types
 import uuid
@@ -20,18 +22,13 @@ import matplotlib.figure
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as plotly
-import polars as pl
 import pytest
-import xarray
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.describe import describe, fingerprint, grouped, identity
-from nbtool.tools.plain import plain_text, visible, without_addresses, without_paths
-from nbtool.tools.quiet import quiet
-from nbtool.tools.render import BUDGET, PREVIEW, cut, error_text, is_quick, preview, render
+from nbtool.tools.render import BUDGET, PREVIEW, cut, is_quick, preview, render
 
 
 class Color(enum.Enum):
@@ -263,211 +260,6 @@ def test_nesting_is_bounded() -> None:
     assert not drawn.is_whole
 
 
-def test_a_large_frame_is_a_preview_that_says_so() -> None:
-    frame = pd.DataFrame({"n": range(1_204_332), "s": "x"})
-
-    drawn = render(frame)
-
-    assert "DataFrame, 1 204 332 rows by 2 columns" in drawn.text
-    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in drawn.text
-    assert not drawn.is_whole
-    assert drawn.is_object
-
-
-def test_a_wide_frame_shows_some_of_its_columns() -> None:
-    drawn = render(pd.DataFrame(np.zeros((1, 80))))
-
-    assert "and 30 more" in drawn.text
-    assert "[preview" in drawn.text
-
-
-def test_a_large_series_and_a_large_array_are_previews() -> None:
-    assert "[preview: 5 of 100 000 rows" in render(pd.Series(range(100_000))).text
-    assert render(np.arange(100_000)).text.endswith("[preview of 100 000 values; this is not the full data]")
-    assert render(np.full(3000, 0.123456789)).text.endswith("[preview of 3 000 values; this is not the full data]")
-
-
-def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
-    nested = pl.DataFrame({"a": [[1, 2]], "b": [{"c": None}]})
-
-    assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 columns: a (Int64)\na\n1\n""'
-    assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 rows\ns\nx"
-    assert render(nested).text.endswith("a,b\n\"[1, 2]\",{'c': None}")
-    assert "[preview: 5 of 100 000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
-    assert "and 30 more" in render(pl.DataFrame({f"c{n}": [n] for n in range(80)})).text
-
-
-def test_the_values_that_an_enumeration_allows_are_no_part_of_its_description() -> None:
-    column = pl.Series("a", ["SENTINEL"]).cast(pl.Enum(["SENTINEL"]))
-
-    assert describe(pl.DataFrame({"a": column})) == "DataFrame, 1 rows by 1 columns: a (Enum)"
-    assert describe(column) == "Series 'a', Enum, 1 rows"
-    assert describe(pl.DataFrame({"a": [[1]]})) == "DataFrame, 1 rows by 1 columns: a (List(Int64))"
-
-
-def test_labelled_arrays_are_named_by_their_dimensions_and_previewed() -> None:
-    small = xarray.DataArray(np.arange(6).reshape(2, 3), dims=("x", "y"))
-    large = xarray.Dataset({"t": (("x", "y"), np.zeros((300, 400)))})
-
-    assert describe(small) == "DataArray, int64, x 2, y 3"
-    assert "[3, 4, 5]" in render(small).text
-    assert describe(large) == "Dataset, x 300, y 400: t (float64)"
-    assert render(large).text.endswith("[preview of 120 000 values; this is not the full data]")
-    assert json.loads(render({"it": large}).text) == {"it": describe(large)}
-
-
-def test_what_an_object_says_of_itself_counts_inside_a_list_too() -> None:
-    class Own:
-        def _repr_llm_(self) -> str:
-            return "in its own words"
-
-    class Broken:
-        def __repr__(self) -> str:
-            raise RuntimeError("SECRET")
-
-    assert render([Own(), Broken(), 1]).text == '["in its own words", "Broken (it cannot be shown: RuntimeError)", 1]'
-
-
-def test_objects_in_an_array_are_shown_without_their_addresses() -> None:
-    assert render(np.array([object()], dtype=object)).text.endswith("[<object object>]")
-
-
-def test_an_object_that_lies_about_its_shape_is_described_by_its_type() -> None:
-    class DataFrame:
-        __module__ = "pandas.core"
-
-        @property
-        def shape(self) -> Any:
-            raise RuntimeError("SECRET")
-
-    assert describe(DataFrame()) == "DataFrame"
-
-
-def test_column_names_are_bounded_and_plain() -> None:
-    frame = pd.DataFrame({"x" * 500: [1], "a\x1b[31m\nb": [2]})
-
-    assert "x" * 65 not in describe(frame)
-    assert "a b (int64)" in describe(frame)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [pd.DataFrame({"a": ["SENTINEL"]}), pd.Series(["SENTINEL"]), ["SENTINEL"], {"SENTINEL": 1}, "SENTINEL", b"SENTINEL",
-     {"SENTINEL"}, ("SENTINEL",), np.array(["SENTINEL"]), Order(item="SENTINEL")],
-)  # fmt: skip
-def test_a_description_never_tells_a_value(value: Any) -> None:
-    assert "SENTINEL" not in describe(value)
-    assert "SENTINEL" not in fingerprint(value)
-
-
-@pytest.mark.parametrize(
-    ("make", "change"),
-    [
-        (lambda: [1, [2]], lambda value: value[1].append(3)),
-        (lambda: {"a": {"b": 1}}, lambda value: value["a"].update(b=2)),
-        (lambda: np.zeros(3), lambda value: value.__setitem__(0, 1.0)),
-        (lambda: pd.DataFrame({"a": [1]}), lambda value: value.__setitem__("a", [2])),
-        (lambda: pd.Series([1]), lambda value: value.__setitem__(0, 2)),
-    ],
-)
-def test_a_fingerprint_changes_when_the_object_does(make: Any, change: Any) -> None:
-    value = make()
-    before = fingerprint(value)
-
-    assert fingerprint(value) == before
-    change(value)
-    assert fingerprint(value) != before
-
-
-def test_a_fingerprint_tells_equal_objects_apart() -> None:
-    assert fingerprint(pd.DataFrame()) != fingerprint(pd.DataFrame())
-    assert fingerprint("text") == fingerprint("text")
-    assert fingerprint(3) != fingerprint(4)
-
-
-def test_what_is_too_large_to_read_is_known_by_identity_and_shape() -> None:
-    large = [list(range(1000)) for _ in range(200)]
-    before = fingerprint(large)
-    large[0][0] = 99
-    wide = ["x" * 20_000_000]
-
-    assert fingerprint(large) == before
-    assert fingerprint(wide).endswith(":list, 1 items:")
-    assert fingerprint(pd.DataFrame({"a": [[1]]}))  # what cannot be hashed has a fingerprint still
-
-
-def test_an_identity_is_never_given_twice() -> None:
-    first = identity(Plain())
-    kept = Plain()
-
-    assert identity(kept) == identity(kept)
-    assert first != identity(kept)
-    assert identity(5).isdigit()
-
-
-@pytest.mark.parametrize(
-    ("error", "expected"),
-    [
-        (ValueError("bad"), "ValueError: bad"),
-        (ValueError(), "ValueError"),
-        (FileNotFoundError(2, "No such file", "/home/ada/x.csv"), "FileNotFoundError: [Errno 2] No such file: 'x.csv'"),
-        (RuntimeError("in C:\\Users\\ada\\x.csv"), "RuntimeError: in x.csv"),
-        (RuntimeError("see https://example.org/a/b"), "RuntimeError: see https://example.org/a/b"),
-        (RuntimeError("<A object at 0x7f00aa11>\x1b[2J"), "RuntimeError: <A object>"),
-        (ExceptionGroup("g", [ValueError("a")]), "ExceptionGroup: g (1 sub-exception); ValueError: a"),
-        (SystemExit(3), "SystemExit: 3"),
-        (KeyboardInterrupt(), "KeyboardInterrupt"),
-    ],
-)  # fmt: skip
-def test_an_error_is_a_line_without_paths(error: BaseException, expected: str) -> None:
-    assert error_text(error) == expected
-
-
-def test_an_error_whose_text_raises_is_known_by_its_type() -> None:
-    class Bad(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    assert error_text(Bad()) == "Bad"
-
-
-@given(st.text())
-def test_plain_text_has_no_control_characters(text: str) -> None:
-    plain = plain_text(text)
-
-    assert not any((ord(char) < 32 and char not in "\n\t") or 127 <= ord(char) < 160 for char in plain)
-    assert plain_text(plain) == plain
-    plain.encode()
-
-
-def test_names_become_one_line() -> None:
-    assert visible(" a\n\tb\x1b[1m ") == "a b"
-    assert without_addresses("<A at 0x7fff1234>") == "<A>"
-    assert without_paths("open /etc/secret/key.pem failed") == "open key.pem failed"
-
-
-def test_silence_is_for_one_thread_only(capsys: pytest.CaptureFixture[str]) -> None:
-    before = sys.stdout
-    with quiet(), quiet():
-        print("not this")
-        other = threading.Thread(target=print, args=("but this",))
-        other.start()
-        other.join()
-        assert sys.stdout.encoding
-    print("and this")
-
-    assert sys.stdout is before
-    assert capsys.readouterr().out == "but this\nand this\n"
-
-
-def test_silence_bears_a_missing_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", None)
-    with quiet():
-        print("nothing")
-
-    assert sys.stderr is None
-
-
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
@@ -482,10 +274,6 @@ def test_any_json_like_value_is_text_within_the_budget(value: Any, budget: int) 
     assert len(drawn.text) <= budget
     if isinstance(value, list | dict) and drawn.is_whole:
         json.loads(drawn.text)
-
-
-def test_numbers_are_grouped() -> None:
-    assert grouped(1204332) == "1 204 332"
 
 
 def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:

@@ -76,6 +76,7 @@ def test_a_name_that_providers_refuse_is_one_clear_error(name: str) -> None:
         {"result": "ask"},
         {"timeout": 0},
         {"timeout": -1},
+        {"thread": "main"},
         {"name": "a b"},
         {"store_as": "a b"},
     ],

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nbtool.messages import (
-    Message,
-)
+from nbtool.messages import Message
 from nbtool.wire.anthropic import NO_CACHE_CONTROL, AnthropicMessages
 from nbtool.wire.base import Prompt, Target
 from tests.wire.validators import check_anthropic

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nbtool.messages import (
-    Message,
-)
+from nbtool.messages import Message
 from nbtool.wire import Prompt, Reply, Target, decode, find_wire
 
 WIRE = find_wire("chat")

@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 FOLDER = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
 MISSING = f"no recorded traffic in {FOLDER}: set NBTOOL_CORPUS to a corpus"
+
+DIALECTS = ("chat", "responses", "anthropic")
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ class Recording:
     def size(self) -> int:
         return (FOLDER / self.row["files"]["response"]).stat().st_size
 
-    @property
+    @cached_property
     def body(self) -> bytes:
         return (FOLDER / self.row["files"]["response"]).read_bytes()
 
@@ -59,3 +63,12 @@ def recordings() -> tuple[Recording, ...]:
     if not index.exists():
         return ()
     return tuple(Recording(json.loads(line)) for line in index.read_text("utf-8").splitlines())
+
+
+def of_kind(*kinds: str, up_to: int | None = None, beyond: int | None = None) -> list[Any]:
+    chosen = [item for item in recordings() if item.wire in DIALECTS and item.kind in kinds]
+    return [
+        pytest.param(item, id=item.id)
+        for item in chosen
+        if (up_to is None or item.size <= up_to) and (beyond is None or item.size > beyond)
+    ]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nbtool.messages import (
-    Message,
-)
+from nbtool.messages import Message
 from nbtool.wire.base import Prompt, Target
 from nbtool.wire.responses import Responses
 from tests.wire.validators import check_responses

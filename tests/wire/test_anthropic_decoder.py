@@ -10,11 +10,7 @@ import pytest
 
 from nbtool.errors import AuthFailed, BadReply, Overloaded
 from nbtool.events import TextDelta
-from nbtool.messages import (
-    ToolResult,
-    results,
-    user,
-)
+from nbtool.messages import ToolResult, results, user
 from nbtool.wire import decode
 from nbtool.wire.reply import Reply, ReplyBuilder
 from tests.wire.anthropics import REDACTED, SIGNED, USE, WIRE, messages_of, stream

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 
 from nbtool.errors import BadReply, ContextTooLong, IncompleteReply, NbtoolError, ProviderError
 from nbtool.events import MediaDelta, TextDelta, UsageDelta
-from nbtool.messages import (
-    Media,
-    Usage,
-)
+from nbtool.messages import Media, Usage
 from nbtool.wire import decode
 from tests.wire.chatting import WIRE, call, calls, chunk, native, read, stream, whole
 

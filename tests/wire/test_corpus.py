@@ -1,11 +1,7 @@
-"""Every recorded answer of every dialect: decoded right, whatever the cut, and never completed by a cut."""
+"""Every recorded answer of every dialect: read as it was meant."""
 
 from __future__ import annotations
 
-import copy
-import json
-import pickle
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -20,35 +16,16 @@ from nbtool.errors import (
     RateLimited,
     ToolsRefused,
 )
-from nbtool.events import Delta, ReplyEnd
-from nbtool.wire import Decoder, Reply, decode, find_wire
+from nbtool.wire import Reply, decode
 from nbtool.wire.reply import CUT_SHORT
 from nbtool.wire.status import error_from_response
-from tests.wire.corpus import MISSING, Recording, recordings
-
-DIALECTS = ("chat", "responses", "anthropic")
-SMALL = 5_000
-"""Bytes up to which a recording is cut at every byte in the ordinary run; the others are at night."""
-MEDIUM = 20_000
-"""Bytes up to which a recording is fed byte by byte in the ordinary run; a larger one gets so many cuts at night."""
+from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 
 NO_REPLY_YET = {
     "queued": "a background job that was only accepted: nothing in it is a reply, and it is not completed",
 }
 
 pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
-
-Tell = Callable[[str, object], None]
-
-
-def of_kind(*kinds: str, up_to: int | None = None, beyond: int | None = None) -> list[Any]:
-    chosen = [item for item in recordings() if item.wire in DIALECTS and item.kind in kinds]
-    return [
-        pytest.param(item, id=item.id)
-        for item in chosen
-        if (up_to is None or item.size <= up_to) and (beyond is None or item.size > beyond)
-    ]
-
 
 # --- what a correct client makes of it ------------------------------------------------------------------------
 
@@ -113,65 +90,6 @@ def test_a_recorded_error_inside_a_reply_is_an_error(item: Recording) -> None:
         assert expected["message"][:40] in caught.value.message
 
 
-# --- cuts -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("item", of_kind("stream", "json", up_to=MEDIUM))
-def test_a_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
-    record_property("injected", item.size)
-
-    assert bytewise(item) == read(item, item.body)
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("item", of_kind("stream", "json", beyond=MEDIUM))
-def test_a_large_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
-    record_property("injected", item.size)
-
-    assert bytewise(item) == read(item, item.body)
-
-
-@pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
-def test_a_small_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record_property: Tell) -> None:
-    assert cuts_that_matter(item, record_property) == []
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("item", of_kind("stream", beyond=SMALL))
-def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record_property: Tell) -> None:
-    assert cuts_that_matter(item, record_property) == []
-
-
-@pytest.mark.promise("positive-end")
-@pytest.mark.parametrize("item", of_kind("stream", "json", up_to=SMALL))
-def test_a_small_recorded_reply_that_is_cut_short_anywhere_is_not_completed(
-    item: Recording, record_property: Tell
-) -> None:
-    assert cuts_that_complete(item, record_property) == []
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("item", of_kind("stream", "json", beyond=SMALL))
-def test_a_recorded_reply_that_is_cut_short_anywhere_is_never_completed(item: Recording, record_property: Tell) -> None:
-    assert cuts_that_complete(item, record_property) == []
-
-
-@pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
-def test_a_decoder_in_mid_stream_can_be_copied(item: Recording) -> None:
-    half = len(item.body) // 2
-    decoder = find_wire(item.wire).decoder()
-    first = decoder.feed(item.body[:half])
-
-    twin = copy.deepcopy(decoder)
-    rest = [*decoder.feed(item.body[half:]), *decoder.close()]
-
-    assert [*twin.feed(item.body[half:]), *twin.close()] == rest
-    assert [*first, *rest] == read(item, item.body)
-
-
 # --- HTTP errors ----------------------------------------------------------------------------------------------
 
 
@@ -213,94 +131,6 @@ def meant(status: int, expected: dict[str, Any]) -> type[ProviderError]:
 # --- words of these tests -------------------------------------------------------------------------------------
 
 
-def read(item: Recording, *pieces: bytes) -> list[Delta]:
-    """The deltas of a body that comes in these pieces."""
-    decoder = find_wire(item.wire).decoder(stream=item.is_stream)
-    deltas = [delta for piece in pieces for delta in decoder.feed(piece)]
-    return deltas + decoder.close()
-
-
-def bytewise(item: Recording) -> list[Delta]:
-    body = item.body
-    return read(item, *(body[at : at + 1] for at in range(len(body))))
-
-
-def states(item: Recording) -> Iterator[tuple[int, int, bytes, Decoder, list[Delta]]]:
-    """Give each line of a recording: where it begins and ends, the state before and the decoder after it, its deltas.
-
-    A decoder's state is kept as a pickle: a copy of it costs less than reading the body again up to there.
-    """
-    decoder = find_wire(item.wire).decoder(stream=item.is_stream)
-    begin = 0
-    for line in item.body.splitlines(keepends=True):
-        before = pickle.dumps(decoder)
-        end = begin + len(line)
-        deltas = decoder.feed(line)
-        yield begin, end, before, decoder, deltas
-        begin = end
-
-
-def stride(item: Recording) -> int:
-    """How far cuts are apart: one byte, and more only where they would take hours."""
-    return 1 + item.size // MEDIUM
-
-
-def cuts_that_matter(item: Recording, tell: Tell) -> list[int]:
-    """Where a cut changes anything: a line in two pieces must give the line's own deltas and leave the same state."""
-    wrong, tried = [], 0
-    for begin, end, before, after, deltas in states(item):
-        for cut in range(begin + 1, end, stride(item)):
-            tried += 1
-            decoder: Decoder = pickle.loads(before)
-            pieces = [*decoder.feed(item.body[begin:cut]), *decoder.feed(item.body[cut:end])]
-            if pieces != deltas or not (is_same(decoder, after) or goes_on_alike(item.body[end:], decoder, after)):
-                wrong.append(cut)
-    tell("injected", tried)
-    return wrong
-
-
-def goes_on_alike(rest: bytes, one: Decoder, other: Decoder) -> bool:
-    """Whether two decoders give the same from here on, although their states are told apart by something inside."""
-    other = copy.deepcopy(other)
-    return [*one.feed(rest), *one.close()] == [*other.feed(rest), *other.close()]
-
-
-def cuts_that_complete(item: Recording, tell: Tell) -> list[int]:
-    """Where a cut before the terminal signal is whole leaves a reply that counts as complete."""
-    wrong, last, tried = [], terminal_end(item), 0
-    for begin, end, before, _, _ in states(item):
-        for cut in range(begin + 1, min(end + 1, last), stride(item)):
-            tried += 1
-            if is_completed(pickle.loads(before), item.body[begin:cut]):
-                wrong.append(cut)
-    tell("injected", tried)
-    return wrong
-
-
-def is_completed(decoder: Decoder, rest: bytes) -> bool:
-    """Whether these last bytes end a reply; without its end no call of it can run (see `ReplyBuilder`)."""
-    try:
-        deltas = [*decoder.feed(rest), *decoder.close()]
-    except NbtoolError:
-        return False
-    return any(isinstance(delta, ReplyEnd) for delta in deltas)
-
-
-def is_same(one: Any, other: Any) -> bool:
-    """Whether two states are equal through and through."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, list | tuple):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
-    if hasattr(one, "__dict__"):
-        return is_same(vars(one), vars(other))
-    if slots := getattr(type(one), "__slots__", ()):
-        return all(is_same(getattr(one, name, None), getattr(other, name, None)) for name in slots)
-    return bool(one == other)
-
-
 def said(reply: Reply) -> dict[str, str]:
     return {"text": reply.text, "thinking": reply.thinking, "refusal": reply.refusal}
 
@@ -327,41 +157,3 @@ def ids_differ(reply: Reply, expected: dict[str, Any]) -> list[tuple[str, str]]:
     """The ids that are not those of the server; where it gave none, or one twice, we make our own."""
     pairs = zip(reply.calls, expected["tool_calls"], strict=False)
     return [(call.id, meant["id"]) for call, meant in pairs if meant["id"] and call.id != meant["id"]]
-
-
-def terminal_end(item: Recording) -> int:
-    """Where the recording's terminal signal is whole: the end of its line, or of its document."""
-    body = item.body
-    if not item.is_stream:
-        return len(body.rstrip())
-    at = 0
-    for line in body.splitlines(keepends=True):
-        content = line.rstrip()
-        if content.startswith(b"data:") and IS_TERMINAL[item.wire](content[5:].strip()):
-            return at + len(content)
-        at += len(line)
-    return len(body)
-
-
-def ends_chat(data: bytes) -> bool:
-    if data == b"[DONE]":
-        return True
-    choices = json.loads(data).get("choices") or []
-    return any(choice.get("finish_reason") and choice.get("index", 0) == 0 for choice in choices)
-
-
-def ends_responses(data: bytes) -> bool:
-    if data == b"[DONE]":
-        return False
-    return json.loads(data).get("type") in ("response.completed", "response.incomplete", "response.failed")
-
-
-def ends_anthropic(data: bytes) -> bool:
-    return data != b"[DONE]" and json.loads(data).get("type") == "message_stop"
-
-
-IS_TERMINAL: dict[str, Callable[[bytes], bool]] = {
-    "chat": ends_chat,
-    "responses": ends_responses,
-    "anthropic": ends_anthropic,
-}

@@ -375,6 +375,17 @@ def test_the_setting_of_a_model_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
     assert discover() == ("groq:x", "NBTOOL_MODEL")
 
 
+def test_the_setting_of_a_model_may_stand_in_the_env_file_and_never_overrides(
+    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (somewhere_else / ".env").write_text(f"NBTOOL_MODEL=groq:x\nOPENAI_API_KEY={KEY}\n")
+    from_file = discover()
+    monkeypatch.setenv("NBTOOL_MODEL", "groq:y")
+
+    assert from_file == ("groq:x", f"NBTOOL_MODEL in {somewhere_else / '.env'}")
+    assert discover() == ("groq:y", "NBTOOL_MODEL")
+
+
 def test_a_key_goes_before_a_local_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 

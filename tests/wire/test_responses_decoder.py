@@ -10,12 +10,7 @@ import pytest
 
 from nbtool.errors import BadReply, ProviderError, RateLimited
 from nbtool.events import CallDelta, ReplyEnd, TextDelta
-from nbtool.messages import (
-    Media,
-    ToolResult,
-    results,
-    user,
-)
+from nbtool.messages import Media, ToolResult, results, user
 from nbtool.wire import decode
 from nbtool.wire.reply import Reply, ReplyBuilder
 from tests.wire.responding import CALL_ITEM, REASONING, WIRE, completed, input_of, message_item, stream

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.wire.status import error_words, may_retry, retry_after
+from nbtool.wire.status import error_from_response, error_words, may_retry, retry_after
 
 
 @pytest.mark.parametrize(
@@ -68,3 +68,14 @@ def test_a_date_is_counted_from_now_where_no_time_is_given() -> None:
 )
 def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str, again: bool) -> None:
     assert may_retry(status, {"x-should-retry": word}) is again
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'data: {"error": {"message": "no such thing"}}\n\n',
+        b': wait\nevent: error\r\ndata: {"message": "no such thing"}\r\n\r\ndata: [DONE]\r\n\r\n',
+    ],
+)
+def test_a_refusal_that_comes_as_an_event_is_told_in_its_own_words(body: bytes) -> None:
+    assert str(error_from_response(400, {}, body, who="them")) == "them answered 400: no such thing."

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import InvalidArguments
+from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.wire import parse_calls
 from nbtool.wire.lenient import MAX_GAPS, MAX_LIBRARY, parse_object
 from nbtool.wire.marks import MARKS, read_body
@@ -319,3 +319,10 @@ def test_many_brackets_that_do_not_nest_are_not_deep() -> None:
     assert parse_object("{'a': [" + "[1], " * 300 + "]}").value["a"] == [[1]] * 300
     with pytest.raises(InvalidArguments, match="nest deeper"):
         parse_object("{'a': " + "[" * 300 + "]" * 300 + "}")
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(BadUsage, match="bytes came"):
+        parse_calls(b"[look(a=1)]")  # type: ignore[arg-type]  # the mistake that is told
+    with pytest.raises(BadUsage, match=r"Write `\['look'\]`"):
+        parse_calls("[look(a=1)]", "look")

@@ -76,10 +76,13 @@ class Journal:
         """
         found = self._store.read(ask, seconds=PATIENCE) if self.path is None else self._read(self._store, ask)
         if self._given_up:
+            former = Store(self._given_up)
             try:
-                found = [*self._read(Store(self._given_up), ask), *found]
+                found = [*self._read(former, ask), *found]
             except JournalError:
                 return found  # it was said already that the file cannot be used
+            finally:
+                former.close()
         return found
 
     def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -104,12 +107,13 @@ class Journal:
             raise JournalError(f"The journal {store.path} cannot be read ({_reason(error)}).") from None
 
     def _give_up(self, error: Exception) -> None:
-        """Go on in memory, and say so; the file is left as it is, and its thread to itself."""
+        """Go on in memory, and say so; the file is left as it is, and closed when nothing hangs there any more."""
         if self.path is None:
             return
         warnings.warn(
             f"The journal {self.path} cannot be written ({_reason(error)}); history stays in memory.", stacklevel=2
         )
+        self._store.close()  # not waited for: a disk that hangs hangs alone
         self._given_up, self.path = self.path, None
         self._store = Store(None, notebook=self.notebook)
 

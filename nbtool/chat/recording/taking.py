@@ -87,6 +87,7 @@ def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
     kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
     if kind == "call_finished":
         plain["media"] = []  # for the person's eyes alone
+        plain["media_left_out"] = plain["media_left_out"] or None
     if plain.get("preview") == str(plain.get("shown"))[:MAX_PREVIEW]:
         plain["preview"] = ""
     brief = {"kind": kind, **_brief(plain, ids)}

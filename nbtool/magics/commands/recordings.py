@@ -27,7 +27,7 @@ def told(here: Here) -> str:
     chosen = here.chat.recordings.setting(said)
     file = here.kernel.recording
     if file is None:
-        return f"No recording is set; replay is {chosen.value}."
+        return f"No recording is set; replay is {chosen.value} ({chosen.source})."
     try:
         count = len(file.turns())
     except BadRecording as error:

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,20 @@ def test_a_file_of_a_newer_format_is_not_touched(tmp_path: Path) -> None:
         written(Journal(path), Notice("new"))
 
     assert path.read_bytes() == before
+
+
+def test_a_journal_that_was_given_up_keeps_no_thread(tmp_path: Path) -> None:
+    path, before = tmp_path / "journal.sqlite", set(threading.enumerate())
+    path.write_bytes(b"this is no database" * 100)
+    book = Journal(path)
+    with pytest.warns(UserWarning, match="not a database"):
+        written(book, Notice("one"))
+    written(book, Notice("two"))
+    book.close()
+
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.promise("goes-on")

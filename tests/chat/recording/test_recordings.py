@@ -89,6 +89,13 @@ def test_a_replayed_turn_streams_and_is_journalled_as_any_other(recorded: Path) 
     assert "Replayed from" in str(turn._repr_mimebundle_()["text/html"])
 
 
+def test_a_call_whose_result_holds_no_picture_says_nothing_of_pictures_in_the_file(recorded: Path) -> None:
+    text = recorded.read_text(encoding="utf-8")
+
+    assert '"call_finished"' in text
+    assert "media" not in text
+
+
 @dataclass
 class Fruit:
     name: str

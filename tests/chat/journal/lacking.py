@@ -1,0 +1,23 @@
+"""A SQLite that lacks something."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+
+class Lacking(sqlite3.Connection):
+    """A SQLite that fails where it is told to."""
+
+    says = ""
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:  # type: ignore[override]  # as it is called here
+        if self.says and ("fts5" in sql or "quick_check" in sql):
+            raise sqlite3.OperationalError(self.says)
+        return super().execute(sql, *values)
+
+
+def lacking(says: str) -> sqlite3.Connection:
+    made = sqlite3.connect(":memory:", factory=Lacking)
+    made.says = says
+    return made

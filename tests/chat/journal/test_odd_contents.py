@@ -1,0 +1,136 @@
+"""Texts and pictures on their way into the journal: too long, hidden, printed while nobody may read them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool.chat.journal import Journal, Scribe, contents, private, scribe
+from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Notice
+
+LONG = "A long text. " * 200
+
+
+def texts(book: Journal) -> list[str]:
+    return [event["text"] for event in book.events("t")]
+
+
+def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "MAX_CONTENT", 1_000)
+    book = Journal(tmp_path / "journal.sqlite")
+    asyncio.run(book.record("c", "t", [Notice(LONG)]))
+
+    assert texts(book) == [LONG[: contents.PREVIEW]]
+    with sqlite3.connect(tmp_path / "journal.sqlite") as connection:
+        assert connection.execute("SELECT hash FROM places").fetchall() == [(contents.digest(LONG),)]
+        assert connection.execute("SELECT * FROM contents").fetchall() == []
+
+
+@pytest.mark.parametrize("data", ["%" * 2_000, "YQ" * 1_000 + "Y", "é" * 2_000])
+def test_media_whose_data_are_no_base64_are_kept_as_text(data: str) -> None:
+    body, (content,) = contents.split(json.dumps({"kind": "media", "data": data}))
+
+    assert json.loads(body)["data"] == data[: contents.PREVIEW]
+    assert content.data == data
+
+
+@pytest.mark.parametrize("path", ['["text", "deeper"]', '["gone"]', "[7]", "no JSON", "[]", '["kind", 99]'])
+def test_a_content_whose_place_is_not_there_changes_nothing(tmp_path: Path, path: str) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    asyncio.run(book.record("c", "t", [Notice(LONG)]))
+    book.change(lambda connection: connection.execute("UPDATE places SET path = ?", (path,)))
+
+    assert texts(book) == [LONG[: contents.PREVIEW]]
+
+
+def test_a_content_is_put_only_where_a_text_stands(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    asyncio.run(book.record("c", "t", [CallFinished("c1", "f", 1, "ok", LONG)]))
+    book.change(lambda connection: connection.execute("""UPDATE places SET path = '["round"]'"""))
+    (event,) = book.events("t")
+
+    assert event["round"] == 1
+
+
+def test_a_scribe_with_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    asyncio.run(Scribe(book, "c", "t").write())
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_what_a_guarded_call_prints_only_so_much_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scribe, "MAX_HELD", 2)
+    book = Journal(tmp_path / "journal.sqlite")
+    writer = Scribe(book, "c", "t")
+    events = [CallStarted("c1", 1.0, "loop", "", True), *(CallProgress("c1", text) for text in "abc")]
+    for event in [*events, CallFinished("c1", "f", 1, "ok", "done")]:
+        asyncio.run(writer.write(event))
+
+    assert [event["text"] for event in book.events("t") if event["kind"] == "call_progress"] == ["ab"]
+
+
+@pytest.mark.parametrize("verdict", ["withheld", "released"])
+@pytest.mark.parametrize("status", ["ok", "error", "cancelled"])
+def test_what_a_guarded_call_printed_is_kept_with_a_result_that_was_released_and_is_known(
+    tmp_path: Path, status: Any, verdict: Any
+) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    writer = Scribe(book, "c", "t")
+    decided = CallDecided("c1", "result", "d1", verdict, "button")
+    for event in (
+        CallStarted("c1", 1.0, "loop", "", True),
+        CallProgress("c1", "a", 0.5),
+        CallProgress("c1", "b"),
+        decided,
+        CallFinished("c1", "f", 1, status, "done"),
+    ):
+        asyncio.run(writer.write(event))
+    kept = [(event["text"], event["fraction"]) for event in book.events("t") if event["kind"] == "call_progress"]
+
+    assert kept == ([("ab", 0.5)] if verdict == "released" and status != "cancelled" else [])
+
+
+def test_what_a_call_prints_is_gathered_for_a_while_and_then_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    writer = Scribe(book, "c", "t")
+    asyncio.run(writer.write(CallProgress("c1", "a")))
+    before = book.events("t")
+    monkeypatch.setattr(scribe, "GATHER_SECONDS", -1.0)
+    asyncio.run(writer.write(CallProgress("c1", "b")))
+
+    assert before == []
+    assert texts(book) == ["a", "b"]
+
+
+def test_names_and_ids_of_events_are_never_hidden_and_everything_else_is() -> None:
+    words = """
+    kind role turn_id call_id id message_id digest node_id parent_id child_id cell_id mime verdict gate status
+    stop_reason level op phase wire
+    """
+    names = dict.fromkeys(words.split(), "private")
+    free = {"private": ["private", 5, True, None]}
+    inside = dict.fromkeys(("args", "payload", "schema", "resolved"), free)
+    event = {**names, **inside, "text": "private", "n": 5, "deep": [{"op": "private"}]}
+    hidden = json.loads(private.without_private(json.dumps(event), lambda text: re.sub("private|5", "…", text)))
+
+    assert {name: hidden[name] for name in names} == names
+    assert (hidden["text"], hidden["n"], hidden["deep"]) == ("…", 5, [{"op": "private"}])
+    assert [hidden[name] for name in inside] == [{"…": ["…", "…", True, None]}] * 4
+
+
+def test_the_data_of_a_picture_are_not_looked_through() -> None:
+    event = {"kind": "media", "data": "private", "name": "private", "other": {"kind": "text", "data": "private"}}
+    hidden = json.loads(private.without_private(json.dumps(event), lambda _: "…"))
+
+    assert hidden == {"kind": "media", "data": "private", "name": "…", "other": {"kind": "text", "data": "…"}}

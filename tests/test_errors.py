@@ -1,0 +1,29 @@
+"""Errors as a notebook shows them."""
+
+from __future__ import annotations
+
+from nbtool import Chat
+from nbtool.errors import BadUsage, NbtoolError
+
+
+def shown(error: NbtoolError) -> list[str]:
+    return error._render_traceback_()
+
+
+def asked() -> None:
+    Chat("nosuch:model").send("Hello")
+
+
+def test_a_notebook_shows_the_callers_lines_and_the_words_and_nothing_of_ours() -> None:
+    try:
+        asked()
+    except NbtoolError as error:
+        first, second, words = shown(error)
+
+    assert first.endswith(": asked()")
+    assert second.endswith(': Chat("nosuch:model").send("Hello")')
+    assert words.startswith("UnknownModel: 'nosuch:model' names no provider that is known.")
+
+
+def test_an_error_that_nobody_raised_shows_its_words() -> None:
+    assert shown(BadUsage("It makes no sense.", fix="Leave it out.")) == ["BadUsage: It makes no sense. Leave it out."]

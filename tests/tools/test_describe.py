@@ -1,0 +1,152 @@
+"""What is told of a value without telling the value: descriptions, fingerprints, errors, plain lines."""
+
+# ruff: noqa: T201 - what is printed is the subject
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, SecretStr
+
+from nbtool.tools.describe import describe, fingerprint, grouped, identity
+from nbtool.tools.plain import plain_text, visible, without_addresses, without_paths
+from nbtool.tools.quiet import quiet
+from nbtool.tools.render import error_text
+
+
+class Order(BaseModel):
+    item: str
+    key: SecretStr = SecretStr("SECRET")
+
+
+class Plain:
+    pass
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pd.DataFrame({"a": ["SENTINEL"]}), pd.Series(["SENTINEL"]), ["SENTINEL"], {"SENTINEL": 1}, "SENTINEL", b"SENTINEL",
+     {"SENTINEL"}, ("SENTINEL",), np.array(["SENTINEL"]), Order(item="SENTINEL")],
+)  # fmt: skip
+def test_a_description_never_tells_a_value(value: Any) -> None:
+    assert "SENTINEL" not in describe(value)
+    assert "SENTINEL" not in fingerprint(value)
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (lambda: [1, [2]], lambda value: value[1].append(3)),
+        (lambda: {"a": {"b": 1}}, lambda value: value["a"].update(b=2)),
+        (lambda: np.zeros(3), lambda value: value.__setitem__(0, 1.0)),
+        (lambda: pd.DataFrame({"a": [1]}), lambda value: value.__setitem__("a", [2])),
+        (lambda: pd.Series([1]), lambda value: value.__setitem__(0, 2)),
+    ],
+)
+def test_a_fingerprint_changes_when_the_object_does(make: Any, change: Any) -> None:
+    value = make()
+    before = fingerprint(value)
+
+    assert fingerprint(value) == before
+    change(value)
+    assert fingerprint(value) != before
+
+
+def test_a_fingerprint_tells_equal_objects_apart() -> None:
+    assert fingerprint(pd.DataFrame()) != fingerprint(pd.DataFrame())
+    assert fingerprint("text") == fingerprint("text")
+    assert fingerprint(3) != fingerprint(4)
+
+
+def test_what_is_too_large_to_read_is_known_by_identity_and_shape() -> None:
+    large = [list(range(1000)) for _ in range(200)]
+    before = fingerprint(large)
+    large[0][0] = 99
+    wide = ["x" * 20_000_000]
+
+    assert fingerprint(large) == before
+    assert fingerprint(wide).endswith(":list, 1 items:")
+    assert fingerprint(pd.DataFrame({"a": [[1]]}))  # what cannot be hashed has a fingerprint still
+
+
+def test_an_identity_is_never_given_twice() -> None:
+    first = identity(Plain())
+    kept = Plain()
+
+    assert identity(kept) == identity(kept)
+    assert first != identity(kept)
+    assert identity(5).isdigit()
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (ValueError(), "ValueError"),
+        (FileNotFoundError(2, "No such file", "/home/ada/x.csv"), "FileNotFoundError: [Errno 2] No such file: 'x.csv'"),
+        (RuntimeError("in C:\\Users\\ada\\x.csv"), "RuntimeError: in x.csv"),
+        (RuntimeError("see https://example.org/a/b"), "RuntimeError: see https://example.org/a/b"),
+        (RuntimeError("<A object at 0x7f00aa11>\x1b[2J"), "RuntimeError: <A object>"),
+        (ExceptionGroup("g", [ValueError("a")]), "ExceptionGroup: g (1 sub-exception); ValueError: a"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+    ],
+)  # fmt: skip
+def test_an_error_is_a_line_without_paths(error: BaseException, expected: str) -> None:
+    assert error_text(error) == expected
+
+
+def test_an_error_whose_text_raises_is_known_by_its_type() -> None:
+    class Bad(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert error_text(Bad()) == "Bad"
+
+
+@given(st.text())
+def test_plain_text_has_no_control_characters(text: str) -> None:
+    plain = plain_text(text)
+
+    assert not any((ord(char) < 32 and char not in "\n\t") or 127 <= ord(char) < 160 for char in plain)
+    assert plain_text(plain) == plain
+    plain.encode()
+
+
+def test_names_become_one_line() -> None:
+    assert visible(" a\n\tb\x1b[1m ") == "a b"
+    assert without_addresses("<A at 0x7fff1234>") == "<A>"
+    assert without_paths("open /etc/secret/key.pem failed") == "open key.pem failed"
+
+
+def test_silence_is_for_one_thread_only(capsys: pytest.CaptureFixture[str]) -> None:
+    before = sys.stdout
+    with quiet(), quiet():
+        print("not this")
+        other = threading.Thread(target=print, args=("but this",))
+        other.start()
+        other.join()
+        assert sys.stdout.encoding
+    print("and this")
+
+    assert sys.stdout is before
+    assert capsys.readouterr().out == "but this\nand this\n"
+
+
+def test_silence_bears_a_missing_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with quiet():
+        print("nothing")
+
+    assert sys.stderr is None
+
+
+def test_numbers_are_grouped() -> None:
+    assert grouped(1204332) == "1 204 332"

@@ -1,0 +1,102 @@
+"""Objects that come by reference, checked against the types of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import BaseModel
+
+from nbtool.errors import InvalidArguments
+from tests.tools.signatures import Connection, Fussy, Order, check_with, one, schema_of
+
+
+class Note(BaseModel):
+    text: Any
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, np.ndarray, Connection, pd.Series])
+def test_what_json_cannot_say_is_taken_by_reference(kind: type) -> None:
+    schema = schema_of(one(kind))["properties"]["it"]
+
+    assert schema == {"type": "string", "description": f"a reference: $VAR_REF{{{{name}}}} to a {kind.__name__}"}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (pd.DataFrame, pd.DataFrame({"a": [1]})),
+        (pd.DataFrame | None, pd.DataFrame()),
+        (Annotated[pd.DataFrame, "any"], pd.DataFrame()),
+        (Connection, Connection()),
+        (type, int),
+        (Callable[[int], int], abs),
+        (list[int], [1, 2]),
+        (dict[str, Any], {"a": 1}),
+        (int, np.int64(3)),
+        (float, np.float64(0.5)),
+        (Order, Order(item="tea")),
+        (Any, Connection()),
+        (str, "text"),
+    ],
+    ids=str,
+)
+def test_an_object_that_was_referred_to_arrives_as_itself(annotation: Any, value: Any) -> None:
+    assert check_with(one(annotation), {"v": value}, it="$VAR_REF{{v}}")["it"] is value
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "message"),
+    [
+        (pd.DataFrame, ["SECRET"], "a reference: .* to a DataFrame is expected; .*v}} is a list, 1 items"),
+        (int, "SECRET", "integer is expected; .*v}} is a str, 6 characters"),
+        (str, pd.DataFrame({"a": ["SECRET"]}), "string is expected"),
+        (Literal["a"], "SECRET", "string is expected"),
+        (int | None, "SECRET", "integer or null is expected"),
+        (list[int], ["SECRET"], "array is expected"),
+        (Fussy, "SECRET", "object is expected"),
+    ],
+)
+def test_a_wrong_object_is_refused_and_its_values_are_not_told(annotation: Any, value: Any, message: str) -> None:
+    for text in ("$VAR_REF{{v}}", "$VAR_REF{{v:0}}"):
+        if annotation is str and text.endswith(":0}}"):
+            continue
+        with pytest.raises(InvalidArguments, match="is expected") as refusal:
+            check_with(one(annotation), {"v": value}, it=text)
+        assert "SECRET" not in str(refusal.value)
+    with pytest.raises(InvalidArguments, match=message):
+        check_with(one(annotation), {"v": value}, it="$VAR_REF{{v}}")
+
+
+def test_references_may_stand_inside_lists_and_values() -> None:
+    a, b, numbers = pd.DataFrame({"a": [1]}), pd.DataFrame(), [1, 2]
+    objects = {"a": a, "b": b, "numbers": numbers, "n": 5}
+
+    frames = check_with(one(list[pd.DataFrame]), objects, it=["$VAR_REF{{a}}", "$VAR_REF{{b}}"])["it"]
+    anything = check_with(one(dict[str, Any]), objects, it={"x": ["$VAR_REF{{numbers}}"]})["it"]
+    counts = check_with(one(list[int]), objects, it=["$VAR_REF{{n}}", 1])["it"]
+
+    assert frames[0] is a
+    assert frames[1] is b
+    assert anything["x"][0] is numbers
+    assert counts == [5, 1]
+
+
+def test_a_reference_of_the_wrong_kind_inside_a_list_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="array is expected"):
+        check_with(one(list[int]), {"v": ["SECRET"]}, it=["$VAR_REF{{v}}"])
+    with pytest.raises(InvalidArguments, match="array is expected"):
+        check_with(one(list[pd.DataFrame]), {"v": 3}, it=["$VAR_REF{{v}}"])
+
+
+def test_a_reference_where_validation_keeps_no_container_is_refused() -> None:
+    with pytest.raises(InvalidArguments, match="give it whole"):
+        check_with(one(Note), {"v": [1]}, it={"text": "$VAR_REF{{v}}"})
+    live = [1]
+
+    notes = check_with(one(list[Note]), {"v": live}, it=[{"text": {"deep": ["$VAR_REF{{v}}"]}}])["it"]
+
+    assert notes[0].text["deep"][0] is live

@@ -1,0 +1,91 @@
+"""Every recorded answer, cut short: it is never completed by a cut."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Callable
+
+import pytest
+
+from nbtool.errors import NbtoolError
+from nbtool.events import ReplyEnd
+from nbtool.wire import Decoder
+from tests.wire.corpus import MISSING, Recording, of_kind, recordings
+from tests.wire.cuts import SMALL, Tell, states, stride
+
+pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
+
+
+@pytest.mark.promise("positive-end")
+@pytest.mark.parametrize("item", of_kind("stream", "json", up_to=SMALL))
+def test_a_small_recorded_reply_that_is_cut_short_anywhere_is_not_completed(
+    item: Recording, record_property: Tell
+) -> None:
+    assert cuts_that_complete(item, record_property) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("item", of_kind("stream", "json", beyond=SMALL))
+def test_a_recorded_reply_that_is_cut_short_anywhere_is_never_completed(item: Recording, record_property: Tell) -> None:
+    assert cuts_that_complete(item, record_property) == []
+
+
+def cuts_that_complete(item: Recording, tell: Tell) -> list[int]:
+    """Where a cut before the terminal signal is whole leaves a reply that counts as complete."""
+    wrong, last, tried = [], terminal_end(item), 0
+    for begin, end, before, _, _ in states(item):
+        for cut in range(begin + 1, min(end + 1, last), stride(item)):
+            tried += 1
+            if is_completed(pickle.loads(before), item.body[begin:cut]):
+                wrong.append(cut)
+    tell("injected", tried)
+    return wrong
+
+
+def is_completed(decoder: Decoder, rest: bytes) -> bool:
+    """Whether these last bytes end a reply; without its end no call of it can run (see `ReplyBuilder`)."""
+    try:
+        deltas = [*decoder.feed(rest), *decoder.close()]
+    except NbtoolError:
+        return False
+    return any(isinstance(delta, ReplyEnd) for delta in deltas)
+
+
+def terminal_end(item: Recording) -> int:
+    """Where the recording's terminal signal is whole: the end of its line, or of its document."""
+    body = item.body
+    if not item.is_stream:
+        return len(body.rstrip())
+    at = 0
+    for line in body.splitlines(keepends=True):
+        content = line.rstrip()
+        if content.startswith(b"data:") and IS_TERMINAL[item.wire](content[5:].strip()):
+            return at + len(content)
+        at += len(line)
+    return len(body)
+
+
+def ends_chat(data: bytes) -> bool:
+    if data == b"[DONE]":
+        return True
+    choices = json.loads(data).get("choices") or []
+    return any(choice.get("finish_reason") and choice.get("index", 0) == 0 for choice in choices)
+
+
+def ends_responses(data: bytes) -> bool:
+    if data == b"[DONE]":
+        return False
+    return json.loads(data).get("type") in ("response.completed", "response.incomplete", "response.failed")
+
+
+def ends_anthropic(data: bytes) -> bool:
+    return data != b"[DONE]" and json.loads(data).get("type") == "message_stop"
+
+
+IS_TERMINAL: dict[str, Callable[[bytes], bool]] = {
+    "chat": ends_chat,
+    "responses": ends_responses,
+    "anthropic": ends_anthropic,
+}

@@ -1,0 +1,102 @@
+"""Bodies that are cut, too large or no JSON: said so in one line, whatever the dialect."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from nbtool import wire
+from nbtool.errors import BadReply, BadUsage, ProviderError, TooLarge
+from nbtool.events import ReplyEnd, TextDelta
+from nbtool.messages import Text
+from nbtool.wire import decode, find_wire, payloads
+from nbtool.wire.reply import ReplyBuilder
+from tests.wire.odd import chat, chunk, lines
+
+
+def test_a_body_is_bytes() -> None:
+    with pytest.raises(BadUsage, match="A body is bytes; str came"):
+        decode("chat", "data: {}")  # type: ignore[arg-type]  # the mistake that is told
+
+
+def test_a_module_says_which_name_it_does_not_have() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'parse_cals'"):
+        wire.parse_cals  # noqa: B018 - asking is the test
+
+
+def test_a_reply_that_grows_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payloads, "MAX_BODY", 100)
+    decoder = find_wire("chat").decoder()
+    decoder.feed(b"data: {}\n\n" + b" " * 90)
+
+    with pytest.raises(TooLarge, match="The reply is larger than"):
+        decoder.feed(b" ")
+
+
+def test_a_stream_that_ends_within_an_event_is_cut_and_not_broken() -> None:
+    reply = decode("chat", lines(chunk({"content": "Hi"})) + b'data: {"choices": [{"del')
+
+    assert (reply.text, reply.complete) == ("Hi", False)
+
+
+def test_json_with_half_a_letter_is_read_with_the_letter_replaced() -> None:
+    said = b'{"choices": [{"index": 0, "delta": {"content": "a\\ud800b"}, "finish_reason": null, "n": [true, null]}]}'
+
+    assert chat(said).text == "a\ufffdb"
+
+
+def test_json_that_nests_too_deep_is_no_json() -> None:
+    with pytest.raises(BadReply, match="no JSON"):
+        decode("chat", b'{"choices": "\\ud800", "a": ' + b"[" * 100_000, stream=True)
+    with pytest.raises(BadReply, match="no JSON"):
+        chat(b'{"b": "\\ud800", "a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+
+
+def test_a_line_that_begins_and_ends_as_an_object_and_is_none_goes_on() -> None:
+    text = b'data: {"choices": [{"index": 0,}\ndata: "delta": {}}]}\n\n'
+
+    with pytest.raises(BadReply, match="no JSON"):
+        decode("chat", text)
+
+
+def test_an_event_that_is_no_json_and_no_object_says_nothing_and_a_broken_object_is_an_error() -> None:
+    assert chat(b"hello", chunk({"content": "Hi"})).text == "Hi"
+    with pytest.raises(BadReply, match="no JSON"):
+        chat(b'{"choices": ]')
+
+
+def test_an_empty_first_fragment_makes_no_part() -> None:
+    builder = ReplyBuilder(wire="chat")
+    for delta in (TextDelta(""), TextDelta("Hi"), ReplyEnd("stop")):
+        builder.add(delta)
+
+    assert builder.reply().message.parts == (Text("Hi"),)
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"detail": "the model is asleep"}',
+        b'{"object": "error", "message": "the model is asleep", "code": 40303}',
+        b'[{"error": {"message": "the model is asleep"}}]',
+        b'data: {"code": 500, "message": "the model is asleep"}\n\n',
+        b"event: error\ndata: the model is asleep\n\n",
+    ],
+)
+def test_an_error_without_its_usual_frame_is_told_in_its_own_words(dialect: str, body: bytes) -> None:
+    with pytest.raises(ProviderError, match="reported an error: the model is asleep"):
+        decode(dialect, body)
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+def test_an_empty_list_is_no_reply_and_no_error_of_the_provider(dialect: str) -> None:
+    with pytest.raises(BadReply, match="The reply is JSON, but"):
+        decode(dialect, b"[]", stream=False)
+
+
+@pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
+def test_a_body_that_is_still_compressed_says_so(dialect: str) -> None:
+    with pytest.raises(BadReply, match=r"compressed \(gzip\)"):
+        decode(dialect, gzip.compress(b"data: {}\n\n"))

@@ -1,0 +1,103 @@
+"""Every recorded answer in pieces: the same deltas whatever the cut."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+from nbtool.events import Delta
+from nbtool.wire import Decoder, find_wire
+from tests.wire.corpus import MISSING, Recording, of_kind, recordings
+from tests.wire.cuts import MEDIUM, SMALL, Tell, read, states, stride
+
+pytestmark = pytest.mark.skipif(not recordings(), reason=MISSING)
+
+
+@pytest.mark.parametrize("item", of_kind("stream", "json", up_to=MEDIUM))
+def test_a_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
+    record_property("injected", item.size)
+
+    assert bytewise(item) == read(item, item.body)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("item", of_kind("stream", "json", beyond=MEDIUM))
+def test_a_large_recorded_reply_is_the_same_byte_by_byte(item: Recording, record_property: Tell) -> None:
+    record_property("injected", item.size)
+
+    assert bytewise(item) == read(item, item.body)
+
+
+@pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
+def test_a_small_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record_property: Tell) -> None:
+    assert cuts_that_matter(item, record_property) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("item", of_kind("stream", beyond=SMALL))
+def test_a_recorded_stream_is_the_same_in_any_two_pieces(item: Recording, record_property: Tell) -> None:
+    assert cuts_that_matter(item, record_property) == []
+
+
+@pytest.mark.parametrize("item", of_kind("stream", up_to=SMALL))
+def test_a_decoder_in_mid_stream_can_be_copied(item: Recording) -> None:
+    half = len(item.body) // 2
+    decoder = find_wire(item.wire).decoder()
+    first = decoder.feed(item.body[:half])
+
+    twin = copy.deepcopy(decoder)
+    rest = [*decoder.feed(item.body[half:]), *decoder.close()]
+
+    assert [*twin.feed(item.body[half:]), *twin.close()] == rest
+    assert [*first, *rest] == read(item, item.body)
+
+
+def bytewise(item: Recording) -> list[Delta]:
+    body = item.body
+    return read(item, *(body[at : at + 1] for at in range(len(body))))
+
+
+def cuts_that_matter(item: Recording, tell: Tell) -> list[int]:
+    """Where a cut changes anything: a line in two pieces must give the line's own deltas and leave the same state."""
+    wrong, tried = [], 0
+    for begin, end, before, after, deltas in states(item):
+        written = pickle.dumps(after)
+        for cut in range(begin + 1, end, stride(item)):
+            tried += 1
+            decoder: Decoder = pickle.loads(before)
+            pieces = [*decoder.feed(item.body[begin:cut]), *decoder.feed(item.body[cut:end])]
+            alike = (
+                pickle.dumps(decoder) == written  # most are, and nothing tells it sooner
+                or is_same(decoder, after)
+                or goes_on_alike(item.body[end:], decoder, after)
+            )
+            if pieces != deltas or not alike:
+                wrong.append(cut)
+    tell("injected", tried)
+    return wrong
+
+
+def goes_on_alike(rest: bytes, one: Decoder, other: Decoder) -> bool:
+    """Whether two decoders give the same from here on, although their states are told apart by something inside."""
+    other = copy.deepcopy(other)
+    return [*one.feed(rest), *one.close()] == [*other.feed(rest), *other.close()]
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Whether two states are equal through and through."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
+    if hasattr(one, "__dict__"):
+        return is_same(vars(one), vars(other))
+    if slots := getattr(type(one), "__slots__", ()):
+        return all(is_same(getattr(one, name, None), getattr(other, name, None)) for name in slots)
+    return bool(one == other)
