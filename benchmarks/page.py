@@ -1,7 +1,7 @@
 """What the page costs: the longest task, the cost of a flush as a reply grows, and bytes on the way to it.
 
-    python benchmarks/page.py            prints the table
-    python benchmarks/page.py --write    writes it into docs/page.md
+    python benchmarks/page.py                  prints the table
+    python -m benchmarks --only page --write   writes it into docs/performance.md
 
 A reply of 1 MB comes into the built view in a real browser: mixed
 Markdown, one long code block, one long list, one long table. Every message goes at once after the frame of the one
@@ -39,9 +39,6 @@ PIECE = 100_000
 
 FLUSHES, FLUSH, BURST = 25, 40, 5_000
 """A measured stretch: so many flushes of so many characters; between two of them, characters come in bursts."""
-
-REFERENCE = Path(__file__).parents[1] / "docs" / "page.md"
-BEGIN, END = "<!-- table: python benchmarks/page.py --write -->", "<!-- end of table -->"
 
 MIXED = (
     "## Part {n}\n\nSome *prose* with `code`, **bold** and [a link](https://a.example/{n}), and $x_{{{n}}}$ too, so "
@@ -192,15 +189,5 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Print the table, or write it where it is told."""
-    made = table()
-    print(made)  # noqa: T201 - this is a program
-    if "--write" in sys.argv:
-        text = REFERENCE.read_text(encoding="utf-8")
-        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-        REFERENCE.write_text(f"{text[:begin]}\n{made}\n{text[end:]}", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    print(table())  # noqa: T201 - this is a program

@@ -218,7 +218,7 @@ class CallAsked:
 
     `digest` names exactly what is asked about; a decision carries it back. `shown` is what the person sees
     at the gate: the canonical arguments, or the text of the result. A `sensitive` one is decided by itself.
-    `effect` tells what would change, such as a file's diff.
+    `effect` tells what would change, such as a file's diff; `media` are the images of a result that a model would see.
     """
 
     call_id: str
@@ -231,6 +231,7 @@ class CallAsked:
     can_remember: bool = True
     sensitive: bool = False
     effect: str = ""
+    media: tuple[Media, ...] = ()
     kind: Literal["call_asked"] = "call_asked"
 
 

@@ -66,8 +66,10 @@ function outputsOf(cell: Cell): Output[] {
   return cell.getOutputs?.() ?? cell.outputs ?? [];
 }
 
+/** Replace an output, and write those behind it again: JupyterLab draws what is put between others behind them. */
 function replace(cell: Cell, at: number, outputs: object[]): void {
-  cell.updateOutputs?.(at, at + 1, outputs);
+  const all = outputsOf(cell);
+  cell.updateOutputs?.(at, all.length, [...outputs, ...all.slice(at + 1)]);
 }
 
 function display(data: Record<string, unknown>): object {

@@ -62,8 +62,8 @@ export interface Connection {
   /** Have a cell written that does something with the whole turn, and put below where the page can. */
   act(deed: Deed, version?: number): void;
   closeWritten(): void;
-  /** Ask for the bytes of an image or a sound; they come to stand in `media`. */
-  look(key: string): void;
+  /** Ask for the bytes of an image or a sound; they come to stand in `media`. Nobody can be asked where it is missing. */
+  look?(key: string): void;
 }
 
 const ACK_MS = 2000;
@@ -171,6 +171,10 @@ export function connect(model: Model & Notebook, signal: AbortSignal): Connectio
           show({ media: new Map(shown.media).set(message.key, buffers[0] as BlobPart) });
         return;
       case "left":
+        if (anew && !message.pages.includes(page)) {
+          say({ kind: "hello" }); // so quickly was the turn decided: the kernel does not know yet that this page is there
+          return;
+        }
         later(
           () => isLeft(message.places) && say({ kind: "took" }),
           message.places.length ? TURN_MS * (message.pages.indexOf(page) + 1) : 0,

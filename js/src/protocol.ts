@@ -32,6 +32,7 @@ export interface Asked {
   can_remember: boolean;
   sensitive: boolean;
   effect?: string;
+  media?: Media[];
 }
 
 /** What was decided at a gate, and by whom. */

@@ -1,25 +1,31 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { leave, putBack } from "../src/anew";
 import { connect } from "../src/connection";
-import { Kernel } from "./page";
+import { Kernel, start } from "./page";
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
 const TURN = "application/vnd.nbtool.turn+json";
 
 type Output = { data?: Record<string, unknown>; name?: string };
 
-/** A cell as JupyterLab's shared model has it. */
+/** A cell as JupyterLab's shared model has it; `drawn` is what its view makes of each change: what comes is put last. */
 class Cell {
+  drawn: Output[];
   constructor(
     readonly id: string,
     public outputs: Output[] = [],
-  ) {}
+  ) {
+    this.drawn = [...outputs];
+  }
   getOutputs = (): Output[] => this.outputs;
   setOutputs = (outputs: Output[]): void => {
     this.outputs = outputs;
   };
-  updateOutputs = (start: number, end: number, outputs: Output[]): void =>
-    void this.outputs.splice(start, end - start, ...outputs);
+  updateOutputs = (start: number, end: number, outputs: Output[]): void => {
+    this.outputs.splice(start, end - start, ...outputs);
+    this.drawn.splice(start, end - start);
+    this.drawn.push(...outputs);
+  };
 }
 
 function opened(...cells: Cell[]): Kernel & { widget_manager?: unknown } {
@@ -76,6 +82,7 @@ test("what stays takes the places of what was there, and what has no place stand
 
   expect(cell.outputs.map(({ data }) => data)).toEqual([{ whole: 1 }, undefined, { note: 1 }]);
   expect(moved.outputs.map(({ data }) => data)).toEqual([{ whole: 1 }, { note: 1 }]);
+  expect([cell.drawn, moved.drawn]).toEqual([cell.outputs, moved.outputs]);
 });
 
 test("a page that was loaded anew puts in what stays when it is its turn, and says so", () => {
@@ -93,6 +100,21 @@ test("a page that was loaded anew puts in what stays when it is its turn, and sa
   expect(early).toEqual([view("w")]);
   expect(cell.outputs).toMatchObject([{ data: { whole: 1 } }]);
   expect(kernel.of("took")).toHaveLength(1);
+});
+
+test("a page that was loaded anew and has not said hello when the turn ends says it then, and puts in what stays", () => {
+  const cell = new Cell("c1", [view("w")]);
+  const kernel = opened(cell);
+  connect(kernel, life.signal);
+  kernel.tell({ v: 1, kind: "snapshot", seq: 1, document: start() });
+
+  kernel.tell({ v: 1, kind: "left", pages: ["first"], places: [] });
+  const page = String(kernel.of("hello")[0]?.id).split("-")[0] ?? "";
+  kernel.tell({ v: 1, kind: "left", pages: [page, "first"], places: [{ was: "w", data: { whole: 1 } }] });
+  vi.advanceTimersByTime(1600);
+
+  expect(cell.outputs).toMatchObject([{ data: { whole: 1 } }]);
+  expect([kernel.of("hello").length, kernel.of("took").length]).toEqual([1, 1]);
 });
 
 test("a page that does not know its notebook takes note only where it saw the turn begin", () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { Growing } from "../src/growing";
 import source from "../src/index";
 import type { Rich } from "../src/rich";
 import sourceRich from "../src/rich/index";
@@ -59,7 +60,7 @@ test.each([ODD, REPLY])("the built second module shows what its sources show", a
 
   const [fromSource, fromBundle] = [sourceRich, bundle].map(({ views }) => {
     const el = document.createElement("div");
-    views.prose?.(el, { block });
+    views.prose?.(el, { block, text: Growing.of(text) });
     return el.innerHTML;
   });
 

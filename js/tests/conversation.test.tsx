@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import widget from "../src/conversation/index";
+import type { Document } from "../src/protocol";
 import { dangers, drawn, Kernel, start } from "./page";
 
 const HOSTILE = "<img src=x onerror=alert(1)> \u202eabc";
@@ -77,4 +78,27 @@ test("an answer that is none, or was not asked for, changes nothing; a newer one
   expect(before).toBe(0);
   expect(el.querySelectorAll("article")).toHaveLength(2);
   close();
+});
+
+test("an image of a turn is asked for by the turn and its key, and shown in it", async () => {
+  vi.stubGlobal("IntersectionObserver", undefined);
+  const address = vi.spyOn(URL, "createObjectURL").mockReturnValue("blob:image/png");
+  const { kernel, el, close } = shown();
+  const key = "0123456789abcdef0123456789abcdef";
+  const { prompt, cells, document } = turn("t1", "One") as {
+    prompt: string;
+    cells: object;
+    document: Document;
+  };
+  const attached = [{ key, mime: "image/png", name: "plot", size: 9 }];
+  await told(kernel, { prompt, cells, document: { ...document, head: { ...document.head, attached } } });
+
+  kernel.emit("msg:custom", { v: 1, kind: "media", key }, [new DataView(new ArrayBuffer(9))]);
+  await drawn();
+
+  expect(kernel.of("media").map((asked) => [asked.turn, asked.key])).toEqual([["t1", key]]);
+  expect(el.querySelector("article img")?.getAttribute("src")).toBe("blob:image/png");
+  close();
+  address.mockRestore();
+  vi.unstubAllGlobals();
 });

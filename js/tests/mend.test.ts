@@ -11,7 +11,7 @@ function steps(text: string): string[] {
     render(h("div", null, markdown.read(part, open)), el);
     return (el.textContent ?? "").replace(/\s+|Copy/g, "");
   };
-  return [...Array.from(text, (_, at) => read(text.slice(0, at), true)), read(text, false)];
+  return [...Array.from(text, (_, at) => read(text.slice(at - 1, at), true)), read(text.slice(-1), false)];
 }
 
 const PROSE = [

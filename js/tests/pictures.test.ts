@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Document, Media } from "../src/protocol";
+import { adopt } from "../src/rich";
+import rich from "../src/rich/index";
 import { readSaved } from "../src/saved/read";
 import schema from "../src/saved/schema.json";
-import { call } from "./approval/desk";
+import { call, Looking } from "./approval/desk";
 import { drawn, Kernel, shown, start } from "./page";
 
 const KEY = "0123456789abcdef0123456789abcdef";
@@ -73,6 +75,49 @@ test.each<[Partial<Media>, string]>([
 
   expect(kernel.of("media")).toEqual([]);
   expect(page.el.querySelector(".nb-picture")?.textContent).toBe(told);
+  page.close();
+});
+
+test("what is asked about with a result is seen on the card, and an edit leaves it out", async () => {
+  vi.stubGlobal("IntersectionObserver", Looking);
+  const kernel = new Kernel({
+    ...start(),
+    blocks: [call({ gate: "result", shown: "a plot", media: [PNG] })],
+  });
+  const page = shown(kernel);
+  await drawn();
+  kernel.tell({ v: 1, kind: "media", key: KEY }, new DataView(new ArrayBuffer(4)));
+  await drawn();
+  const card = page.el.querySelector(".nb-card");
+
+  expect(card?.querySelector(".nb-ask")?.textContent).toContain("(6 characters and 1 image)");
+  expect(card?.querySelector("img")?.getAttribute("src")).toBe("blob:image/png");
+
+  [...(card?.querySelectorAll("button") ?? [])].find(({ textContent }) => textContent === "Edit")?.click();
+  await drawn();
+  const text = card?.querySelector("textarea");
+  if (text) text.value = "a";
+  text?.dispatchEvent(new Event("input", { bubbles: true }));
+  await drawn();
+
+  expect(card?.textContent).toContain("As edited, the text alone goes to the model: 1 image will not.");
+  page.close();
+});
+
+test("the plain card shows them too", async () => {
+  vi.stubGlobal("IntersectionObserver", Looking);
+  const kernel = new Kernel({
+    ...start(),
+    blocks: [call({ gate: "result", shown: "a plot", media: [PNG] })],
+  });
+  adopt(null);
+  const page = shown(kernel);
+  await drawn();
+  kernel.tell({ v: 1, kind: "media", key: KEY }, new DataView(new ArrayBuffer(4)));
+  await drawn();
+  adopt(rich);
+
+  expect(page.el.querySelector(".nb-card img")?.getAttribute("src")).toBe("blob:image/png");
   page.close();
 });
 

@@ -36,12 +36,12 @@ test("while it is plain, a reply grows in the same text node", async () => {
   const kernel = new Kernel({ ...start(), blocks: [REPLY] });
   const page = shown(kernel);
   await drawn();
-  const node = page.el.querySelector(".nb-lines")?.firstChild;
+  const node = page.el.querySelector(".nb-lines .nb-lines")?.firstChild;
 
   kernel.patches({ op: "extend", id: "1", field: "text", text: " and more" });
   await drawn();
 
-  expect(page.el.querySelector(".nb-lines")?.firstChild).toBe(node);
+  expect(page.el.querySelector(".nb-lines .nb-lines")?.firstChild).toBe(node);
   expect(node?.textContent).toBe("Some *words* and more");
   page.close();
 });

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool.blocks.lookalike import unmasked
-from nbtool.blocks.plain import one_line, visible
-from nbtool.blocks.shapes import CallBlock
-from nbtool.events import Gate
+from nbtool.blocks.media import told
+from nbtool.blocks.plain import one_line, visible, without_controls
+from nbtool.blocks.shapes import Asked, CallBlock
+from nbtool.events import CallAsked, Gate
+from nbtool.messages import Media, clean_text
 
 SAID = 60
 """Characters of an argument that the sentence holds."""
@@ -21,19 +23,38 @@ NAMED = 6
 _REFERENCE = re.compile(r"\$VAR_REF\{\{(.*?)\}\}: (.*)", re.DOTALL)
 
 
+def asked(event: CallAsked, shelf: dict[str, Media]) -> Asked:
+    """Give a question as blocks hold it; the bytes of its images go to a shelf, by their keys."""
+    question: Asked = {
+        "gate": event.gate, "digest": event.digest, "tool": clean_text(event.tool),
+        "shown": clean_text(event.shown), "description": without_controls(event.description),
+        "schema": event.schema, "can_remember": event.can_remember, "sensitive": event.sensitive,
+    }  # fmt: skip
+    if event.effect:
+        question["effect"] = clean_text(event.effect)
+    if event.media:
+        question["media"] = told(event.media, shelf)
+    return question
+
+
 def sentence(block: CallBlock) -> str:
     """Say what will happen if the question of a call is answered with yes; empty where it has none."""
     question = block["question"]
     if question is None:
         return ""
-    return sentence_of(question["gate"], question["tool"], question["shown"], block["resolved"])
+    images = len(question.get("media", ()))
+    return sentence_of(question["gate"], question["tool"], question["shown"], block["resolved"], images)
 
 
-def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, str]) -> str:
-    """Say what will happen if a question is answered with yes; `resolved` tells what each argument stands for."""
+def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, str], images: int = 0) -> str:
+    """Say what will happen if a question is answered with yes.
+
+    `resolved` tells what each argument stands for; `images` says how many there are in a result.
+    """
     tool = _line(tool, 80)
     if gate == "result":
-        return f"The model will read the result of {tool} ({_count(len(shown), 'character')})."
+        seen = f" and {_count(images, 'image')}" if images else ""
+        return f"The model will read the result of {tool} ({_count(len(shown), 'character')}{seen})."
     values = _arguments(shown)
     if values is None:
         return f"{tool} asks: {_line(shown, 300)}"

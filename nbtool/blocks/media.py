@@ -71,6 +71,11 @@ def with_media(document: Document, shelf: Mapping[str, Media]) -> tuple[Document
     return cast("Document", {**document, "head": head, "blocks": blocks}), SAVED_LIMIT - left
 
 
+def sent(media: Media | None) -> bytes | None:
+    """Give the bytes that go to a page; None where there are none, or too many."""
+    return media.data if media and media.data and len(media.data) <= SHOWN_LIMIT else None
+
+
 def is_shown(shape: MediaShape) -> bool:
     """Whether a page draws or plays this."""
     return shape["mime"] in (*IMAGES, *SOUNDS)

@@ -25,7 +25,8 @@ More = dict[str, int]
 class Asked(TypedDict):
     """What a person is asked at a gate, and the digest that a decision must carry back.
 
-    `effect` tells what would change, such as a file's diff, where the tool can tell.
+    `effect` tells what would change, such as a file's diff, where the tool can tell; `media` are the
+    images of a result.
     """
 
     gate: Gate
@@ -37,6 +38,7 @@ class Asked(TypedDict):
     can_remember: bool
     sensitive: bool
     effect: NotRequired[str]
+    media: NotRequired[list[MediaShape]]
 
 
 class Decided(TypedDict):

@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast, get_args
 
+from nbtool.blocks.asking import asked
 from nbtool.blocks.bounds import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
 from nbtool.blocks.entry import Entry, ProseKind, call_entry, prose_entry
 from nbtool.blocks.media import told as told_media
 from nbtool.blocks.plain import without_controls
-from nbtool.blocks.shapes import VERSION, Asked, Block, Decided, Document, Glance, Head, Patch, UsageShape
+from nbtool.blocks.shapes import VERSION, Block, Decided, Document, Glance, Head, Patch, UsageShape
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -61,6 +62,7 @@ class Transcript:
         self._failed_hooks: list[str] = []
         self._spent = Usage()
         self.media: dict[str, Media] = {}
+        self._asked: dict[str, dict[str, Media]] = {}
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
@@ -94,6 +96,10 @@ class Transcript:
             KeyError: there is none with this id.
         """
         return self._entries[block_id].block()
+
+    def seen(self, key: str) -> Media | None:
+        """Give what is shown under a key: for good, or while a person is asked about it."""
+        return next((shelf[key] for shelf in (self.media, *self._asked.values()) if key in shelf), None)
 
     @property
     def head(self) -> Head:
@@ -239,15 +245,9 @@ class Transcript:
 
     def _call_asked(self, event: CallAsked) -> list[Patch]:
         patches, entry = self._call(event.call_id, event.tool, self._head["round"])
-        asked: Asked = {
-            "gate": event.gate, "digest": event.digest, "tool": clean_text(event.tool),
-            "shown": clean_text(event.shown), "description": without_controls(event.description),
-            "schema": event.schema, "can_remember": event.can_remember, "sensitive": event.sensitive,
-        }  # fmt: skip
-        if event.effect:
-            asked["effect"] = clean_text(event.effect)
+        question = asked(event, self._asked.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
-        return patches + entry.update(state="waiting", question=asked) + self._told()
+        return patches + entry.update(state="waiting", question=question) + self._told()
 
     def _call_decided(self, event: CallDecided) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
@@ -257,6 +257,7 @@ class Transcript:
         }  # fmt: skip
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
         self._waiting.discard(entry.id)
+        self._asked.pop(entry.id, None)
         decisions = [*entry.block_part["decisions"], decided]
         return patches + entry.update(question=None, decisions=decisions, state=states[event.verdict]) + self._told()
 
@@ -273,6 +274,7 @@ class Transcript:
     def _call_finished(self, event: CallFinished) -> list[Patch]:
         patches, entry = self._call(event.call_id, event.name, event.round)
         self._waiting.discard(entry.id)
+        self._asked.pop(entry.id, None)
         changed = entry.replace("result", without_controls(event.preview or event.shown))
         if event.preview and event.preview != event.shown:
             shown, omitted = clip(without_controls(event.shown), FIELD_LIMIT)

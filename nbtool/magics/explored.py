@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from nbtool.blocks.history import totals as summing
-from nbtool.blocks.history.detail import detail
+from nbtool.blocks.history.detail import detail, media
 from nbtool.blocks.history.index import index
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.shapes import Detail, Found, Index, Totals
 from nbtool.blocks.history.static import bundle
+from nbtool.blocks.media import sent
 from nbtool.chat.journal import journal, reading
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
@@ -77,6 +78,10 @@ class Explored:
     def totals(self) -> Totals:
         """Sum up what the conversation took."""
         return summing.totals(self._turns())
+
+    def media(self, turn_id: str, key: str) -> bytes | None:
+        """Give the bytes of an image or a sound of a turn; raises BadUsage where there is no such turn."""
+        return sent(media(self._turn(turn_id)).get(key))
 
     def cell(self, wanted: CellWanted) -> str:
         """Write the cell that does this.

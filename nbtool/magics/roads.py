@@ -122,7 +122,7 @@ def ask_by_input(question: Question) -> Decision:
 
 def asked_in_line(question: Question) -> str:
     """Write a question for a line of input: the card's sentence, all that is asked about, and what will change."""
-    said = sentence_of(question.gate, question.tool, question.shown, question.resolved)
+    said = sentence_of(question.gate, question.tool, question.shown, question.resolved, len(question.media))
     whole = unmasked(visible(question.shown))
     asked = "Run it?" if question.gate == "run" else "Show this to the model?"
     parts = [said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]

@@ -52,6 +52,30 @@ def ears_for(kernel: Any) -> Ears | None:
     return None
 
 
+def mend_replies(kernel: Any) -> None:
+    """Have ipykernel 7.0 to 7.3 reply through the stream that reads its requests, as 7.4 does.
+
+    They reply past it, on the same socket, and a request that arrives meanwhile may then never be read: of cells that
+    follow one another at once, one of 200 never begins. https://github.com/ipython/ipykernel/pull/1529
+    """
+    manager, stream = _replying(kernel)
+    if hasattr(manager, "_shell_socket") and manager._shell_socket is stream.socket:
+        manager._shell_socket = stream
+
+
+def unmend_replies(kernel: Any) -> None:
+    """Take that back."""
+    manager, stream = _replying(kernel)
+    if hasattr(manager, "_shell_socket") and manager._shell_socket is stream:
+        manager._shell_socket = stream.socket
+
+
+def _replying(kernel: Any) -> tuple[Any, Any]:
+    """Give what sends the replies of ipykernel 7, and the stream that reads its requests."""
+    thread = getattr(kernel, "shell_channel_thread", None)
+    return getattr(thread, "manager", None), getattr(kernel, "shell_stream", None)
+
+
 def has_front_end(shell: Any) -> bool:
     """Whether somebody could click, in this cell or after it: a front end takes lines of input, or names its cells.
 

@@ -59,7 +59,7 @@ class EventLog:
         """Write an event, or gather it while it is a fragment of the one before."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, CallAsked) and event.gate == "result":
-            event = replace(event, shown="")  # it may yet be withheld, and a tool may read this file
+            event = replace(event, shown="", media=())  # it may yet be withheld, and a tool may read this file
         known = self._joining.get(turn_id)
         if isinstance(event, _Fragment):
             if known and _is_same(known[0], event):

@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from nbtool.errors import AlreadyDecided, ApprovalError, BadUsage
 from nbtool.events import Gate
-from nbtool.messages import new_id
+from nbtool.messages import Media, new_id
 
 RunWord = Literal["auto", "ask_once", "ask_always"]
 ResultWord = Literal["never", "on_error", "always"]
@@ -106,8 +106,9 @@ class Question:
     """May this call run, or may this result reach the model?
 
     `shown` is what is decided about: the canonical arguments as JSON, or the text of the result. `resolved`
-    describes what each argument stands for, `effect` what would change, as the tool tells it. `keys` are the names
-    under which an approval can be remembered, for the call and for the tool.
+    describes what each argument stands for, `effect` what would change, as the tool tells it, and `media` are the
+    images of a result, which reach the model where its text is released as it is. `keys` are the names under which an
+    approval can be remembered, for the call and for the tool.
     """
 
     call_id: str
@@ -120,6 +121,7 @@ class Question:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
     effect: str = ""
+    media: tuple[Media, ...] = field(default=(), repr=False)
     sensitive: bool = False
     can_remember: bool = False
     keys: Mapping[Scope, str] = field(default_factory=dict)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.events import Gate
+from nbtool.messages import Media
 from nbtool.tools.approval import Question, digest_of
 from nbtool.tools.glance import Glance, glance
 from nbtool.tools.references import OPENING, Resolved, resolve, unresolved
@@ -53,16 +55,19 @@ class Bound:
         """The arguments for the eye: JSON, keys sorted, indented; the same text for the same arguments."""
         return json.dumps(self.arguments, sort_keys=True, indent=2, ensure_ascii=False)
 
-    def question(self, call_id: str, gate: Gate, shown: str, *, attempt: int = 0) -> Question:
-        """Ask about this call at one of its gates; each `attempt` is a question of its own."""
+    def question(
+        self, call_id: str, gate: Gate, shown: str, *, attempt: int = 0, media: tuple[Media, ...] = ()
+    ) -> Question:
+        """Ask about this call at one of its gates, `media` with its result; each `attempt` is a question of its own."""
         tool = self.tool
         what = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
         exactly = {**what, "arguments": self.arguments, "references": self.fingerprints, "effect": self.effect}
         schema = tool.parameters.schema
+        seen = [sha256(one.data or b"").hexdigest() for one in media]
         return Question(
             call_id=call_id,
             gate=gate,
-            digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt),
+            digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt, media=seen),
             tool=tool.name,
             shown=shown,
             description=f"{tool.notice}\n\n{tool.description}".strip(),
@@ -70,6 +75,7 @@ class Bound:
             arguments=self.arguments,
             resolved=self.described,
             effect=self.effect if gate == "run" else "",
+            media=media,
             sensitive=tool.policy.sensitive,
             can_remember=gate == "run" and not tool.policy.sensitive,
             keys={"call": digest_of(**exactly), "tool": digest_of(**what)},

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
+from nbtool.messages import Media
 from nbtool.tools.approval import Question, Released, Ruling
 from nbtool.tools.bound import Bound
 from nbtool.tools.closed import holds_closed, may_quote
@@ -71,13 +72,13 @@ class Delivery:
         # a tool that takes names, not objects, reads on purpose, and asks before it does
         is_closed = self.bound.tool.resolve and holds_closed(value, self.variables)
         drawn = _described(value) if is_closed else await _drawn(value, self.budget)
-        edited = None
+        edited, images = None, () if is_closed else images_in(value)
         if word_of(self.bound, "result") == "always":
-            edited = await self._released(drawn.text)
+            edited = await self._released(drawn.text, images)
         if edited is not None:  # what the person took out must not be kept where a reference could reach it
             value, drawn, is_closed = edited, render(edited, self.budget), False
         elif not is_closed:
-            self.record.images = images_in(value)
+            self.record.images = images
             await self._drawn(value)
         if self.bound.tool.remembered:
             drawn = self._remembered(value, drawn, readable=not is_closed)
@@ -101,9 +102,9 @@ class Delivery:
     def _noted(self, text: str) -> str:
         return f"{CHANGED}\n{text}" if self.record.edited else text
 
-    async def _released(self, text: str, *, failed: type | None = None) -> str | None:
-        """Pass the second gate; gives the text that a person put in place of this one."""
-        ruling = await self.ask(self.bound.question(self.record.call_id, "result", text))
+    async def _released(self, text: str, images: tuple[Media, ...] = (), *, failed: type | None = None) -> str | None:
+        """Pass the second gate; gives the text that a person put in place of this one, and of its images."""
+        ruling = await self.ask(self.bound.question(self.record.call_id, "result", text, media=images))
         if isinstance(ruling.decision, Released):
             return ruling.decision.text
         of = f"the text of its error ({type_name(failed)})" if failed else "its result"

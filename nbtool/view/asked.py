@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from nbtool.blocks.shapes import VERSION
+from nbtool.view.heard import is_key
 
 QUERY_LIMIT = 200
 """Characters of a search."""
@@ -14,7 +15,7 @@ QUERY_LIMIT = 200
 MAX_ROUND = 10_000
 """The highest round that a page may name."""
 
-AskedKind = Literal["hello", "open", "search", "totals", "cell", "rich"]
+AskedKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 
 CellDeed = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
 """What a cell can do: say a turn again, say something else in its place, run its tools again, finish what is pending,
@@ -32,6 +33,7 @@ _MORE: dict[str, frozenset[str]] = {
     "open": frozenset(("turn",)),
     "search": frozenset(("text",)),
     "cell": frozenset(("deed", "turn", "round", "call")),
+    "media": frozenset(("turn", "key")),
 }
 
 
@@ -47,13 +49,17 @@ class CellWanted:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One message of the page; `turn_id` belongs to `open`, `text` to `search`, `cell` to `cell`."""
+    """One message of the page; `turn_id` belongs to `open` and `media`, `text` to `search`, `cell` to `cell`.
+
+    `key` names the image or sound that `media` asks for.
+    """
 
     kind: AskedKind
     message_id: str
     turn_id: str = ""
     text: str = ""
     cell: CellWanted | None = None
+    key: str = ""
 
 
 def read(content: Any, *, nonce: str) -> Asked | None:
@@ -71,7 +77,10 @@ def read(content: Any, *, nonce: str) -> Asked | None:
     if kind == "cell":
         cell = _cell(content, turn_id)
         return Asked("cell", message_id, cell=cell) if cell else None
-    return None if kind == "open" and not turn_id else Asked(cast("AskedKind", kind), message_id, turn_id, text)
+    key = content.get("key", "")
+    if (kind == "media" and not is_key(key)) or (kind in ("open", "media") and not turn_id):
+        return None
+    return Asked(cast("AskedKind", kind), message_id, turn_id, text, key=key)
 
 
 def _cell(content: dict[str, Any], turn_id: str) -> CellWanted | None:

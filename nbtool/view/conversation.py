@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -13,20 +12,20 @@ import traitlets
 
 from nbtool.blocks.conversation import ConversationShape
 from nbtool.blocks.shapes import VERSION
+from nbtool.errors import NbtoolError
+from nbtool.view.asked import Asked, read
 from nbtool.view.rich import rich_module
 from nbtool.view.widget import built
 
-KINDS = frozenset(("hello", "rich"))
-"""What the page may ask: for the conversation as it stands now, and for the second module."""
-
-_ENVELOPE = frozenset(("v", "nonce", "id", "kind"))
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+KINDS = frozenset(("hello", "rich", "media"))
+"""What the page may ask: for the conversation as it stands now, for the second module, and for an image or a sound."""
 
 
 class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
     """Shows the active line of a conversation, as it stands when the page asks for it (`read()`).
 
-    `title` says which one; `magic` is the first line of a cell that goes on with it.
+    `title` says which one; `magic` is the first line of a cell that goes on with it; `media` gives the bytes of an
+    image or a sound, by the id of its turn and by its key.
     """
 
     _esm = built("conversation.js")
@@ -37,26 +36,40 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
     magic = traitlets.Unicode().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
 
-    def __init__(self, read: Callable[[], ConversationShape], *, title: str, magic: str) -> None:
+    def __init__(
+        self,
+        read: Callable[[], ConversationShape],
+        *,
+        title: str,
+        magic: str,
+        media: Callable[[str, str], bytes | None] = lambda *_: None,
+    ) -> None:
         self._read = read
+        self._media = media
         super().__init__(nonce=uuid4().hex, title=title, magic=magic)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
         self.on_msg(lambda _widget, content, _buffers: self.hear(content))
 
     def hear(self, content: Any) -> bool:
         """Take a message of the page; says whether it was one of ours and whole."""
-        if not isinstance(content, dict) or set(content) != _ENVELOPE:
+        asked = read(content, nonce=self.nonce)
+        if asked is None or asked.kind not in KINDS:
             return False
-        kind, message_id = content["kind"], content["id"]
-        if content["v"] != VERSION or content["nonce"] != self.nonce or not isinstance(kind, str) or kind not in KINDS:
-            return False
-        if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
-            return False
-        if kind == "rich":
-            self._send_rich()
-        else:
-            self.send({"v": VERSION, "kind": "conversation", "id": message_id, "conversation": self._read()})
+        match asked.kind:
+            case "rich":
+                self._send_rich()
+            case "media":
+                self._send_media(asked)
+            case _:
+                shown = self._read()
+                self.send({"v": VERSION, "kind": "conversation", "id": asked.message_id, "conversation": shown})
         return True
+
+    def _send_media(self, asked: Asked) -> None:
+        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
+        with suppress(NbtoolError):  # a turn that is no longer there
+            if data := self._media(asked.turn_id, asked.key):
+                self.send({"v": VERSION, "kind": "media", "key": asked.key}, [data])
 
     def _send_rich(self) -> None:
         """Send the second module, which the views of turns share; a page that gets none stays plain."""

@@ -39,6 +39,9 @@ class History(Protocol):
     def totals(self) -> Totals:
         """Give what the conversation took."""
 
+    def media(self, turn_id: str, key: str) -> bytes | None:
+        """Give the bytes of an image or a sound of a turn, where there are some that may go to a page."""
+
     def cell(self, wanted: CellWanted) -> str:
         """Write the cell that does this."""
 
@@ -92,12 +95,19 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
                 self._say(asked, "cell", text=self._history.cell(asked.cell or CellWanted("show")))
             case "rich":
                 self._send_rich()
+            case "media":
+                self._send_media(asked)
 
     def _send_rich(self) -> None:
         """Send the second module, which the views of turns share; a page that gets none stays plain."""
         with suppress(OSError):
             module = rich_module()
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
+
+    def _send_media(self, asked: Asked) -> None:
+        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
+        if data := self._history.media(asked.turn_id, asked.key):
+            self.send({"v": VERSION, "kind": "media", "key": asked.key}, [data])
 
     def _say(self, asked: Asked, kind: str, **values: Any) -> None:
         self.send({"v": VERSION, "kind": kind, "id": asked.message_id, **values})

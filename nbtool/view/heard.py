@@ -144,10 +144,15 @@ def _act(message_id: str, content: dict[str, Any]) -> Heard | None:
 
 
 def _media(message_id: str, content: dict[str, Any]) -> Heard | None:
-    key = content.get("key")
-    if set(content) != _ENVELOPE | {"key"} or not isinstance(key, str) or not _KEY.fullmatch(key):
+    key: Any = content.get("key")
+    if set(content) != _ENVELOPE | {"key"} or not is_key(key):
         return None
     return Heard("media", message_id, key=key)
+
+
+def is_key(value: Any) -> bool:
+    """Whether this can name the bytes of an image or a sound."""
+    return isinstance(value, str) and _KEY.fullmatch(value) is not None
 
 
 def is_name(text: str) -> bool:

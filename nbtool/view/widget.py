@@ -21,7 +21,7 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from nbtool.blocks.media import SHOWN_LIMIT
+from nbtool.blocks.media import sent
 from nbtool.blocks.saved import saved
 from nbtool.blocks.shapes import VERSION, Document
 from nbtool.blocks.transcript import Transcript
@@ -296,9 +296,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
 
     def _send_media(self, key: str) -> None:
         """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
-        media = self._transcript.media.get(key)
-        if media and media.data and len(media.data) <= SHOWN_LIMIT:
-            self.send({"v": VERSION, "kind": "media", "key": key}, [media.data])
+        if data := sent(self._transcript.seen(key)):
+            self.send({"v": VERSION, "kind": "media", "key": key}, [data])
 
     def _say(self, kind: str, **values: Any) -> None:
         self.send({"v": VERSION, "kind": kind, **values})

@@ -7,12 +7,23 @@ from typing import Any
 import jsonschema
 import pytest
 
+from nbtool.blocks.asking import sentence
 from nbtool.blocks.media import SAVED_LIMIT, SEEN
 from nbtool.blocks.saved import TURN_MIME, saved
 from nbtool.blocks.schema import DATA_LIMIT, SCHEMA
 from nbtool.blocks.static_html import HTML_LIMIT, to_text
 from nbtool.blocks.transcript import Transcript
-from nbtool.events import CallFinished, CallReady, CallStarted, Event, MessageAppended, TurnEnded, TurnStarted
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallFinished,
+    CallReady,
+    CallStarted,
+    Event,
+    MessageAppended,
+    TurnEnded,
+    TurnStarted,
+)
 from nbtool.messages import Media, Text, ToolResult, Usage, results, user
 from tests.samples import PNG, WAV
 
@@ -106,3 +117,23 @@ def test_no_name_and_no_type_of_an_image_becomes_markup() -> None:
     assert "<script" not in html
     assert "<img" not in html
     assert 'onerror="' not in html
+
+
+@pytest.mark.parametrize("verdict", ["withheld", "released"])
+def test_an_image_that_is_asked_about_is_there_for_the_person_until_it_is_decided(verdict: Any) -> None:
+    transcript = Transcript()
+    transcript.feed(CallReady("c1", "draw", 1, "{}"))
+    transcript.feed(CallAsked("c1", "result", "d", "draw", "an image", media=(IMAGE,)))
+    question: Any = transcript.document()["blocks"][0]
+    (shape,) = question["question"]["media"]
+    before = transcript.seen(shape["key"])
+    said = sentence(question)
+    saved_then = str(saved(transcript.document(), transcript.media))
+
+    transcript.feed(CallDecided("c1", "result", "d", verdict, "button"))
+
+    assert before == IMAGE
+    assert said.endswith("(8 characters and 1 image).")
+    assert shape["key"] not in saved_then
+    assert transcript.seen(shape["key"]) is None
+    assert transcript.media == {}

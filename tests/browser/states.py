@@ -143,6 +143,8 @@ def _asking() -> dict[str, State]:
     edits = asked(4, "edit_file", edit, names, description="Change a file.", effect=DIFF)
     order = asked(5, "order", '{"n": 3, "ticker": "\u0410CME"}', shares, schema=SCHEMA)
     owner = asked(6, "owner", mails, {}, gate="result", description="Who owns a ticker.")
+    seen = [media(plot(), "image/png", "masses")]
+    drawn = asked(7, "chart", "Three bars: 5092, 3733, 3706.", {}, gate="result", description="Draw bars.", media=seen)
     three = [
         asked(at, "price", f'{{"ticker": "{name}"}}', {"ticker": f'"{name}"'}, description="Latest close of a ticker.")
         for at, name in enumerate(("AAA", "BBB", "CCC"), 40)
@@ -153,6 +155,7 @@ def _asking() -> dict[str, State]:
         "several": State(document(three, **head)),
         "editing": State(document([order], **head), _edit),
         "releasing": State(document([owner], **head)),
+        "seeing": State(document([drawn], **head)),
     }
 
 

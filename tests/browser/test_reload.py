@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from nbtool.blocks.saved import TURN_MIME
+from tests.browser import test_parking as parked
 from tests.browser.lab import Lab, Notebook
 from tests.browser.test_chat import ASK, CHECK, SLOW, card, chat
 
@@ -88,3 +89,22 @@ def test_a_turn_that_ends_while_the_page_is_being_loaded_is_there_as_it_ended(la
     notebook.run_cell(2)
     notebook.wait_output(2, "ended: completed")
     assert kept(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
+
+
+@pytest.mark.nightly
+def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_loaded_anew(lab: Lab, kernel: str) -> None:
+    notebook = parked.park(lab, kernel, parked.CHECK)
+    parked.card(notebook)
+    notebook.save()
+
+    load_anew(notebook)
+    parked.card(notebook).get_by_role("button", name="Approve").click()
+
+    notebook.wait_output(1, "This turn outlived its cell")
+    expect(notebook.output(1)).not_to_contain_text("Parked at")
+    for word in ("Approve", "Deny", "Stop"):
+        expect(notebook.output(1).get_by_role("button", name=word)).to_have_count(0)
+    notebook.run_cell(2)
+    notebook.wait_output(2, "status: completed | [False] | ['ok']")
+    assert kept(notebook) == [{TURN_MIME, "text/html", "text/plain"}, {"text/html", "text/plain"}]
+    assert notebook.errors == []

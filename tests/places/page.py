@@ -25,27 +25,34 @@ class Page:
 
     With `holds_back` it is a front end that sends a widget's messages only when no cell runs. `over_subshell`
     sends them over one, as newer pages do. With `loads_anew` it first asks what JupyterLab asks as it loads a page, and
-    clicks once it was told of the widget again: `told` are the kinds of the answers. `during` counts the clicks that
-    were answered while their cell still ran.
+    clicks once it was told of the widget again: `told` are the kinds of the answers. With `goes_away` it takes nothing
+    that stays of a turn. `during` counts the clicks that were answered while their cell still ran, `closed` are the
+    widgets that are no more.
     """
 
     client: BlockingKernelClient
     holds_back: bool = False
     over_subshell: bool = False
     loads_anew: bool = False
+    goes_away: bool = False
     comm_id: str = ""
     state: dict[str, Any] = field(default_factory=dict)
     held: list[dict[str, Any]] = field(default_factory=list)
     answered: list[str] = field(default_factory=list)
     told: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
     question: str = ""
     confirmed: int = 0
     during: int = 0
     _subshell: str = ""
 
-    def run(self, cell: str, *, click: str = "") -> str:
-        """Run a cell, click at each question that shows, and give what it prints once it has ended."""
-        asked = self.client.execute(cell, allow_stdin=True)
+    def run(self, cell: str, *, click: str = "", cell_id: str = "") -> str:
+        """Run a cell, click at each question that shows, and give what it prints once it has ended.
+
+        The click `interrupt` is that of the kernel's own button.
+        """
+        code = {"code": cell, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True}
+        asked = self._ask("execute_request", code, **({"cellId": cell_id} if cell_id else {}))
         printed = list(self._hear(asked, click))
         self._release()
         return "".join(printed)
@@ -81,7 +88,7 @@ class Page:
             self._say("hello")
         if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
             said = content["data"].get("content") or {}
-            if said.get("kind") == "left":
+            if said.get("kind") == "left" and not self.goes_away:
                 self._say("took")
                 return content
             self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))
@@ -90,8 +97,18 @@ class Page:
                 if click and digest not in self.answered:
                     self.answered.append(digest)
                     self._load_anew()
-                    self._say(click, digest=digest)
+                    if self.goes_away:
+                        self._say("hello")  # the first may have come before the kernel's ears
+                    self._press(click, digest)
+        if message["msg_type"] == "comm_close":
+            self.closed.append(content["comm_id"])
         return content
+
+    def _press(self, click: str, digest: str) -> None:
+        if click == "interrupt":
+            self._control("interrupt_request")
+        else:
+            self._say(click, digest=digest)
 
     def _load_anew(self) -> None:
         """Ask what a page asks that is loaded, and wait for each answer, with the cell still running."""
@@ -108,8 +125,8 @@ class Page:
         assert states["states"][self.comm_id]["state"]["nonce"] == one["state"]["nonce"] == self.state["nonce"]
         self.told += [states["method"], one["method"]]
 
-    def _ask(self, kind: str, body: dict[str, Any]) -> str:
-        message = self.client.session.msg(kind, body, metadata={"version": "1.0.0"})
+    def _ask(self, kind: str, body: dict[str, Any], **metadata: str) -> str:
+        message = self.client.session.msg(kind, body, metadata={"version": "1.0.0", **metadata})
         self._send(message)
         return str(message["header"]["msg_id"])
 
@@ -153,12 +170,19 @@ class Page:
         self.client.shell_channel.send(message)
 
     def _new_subshell(self) -> str:
-        asked = self.client.session.msg("create_subshell_request", {})
+        return str(self._control("create_subshell_request")["subshell_id"])
+
+    def settle(self) -> None:
+        """Let the kernel finish its answers: up to ipykernel 7.3 it may miss what comes while one leaves."""
+        self._control("list_subshell_request")
+
+    def _control(self, kind: str) -> Any:
+        asked = self.client.session.msg(kind, {})
         self.client.control_channel.send(asked)
         while True:
             answer = self.client.get_control_msg(timeout=SECONDS)
             if answer["parent_header"].get("msg_id") == asked["header"]["msg_id"]:
-                return str(answer["content"]["subshell_id"])
+                return answer["content"]
 
 
 @contextmanager
@@ -174,7 +198,9 @@ def open_page(*, overlay: Path | None = None, **how: bool) -> Iterator[Page]:
     client.start_channels()
     try:
         client.wait_for_ready(timeout=SECONDS)
-        yield Page(client, **how)
+        page = Page(client, **how)
+        page.settle()
+        yield page
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)

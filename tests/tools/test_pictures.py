@@ -7,6 +7,7 @@ from PIL import Image
 
 from nbtool import Approved, Released, Withheld, tool
 from nbtool.messages import Media
+from nbtool.tools.approval import Question
 from nbtool.tools.parts import Parts
 from nbtool.tools.pictures import MAX_PICTURE_BYTES, MAX_PICTURES, may_be_seen, pictures_in
 from tests.samples import MP3, PNG, WAV
@@ -98,3 +99,21 @@ def test_what_a_person_took_out_or_withheld_is_not_kept_as_a_picture(decision: A
     desk.run(ask_for("draw"))
 
     assert len(desk.of("call_finished")[0].media) == seen
+
+
+@pytest.mark.parametrize(("decision", "told"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
+def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_result(decision: Any, told: int) -> None:
+    images = [Media("image/png", PNG), Media("image/png", PNG + b"\0")]
+    draw = tool(lambda: images.pop(), name="draw", run="auto", result="always")
+    asked: list[Question] = []
+
+    def approver(question: Question) -> Any:
+        asked.append(question)
+        return decision
+
+    desk = desktop(draw, approver=approver)
+    records = [desk.run(ask_for("draw")) for _ in range(2)]
+
+    assert [len(question.media) for question in asked] == [1, 1]
+    assert [event.media for event in desk.of("call_asked")] == [question.media for question in asked]
+    assert [len(record.to_result().media) for record in records] == [told, told]

@@ -37,6 +37,9 @@ class Many:
     def totals(self) -> Totals:
         return totals([node.versions[0] for node in self.tree.nodes()])
 
+    def media(self, turn_id: str, key: str) -> bytes | None:
+        return f"{turn_id} {key}".encode()
+
     def cell(self, wanted: CellWanted) -> str:
         self.wanted.append(wanted)
         if wanted.deed == "bind":
@@ -70,6 +73,17 @@ class Page:
 @pytest.fixture
 def page() -> Page:
     return Page()
+
+
+def test_an_image_is_sent_by_its_turn_and_key(page: Page) -> None:
+    key = "ab" * 16
+
+    answer = page.says("media", turn="t1", key=key)
+    odd = [page.says("media", turn="t1", key="x"), page.says("media", key=key), page.says("open", turn="t1", key=1)]
+
+    assert answer == {"v": 1, "kind": "media", "key": key}
+    assert page.buffers == [f"t1 {key}".encode()]
+    assert odd == [None, None, None]
 
 
 def test_nothing_is_told_before_the_page_asks_and_then_the_tree_without_its_turns(page: Page) -> None:

@@ -1,11 +1,8 @@
+import { asking, type Heard as Known, UNHEARD } from "../asking";
 import type { Model } from "../connection";
-import { type Notebook, placed, type Written } from "../place";
-import { type Deed, type Document, isDocument, VERSION } from "../protocol";
-import { claimAsking, load, onRich } from "../rich";
+import type { Notebook } from "../place";
+import { type Deed, type Document, isDocument } from "../protocol";
 import { type Still, still } from "../saved/still";
-
-/** Milliseconds without an answer after which the page says so; the kernel may only be busy. */
-const SILENT_MS = 2500;
 
 /** What was said, and what came of it. */
 export interface Told {
@@ -14,11 +11,9 @@ export interface Told {
 }
 
 /** All that is shown of the conversation; `turns` is null until the kernel has answered. */
-export interface Heard {
+export interface Heard extends Known {
   turns: Told[] | null;
   leftOut: number;
-  written: Written | null;
-  isSilent: boolean;
 }
 
 /** The page's side of a conversation that is read: it asks for it, and puts cells below. */
@@ -34,85 +29,52 @@ export interface Talk {
   title: string;
 }
 
-interface Answer {
-  left_out: number;
-  turns: { prompt: string; document: Document; cells: Partial<Record<Deed, string>> }[];
+interface Turn {
+  prompt: string;
+  document: Document;
+  cells: Partial<Record<Deed, string>>;
 }
 
 /** Read a conversation on behalf of one view, until the signal. */
 export function talk(model: Model & Notebook, signal: AbortSignal): Talk {
-  const listeners = new Set<() => void>();
-  const page = Math.random().toString(36).slice(2, 10);
-  let heard: Heard = { turns: null, leftOut: 0, written: null, isSilent: false };
-  let asked = "";
-  let count = 0;
-
-  function show(change: Partial<Heard>): void {
-    heard = { ...heard, ...change };
-    for (const listener of [...listeners]) listener();
-  }
-
-  function ask(kind: "hello" | "rich"): string {
-    const id = `${page}-${++count}`;
-    model.send({ v: VERSION, nonce: model.get("nonce"), id, kind });
-    return id;
-  }
-
-  function receive(message: unknown, buffers: unknown[] = []): void {
-    const told = message as { kind?: unknown; id?: unknown; version?: unknown; conversation?: unknown };
-    if (told?.kind === "rich") void load(told.version, buffers[0]);
-    if (told?.kind !== "conversation" || told.id !== asked || !isAnswer(told.conversation)) return;
-    const { left_out, turns } = told.conversation;
-    asked = "";
-    show({
-      isSilent: false,
-      leftOut: left_out,
-      turns: turns.map(({ prompt, document, cells }) => ({
-        prompt,
-        turn: still(document, (deed) => put(cells[deed] ?? "")),
-      })),
-    });
-    askForRich();
-  }
-
-  function put(text: string): void {
-    if (text) show({ written: placed(model, text) });
-  }
-
-  const askForRich = (): void => {
-    if (heard.turns && claimAsking()) ask("rich");
-  };
-  const undo = onRich(askForRich);
-  model.on("msg:custom", receive);
-  signal.addEventListener("abort", () => {
-    undo();
-    model.off("msg:custom", receive);
+  const first: Heard = { ...UNHEARD, turns: null, leftOut: 0 };
+  const { ask, put, look, ...asks } = asking<{ kind: "hello" }, Heard>(model, signal, first, (_, message) => {
+    const { turns, left_out } = read(message) ?? {};
+    return turns ? { leftOut: left_out ?? 0, turns: turns.map(told) } : null;
   });
 
+  function told({ prompt, document, cells }: Turn): Told {
+    const act = (deed: Deed): void => {
+      const text = cells[deed];
+      if (text) put(text);
+    };
+    const bytes = {
+      look: (key: string): void => look(document.head.turn_id, key),
+      media: () => asks.heard().media,
+    };
+    return { prompt, turn: still(document, act, bytes) };
+  }
+
   return {
-    heard: () => heard,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    refresh() {
-      const id = ask("hello");
-      asked = id;
-      const timer = setTimeout(() => asked === id && show({ isSilent: true }), SILENT_MS);
-      signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-    },
+    heard: asks.heard,
+    subscribe: asks.subscribe,
+    refresh: () => ask({ kind: "hello" }),
     say: (text) => put(`${String(model.get("magic") ?? "%%chat")}\n${text}`),
-    closeWritten: () => show({ written: null }),
+    closeWritten: asks.closeWritten,
     title: String(model.get("title") ?? ""),
   };
 }
 
-function isAnswer(value: unknown): value is Answer {
-  const { turns, left_out } = (value ?? {}) as Partial<Answer>;
-  return typeof left_out === "number" && Array.isArray(turns) && turns.every(isTurn);
+/** The conversation that a message tells; null where it tells none. */
+function read(message: unknown): { left_out: number; turns: Turn[] } | null {
+  const { conversation } = message as { conversation?: { left_out?: unknown; turns?: unknown } };
+  const { left_out, turns } = conversation ?? {};
+  return typeof left_out === "number" && Array.isArray(turns) && turns.every(isTurn)
+    ? { left_out, turns }
+    : null;
 }
 
-function isTurn(value: unknown): boolean {
-  const { prompt, document, cells } = (value ?? {}) as Partial<Answer["turns"][number]>;
+function isTurn(value: unknown): value is Turn {
+  const { prompt, document, cells } = (value ?? {}) as Partial<Turn>;
   return typeof prompt === "string" && isDocument(document) && typeof cells === "object" && cells !== null;
 }

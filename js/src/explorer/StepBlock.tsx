@@ -3,6 +3,7 @@ import type { Block, CallBlock } from "../protocol";
 import { Island } from "../rich";
 import { longArguments, oneLine, STATES, seconds, shortArguments } from "../text";
 import { Notice } from "../views/Notice";
+import { Pictures } from "../views/Pictures";
 import { Reply } from "../views/Reply";
 import { Thinking } from "../views/Thinking";
 import { type Deed, DeedButton } from "./TurnDeeds";
@@ -25,7 +26,19 @@ export function StepBlock({ block, talk, turn, isPicked }: StepProps): JSX.Eleme
     case "notice":
       return <Notice block={block} />;
     case "call":
-      return <Called block={block} talk={talk} turn={turn} isPicked={isPicked} />;
+      return (
+        <>
+          <Called block={block} talk={talk} turn={turn} isPicked={isPicked} />
+          {(block.media || block.media_left_out) && (
+            <Pictures
+              media={block.media ?? []}
+              leftOut={block.media_left_out ?? 0}
+              bytes={talk.heard().media}
+              look={(key) => talk.look(turn, key)}
+            />
+          )}
+        </>
+      );
   }
 }
 

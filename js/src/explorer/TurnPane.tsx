@@ -2,6 +2,7 @@ import { Component, type JSX } from "preact";
 import type { Document } from "../protocol";
 import { counted, ENDS, oneLine, seconds } from "../text";
 import { Notice } from "../views/Notice";
+import { Pictures } from "../views/Pictures";
 import { byRound, folded } from "./fold";
 import type { Detail, Index } from "./history";
 import { placeOf } from "./rows";
@@ -51,6 +52,13 @@ export class TurnPane extends Component<PaneProps, State> {
           <p class="nb-quiet nb-x-facts">
             {facts(whole)} {this.#versions()}
           </p>
+          {whole.head.attached && (
+            <Pictures
+              media={whole.head.attached}
+              bytes={talk.heard().media}
+              look={(key) => talk.look(turn, key)}
+            />
+          )}
           {detail.made && <p class="nb-quiet nb-prewrap">{detail.made}</p>}
           <TurnDeeds talk={talk} turn={turn} status={whole.head.status} compare={() => compare(turn)} />
         </header>

@@ -93,15 +93,14 @@ export interface Found {
   snippet: string;
 }
 
-/** Kernel → page; each answers the message of this id, `rich` comes with the packed module as its one buffer. */
+/** Kernel → page; each answers the message of this id. */
 export type Answer =
   | { v: 1; kind: "index"; id: string; index: Index }
   | { v: 1; kind: "turn"; id: string; detail: Detail }
   | { v: 1; kind: "found"; id: string; found: Found[] }
   | { v: 1; kind: "totals"; id: string; totals: Totals }
   | { v: 1; kind: "cell"; id: string; text: string }
-  | { v: 1; kind: "refused"; id: string; text: string }
-  | { v: 1; kind: "rich"; version: string };
+  | { v: 1; kind: "refused"; id: string; text: string };
 
 /** What a cell can do; see `asked.py`. */
 export type Deed =
@@ -126,7 +125,7 @@ export interface CellWanted {
 
 /** Page → kernel, without its envelope. */
 export type Question =
-  | { kind: "hello" | "totals" | "rich" }
+  | { kind: "hello" | "totals" }
   | { kind: "open"; turn: string }
   | { kind: "search"; text: string }
   | ({ kind: "cell" } & CellWanted);
@@ -146,8 +145,6 @@ export function isAnswer(value: unknown): value is Answer {
     case "cell":
     case "refused":
       return typeof value.text === "string";
-    case "rich":
-      return typeof value.version === "string";
     default:
       return false;
   }

@@ -1,7 +1,6 @@
+import { asking, type Heard as Known, UNHEARD } from "../asking";
 import type { Model } from "../connection";
-import { type Notebook, placed, type Written } from "../place";
-import { VERSION } from "../protocol";
-import { claimAsking, load, onRich } from "../rich";
+import { type Notebook, placed } from "../place";
 import {
   type Answer,
   type CellWanted,
@@ -15,20 +14,15 @@ import {
 /** Turns of which this page keeps the details; the one that was opened longest ago is forgotten first. */
 const KEPT = 24;
 
-/** Milliseconds without an answer after which the page says so; the kernel may only be busy. */
-const SILENT_MS = 2500;
-
 /** Milliseconds after the last key before the kernel is asked to search. */
 const TYPED_MS = 200;
 
 /** All that the explorer shows of what the kernel told it. */
-export interface Heard {
+export interface Heard extends Known {
   index: Index | null;
   details: ReadonlyMap<string, Detail | string>;
   found: { text: string; turns: ReadonlyMap<string, string> } | null;
   totals: Totals | null;
-  written: Written | null;
-  isSilent: boolean;
 }
 
 /** The explorer's side of the conversation with the kernel: it asks, and keeps what is answered. */
@@ -41,6 +35,8 @@ export interface Talk {
   open(turn: string): void;
   search(text: string): void;
   askTotals(): void;
+  /** Ask for the bytes of an image or a sound of a turn; they come to stand in `media`. */
+  look(turn: string, key: string): void;
   /** Have a cell written, and put below this one where the page can. */
   write(wanted: CellWanted): void;
   closeWritten(): void;
@@ -48,118 +44,65 @@ export interface Talk {
   acts: readonly string[];
 }
 
+const NOTHING: Heard = { ...UNHEARD, index: null, details: new Map(), found: null, totals: null };
+
 /** Speak with the kernel on behalf of one explorer, until the signal. */
 export function talk(model: Model & Notebook, signal: AbortSignal): Talk {
-  const listeners = new Set<() => void>();
-  const waiting = new Map<string, Question>();
-  const page = Math.random().toString(36).slice(2, 10);
-  let heard: Heard = {
-    index: null,
-    details: new Map(),
-    found: null,
-    totals: null,
-    written: null,
-    isSilent: false,
-  };
-  let count = 0;
+  const asks = asking<Question, Heard>(model, signal, NOTHING, (question, message, heard) =>
+    isAnswer(message) ? changed(model, heard, question, message) : null,
+  );
+  const { heard, show, ask, isAsked } = asks;
   let typed: ReturnType<typeof setTimeout> | undefined;
 
-  function show(change: Partial<Heard>): void {
-    heard = { ...heard, ...change };
-    for (const listener of [...listeners]) listener();
-  }
-
-  function ask(question: Question): void {
-    const id = `${page}-${++count}`;
-    if (question.kind !== "rich") waiting.set(id, question);
-    model.send({ v: VERSION, nonce: model.get("nonce"), id, ...question });
-    later(() => waiting.has(id) && show({ isSilent: true }), SILENT_MS);
-  }
-
-  function receive(message: unknown, buffers: unknown[] = []): void {
-    if (!isAnswer(message)) return;
-    if (message.kind === "rich") {
-      void load(message.version, buffers[0]);
-      return;
-    }
-    const question = waiting.get(message.id);
-    if (!question) return;
-    waiting.delete(message.id);
-    show({ isSilent: false, ...change(question, message) });
-  }
-
-  function change(question: Question, answer: Exclude<Answer, { kind: "rich" }>): Partial<Heard> {
-    switch (answer.kind) {
-      case "index":
-        return { index: answer.index };
-      case "turn":
-        return { details: kept(heard.details, answer.detail.turn_id, answer.detail) };
-      case "found":
-        return question.kind === "search"
-          ? {
-              found: {
-                text: question.text,
-                turns: new Map(answer.found.map((one) => [one.turn_id, one.snippet])),
-              },
-            }
-          : {};
-      case "totals":
-        return { totals: answer.totals };
-      case "cell":
-        return question.kind === "cell" ? { written: placed(model, answer.text) } : {};
-      case "refused":
-        if (question.kind === "open") return { details: kept(heard.details, question.turn, answer.text) };
-        return question.kind === "cell" ? { written: { state: "refused", text: answer.text } } : {};
-    }
-  }
-
-  function later(deed: () => void, ms: number): ReturnType<typeof setTimeout> {
-    const timer = setTimeout(() => !signal.aborted && deed(), ms);
-    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-    return timer;
-  }
-
-  const askForRich = (): void => {
-    if (heard.index && claimAsking()) ask({ kind: "rich" });
-  };
-  const undo = onRich(askForRich);
-  model.on("msg:custom", receive);
-  signal.addEventListener("abort", () => {
-    undo();
-    model.off("msg:custom", receive);
-  });
-
   return {
-    heard: () => heard,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    heard,
+    subscribe: asks.subscribe,
     refresh() {
       show({ details: new Map(), totals: null });
       ask({ kind: "hello" });
     },
     open(turn) {
-      const asked = [...waiting.values()].some((one) => one.kind === "open" && one.turn === turn);
-      if (!asked && !heard.details.has(turn)) ask({ kind: "open", turn });
+      const isOpened = isAsked((one) => one.kind === "open" && one.turn === turn);
+      if (!isOpened && !heard().details.has(turn)) ask({ kind: "open", turn });
     },
     search(text) {
       clearTimeout(typed);
       if (text.trim() === "") show({ found: null });
-      else typed = later(() => ask({ kind: "search", text: text.slice(0, 200) }), TYPED_MS);
+      else typed = asks.later(() => ask({ kind: "search", text: text.slice(0, 200) }), TYPED_MS);
     },
     askTotals() {
-      const asked = [...waiting.values()].some((one) => one.kind === "totals");
-      if (!asked && !heard.totals) ask({ kind: "totals" });
+      if (!isAsked(({ kind }) => kind === "totals") && !heard().totals) ask({ kind: "totals" });
     },
+    look: asks.look,
     write(wanted) {
       show({ written: { state: "asked", text: "" } });
       ask({ kind: "cell", ...wanted });
     },
-    closeWritten: () => show({ written: null }),
+    closeWritten: asks.closeWritten,
     title: String(model.get("title") ?? ""),
     acts: listed(model.get("acts")),
   };
+}
+
+/** What an answer changes. */
+function changed(model: Model & Notebook, heard: Heard, question: Question, answer: Answer): Partial<Heard> {
+  switch (answer.kind) {
+    case "index":
+      return { index: answer.index };
+    case "turn":
+      return { details: kept(heard.details, answer.detail.turn_id, answer.detail) };
+    case "found": {
+      const turns = new Map(answer.found.map((one) => [one.turn_id, one.snippet]));
+      return question.kind === "search" ? { found: { text: question.text, turns } } : {};
+    }
+    case "totals":
+      return { totals: answer.totals };
+    case "cell":
+      return question.kind === "cell" ? { written: placed(model, answer.text) } : {};
+    case "refused":
+      if (question.kind === "open") return { details: kept(heard.details, question.turn, answer.text) };
+      return question.kind === "cell" ? { written: { state: "refused", text: answer.text } } : {};
+  }
 }
 
 function kept(

@@ -1,4 +1,5 @@
 import { Component, type JSX } from "preact";
+import type { Growing } from "../growing";
 import type { ProseBlock } from "../protocol";
 import { Ending } from "../views/Ending";
 import { GrowingMarkdown } from "./markdown/growing";
@@ -7,9 +8,10 @@ import { GrowingMarkdown } from "./markdown/growing";
 const SLICE = 32_768;
 
 /** Prose of the model, as Markdown. */
-export class Prose extends Component<{ block: ProseBlock }> {
+export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
   #markdown = new GrowingMarkdown();
-  #reached = 0;
+  #seen: Growing | undefined;
+  #unread = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentWillUnmount(): void {
@@ -17,18 +19,27 @@ export class Prose extends Component<{ block: ProseBlock }> {
   }
 
   render(): JSX.Element {
-    const { block } = this.props;
-    const { text } = block;
-    this.#reached = Math.min(text.length, this.#reached + SLICE);
-    const isAll = this.#reached === text.length;
+    const { block, text } = this.props;
+    this.#take(text);
+    const piece = this.#unread.slice(0, SLICE);
+    this.#unread = this.#unread.slice(SLICE);
+    const isAll = !this.#unread;
     clearTimeout(this.#timer);
     if (!isAll) this.#timer = setTimeout(() => this.forceUpdate(), 0);
     return (
       <div class="nb-reply" aria-busy={block.state === "open"}>
         {block.refusal && <p class="nb-quiet">The model refused:</p>}
-        {this.#markdown.read(isAll ? text : text.slice(0, this.#reached), !isAll || block.state === "open")}
+        {this.#markdown.read(piece, !isAll || block.state === "open")}
         {isAll && <Ending block={block} />}
       </div>
     );
+  }
+
+  /** Take what is new; a text that is another one is read from its beginning. */
+  #take(text: Growing): void {
+    const news = text.since(this.#seen);
+    this.#seen = text;
+    if (news === null) this.#markdown = new GrowingMarkdown();
+    this.#unread = news === null ? text.toString() : this.#unread + news;
   }
 }

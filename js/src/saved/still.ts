@@ -7,13 +7,19 @@ export interface Still extends Connection {
   offer(acts: readonly Deed[]): void;
 }
 
+/** Where the bytes of images and sounds are asked for, and where they stand when they have come. */
+interface Bytes {
+  look(key: string): void;
+  media(): ReadonlyMap<string, BlobPart>;
+}
+
 /** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
-export function still(document: Document, act: (deed: Deed, version?: number) => void): Still {
+export function still(document: Document, act: (deed: Deed, version?: number) => void, bytes?: Bytes): Still {
   const listeners = new Set<() => void>();
   let shown: Shown = { document, link: "still", sent: {} };
   return {
     typed: { reasons: new Map(), at: "" },
-    shown: () => shown,
+    shown: () => (bytes ? { ...shown, media: bytes.media() } : shown),
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -29,6 +35,6 @@ export function still(document: Document, act: (deed: Deed, version?: number) =>
     stop: () => {},
     bind: () => {},
     closeWritten: () => {},
-    look: () => {},
+    ...(bytes && { look: bytes.look }),
   };
 }

@@ -5,6 +5,7 @@ import { counted, longArguments, oneLine, visible } from "../text";
 import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/asking";
 import { Sentence } from "./approval/Sentence";
 import { keep } from "./keys";
+import { Pictures } from "./Pictures";
 
 interface State {
   armed: string;
@@ -64,7 +65,7 @@ export class Approval extends Component<{ connection: Connection }, State> {
 
   #question(call: Waiting, armed: boolean): JSX.Element {
     const { digest, gate, shown: asked } = call.question;
-    const { shown, decide, typed } = this.props.connection;
+    const { shown, decide, look, typed } = this.props.connection;
     const reason = typed.reasons.get(digest);
     const full = unmasked((gate === "run" ? longArguments : visible)(asked));
     const readable = this.state.opened[digest] || full.length <= LONG;
@@ -75,6 +76,7 @@ export class Approval extends Component<{ connection: Connection }, State> {
         <Sentence call={call} />
         <p class="nb-quiet">{oneLine(call.question.description, 300)}</p>
         <pre class="nb-code nb-prewrap">{readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`}</pre>
+        {call.question.media && <Pictures media={call.question.media} bytes={shown().media} look={look} />}
         <div class="nb-row">
           <button
             type="button"

@@ -86,7 +86,7 @@ function Group({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): 
 }
 
 function view(block: Block, connection: Connection): JSX.Element {
-  const { bind, shown } = connection;
+  const { bind, look, shown } = connection;
   switch (block.kind) {
     case "text":
       return <Reply block={block} />;
@@ -99,7 +99,12 @@ function view(block: Block, connection: Connection): JSX.Element {
         <>
           <Call block={block} />
           {(block.media || block.media_left_out) && (
-            <Pictures media={block.media ?? []} leftOut={block.media_left_out ?? 0} connection={connection} />
+            <Pictures
+              media={block.media ?? []}
+              leftOut={block.media_left_out ?? 0}
+              bytes={shown().media}
+              look={look}
+            />
           )}
           {block.reference && shown().link !== "still" && (
             <div class="nb-under">

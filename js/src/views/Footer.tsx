@@ -20,7 +20,8 @@ const LABELS: Record<Exclude<Deed, "version">, string> = {
 /** Which model, how the turn ended, what it cost, and what can be done with it. */
 export function Footer({ document, act }: FooterProps): JSX.Element {
   const { head, blocks } = document;
-  const end = ENDS[head.status] && (head.error || ENDS[head.status]);
+  const isAsked = head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
+  const end = ENDS[head.status] && (head.error || (!isAsked && ENDS[head.status])); // a card says what it waits for
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   const reply = blocks.findLast((block) => block.kind === "text");
   return (

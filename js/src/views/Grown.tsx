@@ -1,18 +1,22 @@
 import { Component, createRef, type JSX } from "preact";
+import { Growing } from "../growing";
+import { passOver } from "./passed";
 
-/** Lines that lie in one box: where a text grows, the browser lays out the last box alone. */
-const BOX_LINES = 200;
+/** Lines that lie in one box, and boxes in the box around them: where a text grows, the browser lays out the last alone. */
+const LINES = 64;
+const BOXES = 64;
 
-/** Characters after which a box is full though no line has ended. */
+/** Characters after which a box is full though it has fewer lines. */
 const BOX_LIMIT = 20_000;
 
 /** A plain text that grows: only what is new is written to the page. */
-export class Grown extends Component<{ text: string }> {
+export class Grown extends Component<{ text: string | Growing }> {
   #el = createRef<HTMLSpanElement>();
-  #shown = "";
+  #seen: Growing | undefined;
+  #box: HTMLElement | undefined;
   #lines = 0;
 
-  override shouldComponentUpdate({ text }: { text: string }): boolean {
+  override shouldComponentUpdate({ text }: { text: string | Growing }): boolean {
     this.#grow(text);
     return false;
   }
@@ -25,31 +29,45 @@ export class Grown extends Component<{ text: string }> {
     return <span ref={this.#el} />;
   }
 
-  #grow(text: string): void {
+  #grow(given: string | Growing): void {
     const el = this.#el.current;
-    if (!el || text === this.#shown) return;
-    // engines compare equal lengths by memory; startsWith goes character by character
-    if (text.slice(0, this.#shown.length) !== this.#shown) {
+    if (!el) return;
+    const text = typeof given === "string" ? Growing.from(given, this.#seen) : given;
+    const news = text.since(this.#seen);
+    this.#seen = text;
+    if (news === null) {
       el.replaceChildren();
-      this.#shown = "";
+      this.#box = undefined;
     }
-    const news = text.slice(this.#shown.length);
-    this.#shown = text;
-    for (const line of news.match(/[^\n]*\n|[^\n]+$/g) ?? []) this.#write(el, line);
+    for (const line of (news ?? text.toString()).match(/[^\n]*\n|[^\n]+$/g) ?? []) this.#write(el, line);
   }
 
   #write(el: HTMLElement, line: string): void {
-    const last = el.lastElementChild?.firstChild;
-    const isFull = this.#lines >= BOX_LINES || (last instanceof Text && last.length > BOX_LIMIT);
+    const last = this.#box?.firstChild;
+    const isFull = this.#lines >= LINES || (last instanceof Text && last.length > BOX_LIMIT);
     if (last instanceof Text && !(isFull && last.data.endsWith("\n"))) last.appendData(line);
-    else {
-      el.lastElementChild?.classList.add("nb-full");
-      const box = document.createElement("span");
-      box.className = "nb-lines";
-      box.append(line);
-      el.append(box);
-      this.#lines = 0;
-    }
+    else this.#begin(el).append(line);
     if (line.endsWith("\n")) this.#lines++;
   }
+
+  /** A new box, in a new one around it where that is full. */
+  #begin(el: HTMLElement): HTMLElement {
+    let around = this.#box?.parentElement;
+    this.#box?.classList.add("nb-passed");
+    if (around?.childElementCount === BOXES) passOver(around);
+    if (!around || around.childElementCount === BOXES) {
+      around = lines();
+      el.append(around);
+    }
+    this.#box = lines();
+    this.#lines = 0;
+    around.append(this.#box);
+    return this.#box;
+  }
+}
+
+function lines(): HTMLElement {
+  const box = document.createElement("span");
+  box.className = "nb-lines";
+  return box;
 }

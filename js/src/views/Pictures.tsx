@@ -1,5 +1,4 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Connection } from "../connection";
 import type { Media } from "../protocol";
 import { counted, oneLine } from "../text";
 
@@ -15,21 +14,18 @@ const AHEAD = "600px";
 interface PicturesProps {
   media: readonly Media[];
   leftOut?: number;
-  connection: Connection;
+  /** The bytes that have come, by their keys. */
+  bytes: ReadonlyMap<string, BlobPart> | undefined;
+  /** Asks for bytes; none where nobody can be asked. */
+  look: ((key: string) => void) | undefined;
 }
 
 /** The images and sounds of a tool or an attachment; nothing is fetched, and nothing of a model stands here. */
-export function Pictures({ media, leftOut = 0, connection }: PicturesProps): JSX.Element {
+export function Pictures({ media, leftOut = 0, bytes, look }: PicturesProps): JSX.Element {
   return (
     <div class="nb-pictures">
       {media.map((one, at) => (
-        <Picture
-          key={`${at} ${one.key}`}
-          media={one}
-          bytes={connection.shown().media?.get(one.key)}
-          isSaved={connection.shown().link === "still"}
-          look={connection.look}
-        />
+        <Picture key={`${at} ${one.key}`} media={one} bytes={bytes?.get(one.key)} look={look} />
       ))}
       {leftOut > 0 && (
         <p class="nb-quiet nb-small">
@@ -43,8 +39,7 @@ export function Pictures({ media, leftOut = 0, connection }: PicturesProps): JSX
 interface PictureProps {
   media: Media;
   bytes: BlobPart | undefined;
-  isSaved: boolean;
-  look: (key: string) => void;
+  look: ((key: string) => void) | undefined;
 }
 
 /** One image or sound; its bytes are asked for when it comes into sight. */
@@ -79,7 +74,7 @@ class Picture extends Component<PictureProps, { address: string; isBroken: boole
     const { media, bytes, look } = this.props;
     if (media.data !== undefined) this.#open(decoded(media.data));
     else if (bytes) this.#open(bytes);
-    else look(media.key);
+    else look?.(media.key);
   }
 
   #open(bytes: BlobPart | null | undefined): void {
@@ -91,10 +86,10 @@ class Picture extends Component<PictureProps, { address: string; isBroken: boole
 
   /** Why it is told of and not shown; empty where it is. */
   #why(): string {
-    const { media, isSaved } = this.props;
+    const { media, look } = this.props;
     if (!SHOWN.test(media.mime)) return " ";
     if (this.state.isBroken) return "it cannot be shown here";
-    if (isSaved && media.data === undefined) return "not kept in the notebook";
+    if (!look && media.data === undefined) return "not kept in the notebook";
     return media.size > SHOWN_LIMIT ? "too large to be shown here" : "";
   }
 

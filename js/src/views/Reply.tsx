@@ -1,16 +1,17 @@
 import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
 import { Island } from "../rich";
+import { growing } from "../store";
 import { Ending } from "./Ending";
 import { Grown } from "./Grown";
 
 /** Prose of the model: as Markdown, and until the second module is there as it was written. */
 export function Reply({ block }: { block: ProseBlock }): JSX.Element {
   return (
-    <Island view="prose" props={{ block }}>
+    <Island view="prose" props={{ block, text: growing(block, "text") }}>
       <div class="nb-reply nb-prewrap" dir="auto" aria-busy={block.state === "open"}>
         {block.refusal && <p class="nb-quiet">The model refused:</p>}
-        <Grown text={block.text} />
+        <Grown text={growing(block, "text")} />
         <Ending block={block} />
       </div>
     </Island>

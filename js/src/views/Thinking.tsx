@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
+import { growing } from "../store";
 import { Ending } from "./Ending";
 import { Grown } from "./Grown";
 
@@ -9,7 +10,7 @@ export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
     <details class="nb-fold nb-thinking">
       <summary class="nb-quiet">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
       <div class="nb-inside nb-prewrap">
-        <Grown text={block.text} />
+        <Grown text={growing(block, "text")} />
         <Ending block={block} />
       </div>
     </details>

@@ -49,12 +49,18 @@ export class Turn extends Component<{ connection: Connection }> {
         ref={this.#el}
       >
         <Header shown={shown} stop={connection.stop} />
-        {head.attached && <Pictures media={head.attached} connection={connection} />}
+        {head.attached && <Pictures media={head.attached} bytes={shown.media} look={connection.look} />}
         <Blocks blocks={blocks} connection={connection} />
         {isAsking(shown.document) && (
           <Island
             view="approval"
-            props={{ connection, document: shown.document, sent: shown.sent, link: shown.link }}
+            props={{
+              connection,
+              document: shown.document,
+              sent: shown.sent,
+              link: shown.link,
+              media: shown.media,
+            }}
           >
             <Approval connection={connection} />
           </Island>

@@ -215,6 +215,21 @@ test("what will change in a file is a diff, and the arguments stand below it", a
   expect(desk.el.querySelector("details.nb-fold .nb-arguments")?.textContent).toContain("a.md");
 });
 
+test.each([
+  ["b", "c"],
+  ["b", "b"],
+])("of two texts of which one takes the other's place every line is shown, %s to %s", async (old, now) => {
+  const stays = Array.from({ length: 9 }, (_, at) => `line ${at}`);
+  const texts = { old: [...stays, old], new: [...stays, now] };
+
+  desk = await ask(
+    calls({ shown: JSON.stringify({ old: texts.old.join("\n"), new: texts.new.join("\n") }) }),
+  );
+
+  const lines = [...desk.el.querySelectorAll(".nb-changes > div")].map((line) => line.textContent?.slice(1));
+  expect(new Set(lines)).toEqual(new Set([...texts.old, now]));
+});
+
 test("code is in colours, and the two sides of an edit are a diff", async () => {
   const code = 'def f():\n    return "x"\n';
   const edit = { path: "a.md", old: "one\ntwo\n", new: "one\nthree\n" };

@@ -120,6 +120,14 @@ test("what cannot be seen in a field is said below it", async () => {
   expect(desk.el.querySelector(".nb-field .nb-odd")?.textContent).toBe("\\u{200b}");
 });
 
+test("what hides in a text that the model wrote as an escape is told in its field, too", async () => {
+  await edit('{"ticker":"AC\\u0000ME","n":1}');
+
+  await desk.type('textarea[id$="-n"]', "2");
+
+  expect(desk.el.querySelector(".nb-field .nb-odd")?.textContent).toBe("\\u{0000}");
+});
+
 test("an edited result is released as it was typed", async () => {
   desk = await ask(calls({ gate: "result", shown: "owner: jane" }));
   await desk.press("Edit");

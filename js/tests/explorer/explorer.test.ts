@@ -3,6 +3,7 @@ import { gzipSync } from "node:zlib";
 import axe from "axe-core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { ROW } from "../../src/explorer/List";
+import type { Patch } from "../../src/protocol";
 import { drawn } from "../page";
 import { PAYLOADS } from "../payloads";
 import { Kernel, press, RECORDED, turnId, type } from "./kernel";
@@ -296,3 +297,28 @@ test("its bundle is its own, and small", () => {
 
   expect(packed).toBeLessThanOrEqual(60_000);
 });
+
+test("an image of a call stands below it, and its bytes are asked for by turn and key", async () => {
+  const key = "0123456789abcdef0123456789abcdef";
+  const media = [{ key, mime: "image/png", name: "plot", size: 9 }];
+  const detail = RECORDED.turns.find(({ steps }) => steps.some(({ patches }) => opened(patches)));
+  const steps = detail?.steps.map((step) => {
+    const block = opened(step.patches);
+    return block
+      ? { ...step, patches: [...step.patches, { op: "update", id: block, set: { media } } as Patch] }
+      : step;
+  });
+  kernel.turns = RECORDED.turns.map((one) => (one === detail && steps ? { ...detail, steps } : one));
+  const el = await kernel.show();
+
+  await open(el, Number.parseInt(detail?.turn_id.slice(5) ?? "", 16));
+
+  expect(el.querySelector(".nb-x-pane .nb-picture")?.textContent).toBe("plot · image/png · 9 bytes");
+});
+
+/** The call that one of these patches opens. */
+function opened(patches: Patch[]): string | undefined {
+  return patches.flatMap((patch) =>
+    patch.op === "open" && patch.block.kind === "call" ? [patch.block.id] : [],
+  )[0];
+}

@@ -20,6 +20,7 @@ from nbtool.blocks.shapes import Patch
 from nbtool.blocks.transcript import Transcript
 from nbtool.blocks.words import STATES
 from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
+from nbtool.messages import Media
 
 MAX_STEPS = 500
 """Steps of one turn; what comes after them is one step more."""
@@ -37,6 +38,14 @@ def detail(turn: Told) -> Detail:
     """Give one turn: its steps and its time line."""
     log = log_of(turn)
     return {"turn_id": turn.turn_id, "made": made(turn), "steps": _fitted(_steps(log)), "spans": spans(log)}
+
+
+def media(turn: Told) -> Mapping[str, Media]:
+    """Give the images and sounds that a turn's steps tell of, by their keys."""
+    transcript = Transcript()
+    for event in turn.log:
+        transcript.feed(_without_result(event))
+    return transcript.media
 
 
 def _steps(log: list[tuple[float | None, Event]]) -> list[Step]:
@@ -60,7 +69,9 @@ def _steps(log: list[tuple[float | None, Event]]) -> list[Step]:
 
 def _without_result(event: Event) -> Event:
     """Leave out what a person was shown at the gate of a result: it may have been withheld or redacted there."""
-    return replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event
+    if isinstance(event, CallAsked) and event.gate == "result":
+        return replace(event, shown="", media=())
+    return event
 
 
 def _grows(event: Event, last: str) -> bool:

@@ -68,6 +68,6 @@ def _for_others(event: Event) -> Event:
             return replace(event, prompt=replace(event.prompt, native=None))
         case ReplyFinished() | MessageAppended():
             return replace(event, message=replace(event.message, native=None))
-        case CallFinished():
+        case CallFinished() | CallAsked():
             return replace(event, media=())  # the images that the model saw stand in the messages
     return event

@@ -78,7 +78,7 @@ class Scribe:
                     self._held[event.call_id].append(event)
                 return
             case CallAsked(gate="result"):
-                event = replace(event, shown="")  # a result that may yet be withheld or edited
+                event = replace(event, shown="", media=())  # a result that may yet be withheld or edited
             case CallReady() if event.glances:
                 event = replace(event, glances={})  # values of the notebook, for the person's eyes alone
             case CallDecided(gate="result") if event.verdict == "withheld" or event.edited:

@@ -117,7 +117,7 @@ def _pending(here: Here, words: list[str]) -> tuple[Chat, Question]:
 def _told(here: Here, chat: Chat, question: Question) -> str:
     name = next(name for name, known in here.kernel.chats.items() if known is chat)
     where = "" if chat is here.chat else f" in chat {one_line(name, 40)}"
-    said = sentence_of(question.gate, question.tool, question.shown, question.resolved)
+    said = sentence_of(question.gate, question.tool, question.shown, question.resolved, len(question.media))
     effect = effect_of(question.effect).replace("\n", "\n    ")
     return f"waiting{where}: {said}" + (f"\n    {effect}" if effect else "")
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from IPython.display import display
 
 from nbtool.blocks import conversation
 from nbtool.blocks.conversation import Told
+from nbtool.blocks.history.detail import media
+from nbtool.blocks.media import sent
 from nbtool.blocks.saved import saved
 from nbtool.chat.turn import Turn
 from nbtool.magics.commands.here import Command, Here, named_turn
@@ -34,7 +38,8 @@ def show(here: Here, words: list[str]) -> str:
         from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
 
         title = "The conversation" if here.name == "main" else f"The conversation {here.name}"
-        widget = ConversationWidget(lambda: conversation.to_page(told(here)), title=title, magic=here.cells.cell_magic)
+        magic, seen = here.cells.cell_magic, partial(_bytes, here)
+        widget = ConversationWidget(lambda: conversation.to_page(told(here)), title=title, magic=magic, media=seen)
         display(widget)  # type: ignore[no-untyped-call]  # the same
     display(conversation.bundle(turns, folded=is_watched), raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
@@ -48,6 +53,11 @@ def told(here: Here) -> list[Told]:
 
 
 COMMANDS: dict[str, Command] = {"show": show}
+
+
+def _bytes(here: Here, turn_id: str, key: str) -> bytes | None:
+    """Give the bytes of an image or a sound that a page asks for."""
+    return sent(media(here.chat.tree.found(turn_id)[1]).get(key))
 
 
 def _cells(turn: Turn, cells: Cells) -> dict[str, str]:

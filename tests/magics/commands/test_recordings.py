@@ -48,13 +48,13 @@ def test_replaying_a_file_that_is_not_there_is_refused(
     told = capsys.readouterr()
 
     assert f"{path} does not exist" in told.out + told.err
-    assert said(shell, "replay", capsys) == "No recording is set; replay is off.\n"
+    assert said(shell, "replay", capsys) == "No recording is set; replay is off (default).\n"
 
 
 def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said(shell, f"record {path}", capsys)
 
-    assert said(shell, "record off", capsys) == "No recording is set; replay is off.\n"
+    assert said(shell, "record off", capsys) == "No recording is set; replay is off (default).\n"
     shell.run_cell(f"{USE}\nHello")
     assert not path.exists()
 

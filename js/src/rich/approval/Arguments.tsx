@@ -42,7 +42,7 @@ export function Arguments({ call, text, opened }: Props): JSX.Element {
         .map((entry) => (
           <div key={entry.name}>
             <dt>
-              <code>{marked(entry.name)}</code>
+              <code class="nb-prewrap">{marked(entry.name)}</code>
             </dt>
             <dd>
               <Value
@@ -60,7 +60,7 @@ export function Arguments({ call, text, opened }: Props): JSX.Element {
         <div>
           <dt>the edit</dt>
           <dd>
-            <Changes before={clip(edit.before, opened)} after={clip(edit.after, opened)} />
+            <Changes before={clip(edit.before, opened)} after={clip(edit.after, opened)} whole />
           </dd>
         </div>
       )}
@@ -78,11 +78,18 @@ function Value({
   opened: boolean;
 }): JSX.Element {
   const text = stringOf(entry.raw);
-  if (text === null) return <pre class="nb-code nb-prewrap">{marked(clip(indented(entry.raw), opened))}</pre>;
-  const shown = clip(text, opened);
-  if (language && !oddIn(text)) return <Coloured text={shown} language={language} />;
-  const short = !shown.includes("\n") && shown.length < 80;
-  return short ? <code>"{marked(shown)}"</code> : <pre class="nb-code nb-prewrap">{marked(shown)}</pre>;
+  const shown = clip(text ?? indented(entry.raw), opened);
+  if (text !== null && language && !oddIn(text)) return <Coloured text={shown} language={language} />;
+  if (shown.includes("\n") || shown.length >= 80)
+    return <pre class="nb-code nb-prewrap">{marked(shown)}</pre>;
+  const quote = text === null ? "" : '"';
+  return (
+    <code class="nb-prewrap">
+      {quote}
+      {marked(shown)}
+      {quote}
+    </code>
+  );
 }
 
 /** Code in the colours of its language; the same characters in the same order. */

@@ -16,7 +16,7 @@ interface State {
 }
 
 interface Props {
-  connection: Pick<Connection, "shown" | "decide" | "typed">;
+  connection: Pick<Connection, "shown" | "decide" | "typed" | "look">;
 }
 
 /**
@@ -137,6 +137,7 @@ export class Card extends Component<Props, State> {
                 armed={this.state.armed === keyOf(calls)}
                 change={(change) => this.#change(call.question.digest, change)}
                 decide={this.props.connection.decide}
+                look={this.props.connection.look}
               />
             ))}
           </fieldset>

@@ -13,11 +13,19 @@ const MAX_STEPS = 2000;
 type Sign = "+" | "−" | " " | "…";
 type Line = readonly [sign: Sign, text: string];
 
-/** Two texts, line by line: what goes with a minus, what comes with a plus. */
-export function Changes({ before, after }: { before: string; after: string }): JSX.Element {
+/** Two texts, line by line: what goes with a minus, what comes with a plus; `whole` with every line that stays. */
+export function Changes({
+  before,
+  after,
+  whole = false,
+}: {
+  before: string;
+  after: string;
+  whole?: boolean;
+}): JSX.Element {
   return (
     <div class="nb-code nb-changes">
-      {linesOf(before, after).map(([sign, text]) => (
+      {linesOf(before, after, whole).map(([sign, text]) => (
         <Changed sign={sign} text={text} />
       ))}
     </div>
@@ -74,10 +82,10 @@ function written(raw: string | undefined): string {
   return raw === undefined ? "" : (stringOf(raw) ?? indented(raw));
 }
 
-function linesOf(before: string, after: string): Line[] {
-  const whole = { value: before, added: false, removed: true };
+function linesOf(before: string, after: string, whole: boolean): Line[] {
+  const gone = { value: before, added: false, removed: true };
   const parts = diffLines(before, after, { maxEditLength: MAX_STEPS }) ?? [
-    whole,
+    gone,
     { value: after, added: true, removed: false },
   ];
   return parts.flatMap(({ value, added, removed }, at): Line[] => {
@@ -86,7 +94,7 @@ function linesOf(before: string, after: string): Line[] {
     if (added || removed) return lines.map((line) => [added ? "+" : "−", line] as const);
     const head = at > 0 ? AROUND : 0;
     const tail = at < parts.length - 1 ? AROUND : 0;
-    if (lines.length <= head + tail + 1) return lines.map((line) => [" ", line] as const);
+    if (whole || lines.length <= head + tail + 1) return lines.map((line) => [" ", line] as const);
     const skipped: Line = ["…", `${lines.length - head - tail} lines that stay`];
     const same = (some: string[]): Line[] => some.map((line) => [" ", line] as const);
     return [...same(lines.slice(0, head)), skipped, ...same(lines.slice(lines.length - tail))];

@@ -99,7 +99,8 @@ interface FieldProps {
 }
 
 function Field({ entry, isText, schema, problem, id, set, leave }: FieldProps): JSX.Element {
-  const hidden = oddIn(entry.raw);
+  const text = isText ? (stringOf(entry.raw) ?? "") : entry.raw; // as the field shows it: JSON may have escapes
+  const hidden = oddIn(text);
   return (
     <div class="nb-field">
       <label for={id}>
@@ -119,7 +120,7 @@ function Field({ entry, isText, schema, problem, id, set, leave }: FieldProps): 
       {hidden > 0 && (
         <p class="nb-quiet">
           {counted(hidden, "character")} in it {hidden === 1 ? "is" : "are"} not what one sees here:{" "}
-          <mark class="nb-odd">{oddOnly(entry.raw)}</mark>
+          <mark class="nb-odd">{oddOnly(text)}</mark>
         </p>
       )}
     </div>

@@ -5,6 +5,7 @@ import { counted, oneLine, readObject } from "../../text";
 import { WORDS } from "../../views/Approval";
 import { isShut, LONG, saidArguments, standing, type Waiting } from "../../views/approval/asking";
 import { Sentence } from "../../views/approval/Sentence";
+import { Pictures } from "../../views/Pictures";
 import { Arguments } from "./Arguments";
 import { Effect } from "./Changes";
 import { agreement, type Draft, isEdited, isReadable, lengthOf, refusal } from "./drafts";
@@ -18,6 +19,7 @@ interface Props {
   armed: boolean;
   change: (change: Partial<Draft>) => void;
   decide: (decision: Decision) => void;
+  look: ((key: string) => void) | undefined;
 }
 
 /** One question: what will happen, all that it stands for, and what can be said to it. */
@@ -83,8 +85,8 @@ export class Item extends Component<Props> {
   };
 
   render(): JSX.Element {
-    const { call, draft, shown, change } = this.props;
-    const { digest, gate, tool, description } = call.question;
+    const { call, draft, shown, change, look } = this.props;
+    const { digest, gate, tool, description, media } = call.question;
     const readable = isReadable(call, draft);
     return (
       <fieldset
@@ -97,6 +99,12 @@ export class Item extends Component<Props> {
         <Sentence call={call} />
         {description && <p class="nb-quiet nb-description">{oneLine(description, 300)}</p>}
         <Body {...{ call, draft, readable, change }} />
+        {media && <Pictures media={media} bytes={shown.media} look={look} />}
+        {media && isEdited(call, draft) && (
+          <p class="nb-quiet">
+            As edited, the text alone goes to the model: {counted(media.length, "image")} will not.
+          </p>
+        )}
         <div ref={this.#end} />
         {!readable && (
           <button type="button" class="nb-plain" onClick={this.#open}>

@@ -45,15 +45,6 @@ export function block(token: Token): ComponentChildren {
   }
 }
 
-/** A text as it was written. */
-export function plain(text: string): JSX.Element {
-  return (
-    <div class="nb-prewrap" dir="auto">
-      {text}
-    </div>
-  );
-}
-
 /** The language a code fence names. */
 export function language(info: string | undefined): string {
   return /^[\w+#.-]{1,20}/.exec(info ?? "")?.[0].toLowerCase() ?? "";
@@ -85,17 +76,17 @@ interface ItemsProps {
 }
 
 function Items({ list, index, isFull, items }: ItemsProps): JSX.Element {
-  const chunk = isFull ? "nb-chunk" : undefined;
+  const passed = isFull ? "nb-passed" : undefined;
   const dir = isRightToLeft(list.items[0]?.text ?? "") ? "rtl" : undefined;
   if (!list.ordered) {
     return (
-      <ul class={chunk} dir={dir}>
+      <ul class={passed} dir={dir}>
         {items}
       </ul>
     );
   }
   return (
-    <ol class={chunk} dir={dir} start={(Number(list.start) || 0) + index * GROUP}>
+    <ol class={passed} dir={dir} start={(Number(list.start) || 0) + index * GROUP}>
       {items}
     </ol>
   );
@@ -141,7 +132,7 @@ export function tablePile({ header }: Tokens.Table): Pile {
       key={index}
       header={index === 0 ? header : null}
       rows={rows}
-      kind={isFull ? "nb-alike nb-chunk" : "nb-alike"}
+      kind={isFull ? "nb-alike nb-passed" : "nb-alike"}
     />
   ));
 }

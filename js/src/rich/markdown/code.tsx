@@ -1,4 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
+import type { Growing } from "../../growing";
 import { Copy } from "../../views/Copy";
 import { Grown } from "../../views/Grown";
 import { highlight } from "../highlight";
@@ -7,7 +8,7 @@ import { highlight } from "../highlight";
 const LIVE_LIMIT = 4_000;
 
 interface CodeProps {
-  text: string;
+  text: string | Growing;
   language: string;
   open: boolean;
 }
@@ -21,10 +22,10 @@ export class Code extends Component<CodeProps> {
 
   render(): JSX.Element {
     const { text, language, open } = this.props;
-    const colours = open && text.length > LIVE_LIMIT ? null : highlight(text, language);
+    const colours = open && text.length > LIVE_LIMIT ? null : highlight(`${text}`, language);
     return (
       <div class="nb-block">
-        {!open && <Copy text={() => this.props.text} />}
+        {!open && <Copy text={() => `${this.props.text}`} />}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
         <section class="nb-scroll" tabIndex={0} aria-label={language ? `Code, ${language}` : "Code"}>
           <pre class="nb-code" dir="ltr">

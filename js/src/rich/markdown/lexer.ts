@@ -92,9 +92,8 @@ function nextFormula(text: string): number {
 }
 
 /** Where a formula on lines of its own begins that is still being written; the end of the text where there is none. */
-export function openFormula(text: string, start: number): number {
-  const rest = text.slice(start);
-  const tail = rest.slice(Math.max(0, rest.lastIndexOf("\n\n")));
+export function openFormula(text: string): number {
+  const tail = text.slice(Math.max(0, text.lastIndexOf("\n\n")));
   const opening = /(?<=^|\n) {0,3}(\$\$(?!\$)|\\\[)/g;
   for (let found = opening.exec(tail); found; found = opening.exec(tail)) {
     const whole = DISPLAY.exec(tail.slice(found.index));

@@ -1,4 +1,5 @@
-import type { ComponentChildren, JSX, VNode } from "preact";
+import { Component, type ComponentChildren, createRef, type JSX, type VNode } from "preact";
+import { passOver } from "../../views/passed";
 
 /** Nodes that lie in one box, and boxes in the box around them. */
 export const GROUP = 64;
@@ -16,8 +17,8 @@ export class Pile {
   #leaves: VNode[] = [];
   #count = 0;
 
-  constructor(leaf: Leaf = box) {
-    this.#leaf = leaf;
+  constructor(draw: Leaf = leaf) {
+    this.#leaf = draw;
   }
 
   /** Take nodes that never change again, as many as fill boxes. */
@@ -43,6 +44,14 @@ export class Pile {
   }
 }
 
+function leaf(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
+  return (
+    <Leaves key={index} isFull={isFull}>
+      {nodes}
+    </Leaves>
+  );
+}
+
 function box(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
   return (
     <Box key={index} isFull={isFull}>
@@ -51,7 +60,29 @@ function box(nodes: ComponentChildren[], index: number, isFull: boolean): VNode 
   );
 }
 
+interface BoxProps {
+  isFull: boolean;
+  children: ComponentChildren;
+}
+
 /** A component, so that Preact has one child to pass over where it is full. */
-function Box({ isFull, children }: { isFull: boolean; children: ComponentChildren }): JSX.Element {
-  return <div class={isFull ? "nb-chunk" : undefined}>{children}</div>;
+function Leaves({ isFull, children }: BoxProps): JSX.Element {
+  return <div class={isFull ? "nb-passed" : undefined}>{children}</div>;
+}
+
+/** A box of boxes, which the browser passes over as one. */
+class Box extends Component<BoxProps> {
+  #el = createRef<HTMLDivElement>();
+
+  override componentDidMount(): void {
+    this.componentDidUpdate({ isFull: false });
+  }
+
+  override componentDidUpdate({ isFull }: { isFull: boolean }): void {
+    if (this.#el.current && this.props.isFull && !isFull) passOver(this.#el.current);
+  }
+
+  render(): JSX.Element {
+    return <div ref={this.#el}>{this.props.children}</div>;
+  }
 }

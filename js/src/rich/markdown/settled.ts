@@ -23,7 +23,7 @@ export function settledCount(tokens: Token[], source: string): number {
   return 0;
 }
 
-/** How long the texts of these tokens are together. */
-export function length(tokens: Token[]): number {
+/** How long the texts of these tokens, or items, are together. */
+export function length(tokens: { raw: string }[]): number {
   return tokens.reduce((sum, { raw }) => sum + raw.length, 0);
 }

@@ -11,7 +11,8 @@ export function Sentence({ call }: { call: Waiting }): JSX.Element {
   if (question.gate === "result")
     return (
       <p class="nb-ask">
-        The model will read the result of {tool} ({counted(question.shown.length, "character")}).
+        The model will read the result of {tool} ({counted(question.shown.length, "character")}
+        {question.media && ` and ${counted(question.media.length, "image")}`}).
       </p>
     );
   if (!readObject(question.shown))

@@ -1,0 +1,12 @@
+/**
+ * Have the browser pass over an element that never changes again, where it is out of sight. Each element that it may pass
+ * over costs at every frame, so those inside are hidden first, with no frame between: that ends the watch over them until
+ * this one comes into sight. They inherit it, because a change of their own would wait for that at each of them.
+ */
+export function passOver(el: HTMLElement): void {
+  const inside = el.querySelector(".nb-passed");
+  el.style.containIntrinsicBlockSize = `auto ${el.offsetHeight}px`;
+  el.classList.add("nb-passing");
+  if (inside) getComputedStyle(inside).contentVisibility; // takes effect where it is read
+  el.classList.replace("nb-passing", "nb-passed");
+}
