@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
@@ -30,6 +31,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     `asyncio.run` would fail.
     """
     items.sort(key=lambda item: BROWSER in item.path.parents)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home_between_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what a test leaves behind, a turn that ends later, from the history of the person who runs the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NBTOOL_HOME", str(tmp_path_factory.mktemp("between")))
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -83,13 +83,13 @@ def table() -> str:
     lines = list(HEAD)
     for row in ROWS:
         kept = [FIGURES / f"{row.row_id}-{lane}.json" for lane in LANES]
-        told = [json.loads(file.read_text(encoding="utf-8")) for file in kept if file.is_file()]
-        told = [one for one in told if one["tests"]]
+        known = [json.loads(file.read_text(encoding="utf-8")) for file in kept if file.is_file()]
+        told = [one for one in known if one["tests"]]
         if not told:
             why = row.why if not row.tests else "not run yet"
             lines.append(f"| {row.row_id} | {row.what} | {why} | | | | | | | |")
             continue
-        lanes = ", ".join(one["lane"] for one in told)
+        lanes = _lanes([one["lane"] for one in told], {lane for one in known for lane in one.get("lanes", [])})
         sums = [sum(one[key] for one in told) for key in ("tests", "injected", "survived", "violations")]
         counts = " | ".join(f"{count:,}" for count in sums)
         took = sum(one.get("seconds", 0.0) for one in told) / 60
@@ -97,6 +97,12 @@ def table() -> str:
         when = min(one["when"] for one in told)
         lines.append(f"| {row.row_id} | {row.what} | {lanes} | {counts} | {took:.1f} | {seeds} | {when} |")
     return "\n".join(lines)
+
+
+def _lanes(run: list[str], there: set[str]) -> str:
+    """Name the lanes that were run, and those in which the row has tests and which were not."""
+    missing = [lane for lane in LANES if lane in there - set(run)]
+    return ", ".join(run) + (f" ({', '.join(missing)} not run yet)" if missing else "")
 
 
 def write(made: str) -> None:

@@ -29,18 +29,22 @@ EXAMPLES = re.compile(r"- (\d+) passing,")
 _counts: dict[str, dict[str, float]] = defaultdict(
     lambda: {"tests": 0, "injected": 0, "survived": 0, "violations": 0, "skipped": 0, "seconds": 0.0}
 )
+_lanes: dict[str, list[str]] = {}
 _chosen = [row_id for row_id in os.environ.get(CHOSEN, "").split(",") if row_id]
 _out = Path(os.environ[OUT]) if OUT in os.environ else None
 
 __all__ = ["CHOSEN", "OUT", "bounds"]  # the bounds are read now: a test's own environment has none of our variables
 
 
+@pytest.hookimpl(tryfirst=True)  # before what belongs to other lanes is left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests of these files that belong to no row that was chosen."""
+    """Leave out the tests of these files that belong to no row that was chosen; note in which lanes the others are."""
     rows = [row for row in ROWS if not _chosen or row.row_id in _chosen]
     wanted = {item: None for item in items if any(row.holds(item.nodeid) for row in rows)}
     config.hook.pytest_deselected(items=[item for item in items if item not in wanted])
     items[:] = list(wanted)
+    for row in rows:
+        _lanes[row.row_id] = sorted({_lane(item) for item in items if row.holds(item.nodeid)} - {"shots"})
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -66,7 +70,12 @@ def pytest_sessionfinish() -> None:
     """Write the figures."""
     if _out:
         _out.parent.mkdir(parents=True, exist_ok=True)
-        _out.write_text(json.dumps(_counts, indent=1), encoding="utf-8")
+        found = {row_id: {**_counts[row_id], "lanes": lanes} for row_id, lanes in _lanes.items()}
+        _out.write_text(json.dumps(found, indent=1), encoding="utf-8")
+
+
+def _lane(item: pytest.Item) -> str:
+    return next((name for name in ("shots", "weekly", "nightly") if item.get_closest_marker(name)), "quick")
 
 
 def _injected(report: pytest.TestReport, row_id: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 from nbtool import Approved, Chat, Released, Withheld, tool
 from nbtool.chat.journal import Journal, Scribe, journal, search
 from nbtool.events import CallFinished, CallProgress, CallReady, CallStarted, Notice, TextDelta, ThinkingDelta
+from nbtool.messages import Media
+from nbtool.plugins.event_log import EventLog
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.tool import Progress
 
 SECRET = "SENTINEL-4711"
+PICTURE = Media("image/png", b"\x89PNG\r\n\x1a\n" + SECRET.encode() * 3, name="drawn")
+PICTURE_FORMS = (SECRET.encode(), base64.b64encode(PICTURE.data or b""), base64.urlsafe_b64encode(PICTURE.data or b""))
 
 
 def bytes_of(book: Journal) -> bytes:
@@ -38,6 +43,12 @@ def look_up(name: str) -> Any:
     "Look something up, and print on the way."
     yield Progress(f"reading {SECRET}")
     yield f"{name} is {SECRET}"
+
+
+@tool(run="auto", result="always")
+def draw() -> Media:
+    "Draw something."
+    return PICTURE
 
 
 def test_deltas_are_joined_and_written_with_the_next_event(tmp_path: Path) -> None:
@@ -91,6 +102,23 @@ def test_what_a_person_is_asked_about_a_result_is_not_kept_when_the_kernel_ends_
 
     assert len(seen) == 1
     assert SECRET.encode() not in seen[0]
+
+
+@pytest.mark.parametrize(
+    ("decision", "is_kept"), [(Withheld("private"), False), (Released("cut"), False), (Released(), True)]
+)
+def test_an_image_is_kept_only_where_its_result_was_released_as_it_is(
+    book: Journal, tmp_path: Path, decision: Any, is_kept: bool
+) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    wire = ScriptedWire([call("draw"), "Done."])
+    approver = ScriptedApprover([decision])
+    turn = Chat(wire=wire, tools=[draw], approver=approver, plugins=[log]).send("Draw it")
+
+    assert [question.media for question in approver.questions] == [(PICTURE,)]
+    assert turn.status == "completed"
+    assert any(form in bytes_of(book) for form in PICTURE_FORMS) is is_kept
+    assert any(form in log.path.read_bytes() for form in PICTURE_FORMS) is is_kept
 
 
 @pytest.mark.parametrize("status", ["withheld", "cancelled", "timed_out", "unknown"])
