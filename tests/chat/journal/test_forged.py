@@ -207,15 +207,15 @@ def campaign(path: Path, folder: Path, count: int, seed: int, tell: Callable[[st
     tell("injected", count)
     changes = (with_bytes_changed, with_rows_changed)
     original = path.read_bytes()
-    mutated = folder / "journal.sqlite"
     chat = Chat(wire=ScriptedWire([]), tools=[launch])
     use(path, chat)  # what is imported once is imported
     with warnings.catch_warnings(), nothing_runs() as seen:
         warnings.simplefilter("ignore")
         for number in range(count):
             chance = random.Random(f"{seed} {number}")
-            for rest in folder.glob("journal.sqlite*"):
-                rest.unlink()
+            for rest in folder.glob("*.sqlite*"):
+                rest.unlink(missing_ok=True)
+            mutated = folder / f"{number}.sqlite"  # one that was given up may still be on its way to be closed
             mutated.write_bytes(original)
             changes[number % 2](mutated, chance)
             try:
