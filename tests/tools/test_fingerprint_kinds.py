@@ -195,6 +195,7 @@ class {base}:
 
 class Kind({base}):
     unit: {hint} = {unit}
+    sort = {sort}
 
     def weigh(self):
         return {body}
@@ -210,12 +211,20 @@ class Kind({base}):
 def outer():
     return Kind()
 """
-AS_IT_WAS = {"base": "Bird", "hint": "str", "unit": "'g'", "body": "1", "half": "2", "made": "3"}
+AS_IT_WAS = {"base": "Bird", "hint": "str", "unit": "'g'", "sort": "int", "body": "1", "half": "2", "made": "3"}
 
 
 @pytest.mark.parametrize(
     "change",
-    [{"base": "Fish"}, {"hint": "int"}, {"unit": "'kg'"}, {"body": "5"}, {"half": "5"}, {"made": "5"}],
+    [
+        {"base": "Fish"},
+        {"hint": "int"},
+        {"unit": "'kg'"},
+        {"sort": "bool"},
+        {"body": "5"},
+        {"half": "5"},
+        {"made": "5"},
+    ],
     ids=lambda change: next(iter(change)),
 )
 def test_a_function_changes_with_the_classes_of_the_notebook_that_it_uses(change: dict[str, str]) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -119,3 +121,15 @@ def test_a_journal_whose_maker_was_killed_is_read_and_written_by_the_next_one(tm
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT count(*) FROM a").fetchall() == [(0,)]
+
+
+def test_a_journal_in_a_folder_that_may_not_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    asyncio.run(book.record("c", "t", [Notice("one")]))
+    book.close()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may perhaps write everywhere
+
+    with closing(layout.open_to_read(tmp_path / "journal.sqlite")) as connection:
+        assert connection.execute("SELECT kind FROM events").fetchall() == [("notice",)]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            connection.execute("DELETE FROM events")

@@ -73,3 +73,14 @@ def test_a_search_gives_no_more_than_its_bound(tmp_path: Path) -> None:
     pieces = found(book, "fox")
     assert len(pieces) == search.MAX_FOUND
     assert max(len(snippet) for _, snippet in pieces) <= search.SNIPPET + 2
+
+
+def test_an_event_that_is_not_as_its_kind_says_is_not_found_and_keeps_nothing_else_from_it(tmp_path: Path) -> None:
+    book = book_of(
+        tmp_path / "journal.sqlite", CallReady("c1", "find_fox", 1, "{}"), CallReady("c2", "lose_fox", 1, "{}")
+    )
+    book.change(
+        lambda connection: connection.execute("UPDATE events SET body = json_set(body, '$.name', 5) WHERE seq = 1")
+    )
+
+    assert found(book, "fox") == [("call", "lose_fox\n{}")]

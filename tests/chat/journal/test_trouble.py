@@ -81,6 +81,20 @@ def test_a_write_that_the_database_has_undone_is_told_to_all_who_wait_and_the_ne
     assert count == (1,)
 
 
+def test_what_is_written_while_the_file_is_being_closed_is_written(tmp_path: Path) -> None:
+    store = Store(tmp_path / "journal.sqlite")
+    held, goes_on = threading.Event(), threading.Event()
+    store.change(lambda _: (held.set(), goes_on.wait(10)))
+    held.wait(10)
+    closed, late = store.close(), store.write([row()])
+    goes_on.set()
+    closed.result(10)
+    late.result(10)
+
+    count = store.read(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone(), seconds=10)
+    assert count == (1,)
+
+
 def test_reading_does_not_wait_for_ever_for_a_writing_thread_that_hangs(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     store.write([row()]).result(10)
