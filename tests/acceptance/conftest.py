@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbtool.chat.turn import Turn
 from tests.acceptance.model import ChaosServer
+from tests.shells import end_shell, new_shell
 
 CELLS = """
 import pandas as pd
@@ -30,13 +29,13 @@ Say = Callable[..., Turn]
 @pytest.fixture
 def shell() -> Iterator[Any]:
     """Give a real IPython with the extension loaded, a frame with secrets in its cells, and a tool."""
-    InteractiveShell.clear_instance()
-    yield new_shell()
-    InteractiveShell.clear_instance()
+    yield world()
+    end_shell()
 
 
-def new_shell() -> Any:
-    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+def world() -> Any:
+    """Make an IPython as it is after a restart of the kernel, with its first cell run."""
+    shell = new_shell()
     shell.run_line_magic("load_ext", "nbtool")
     assert shell.run_cell(CELLS).success
     return shell

@@ -6,12 +6,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from nbtool import Approved, Chat
 from nbtool.testing import call
 from nbtool.tools.approval import Question
-from tests.acceptance.conftest import Say, new_shell
+from tests.acceptance.conftest import Say, world
 from tests.acceptance.model import answers, model, offered, sent
 
 
@@ -174,8 +173,7 @@ def test_after_a_restart_a_reference_is_dead_and_no_other_object_takes_its_name(
     shell.run_cell(rows)
     with model(call("rows", n=900), "There.") as server:
         assert say(server, "Go.", "-t rows keep -v df").calls[0].reference == "rows_1_result"
-    InteractiveShell.clear_instance()
-    again = new_shell()
+    again = world()
     again.run_cell(rows)
     capsys.readouterr()
     again.run_cell("%chat history chats")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.shells import end_shell, new_shell
 
 CELLS = """
 from nbtool import tool
@@ -33,9 +33,8 @@ def rows(frame: Frame) -> int:
 @pytest.fixture
 def shell() -> Iterator[Any]:
     """Give a real IPython with the extension loaded and two tools defined; it has no terminal."""
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell = new_shell()
     shell.run_line_magic("load_ext", "nbtool")
     assert shell.run_cell(CELLS).success
     yield shell
-    InteractiveShell.clear_instance()
+    end_shell()

@@ -4,21 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 from nbtool.errors import BadUsage
 from nbtool.magics.config import NbTool
 from tests.magics.commands.saying import said
+from tests.shells import end_shell, new_shell
 
 
 @pytest.fixture
 def configured() -> Iterator[Any]:
     """Give an IPython whose ipython_config.py sets things, without the extension."""
-    InteractiveShell.clear_instance()
-    settings = {"HistoryManager": {"enabled": False}, "NbTool": {"max_rounds": 3, "model": "practice:fast"}}
-    yield InteractiveShell.instance(config=Config(settings))
-    InteractiveShell.clear_instance()
+    yield new_shell(NbTool={"max_rounds": 3, "model": "practice:fast"})
+    end_shell()
 
 
 def test_config_lists_the_settings_and_says_what_each_is_for(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

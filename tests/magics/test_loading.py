@@ -6,19 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
+
+from tests.shells import end_shell, new_shell
 
 
 @pytest.fixture
 def bare() -> Iterator[Any]:
     """Give a real IPython without the extension."""
-    InteractiveShell.clear_instance()
-    shell = InteractiveShell.instance(config=Config(HistoryManager={"enabled": False}))
+    shell = new_shell()
     for lazy in ("load_ext", "unload_ext", "reload_ext"):  # IPython registers the group of these at its first use
         assert shell.find_line_magic(lazy)
     yield shell
-    InteractiveShell.clear_instance()
+    end_shell()
 
 
 def traces(shell: Any) -> tuple[Any, ...]:
