@@ -6,11 +6,12 @@ import re
 
 from nbtool.messages import clean_text
 
-# ECMA-48: control sequences (CSI), control strings (DCS, SOS, OSC, PM, APC) up to their terminator, other escapes.
+# ECMA-48: control sequences (CSI), control strings (DCS, SOS, OSC, PM, APC) up to their terminator or to another
+# escape, which ends them too, other escapes.
 # https://ecma-international.org/publications-and-standards/standards/ecma-48/
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
-    r"|(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|\Z)"
+    r"|(?:\x1b[PX\]^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
     r"|\x1b[ -/]*[0-~]?"
 )
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

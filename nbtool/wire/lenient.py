@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.tokens import BLANK, Token, find_end, is_closed_string, tokens
+from nbtool.wire.tokens import BLANK, Token, find_end, is_closed_string, tokens, unfenced
 
 MAX_LENGTH = 4 * 1024 * 1024
 """Characters of one object."""
@@ -35,7 +35,6 @@ CONSTANTS = {
 }  # fmt: skip
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?\Z")
 _LOOSE_NUMBER = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+)\Z")
-_FENCE = re.compile(r"\s*```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```\s*\Z", re.DOTALL)
 _TAG = r"</?[|\uff5c]?[\w:=\u2581-]{1,40}[|\uff5c]?>"
 _TAGS_BEFORE = re.compile(rf"(?:\s*{_TAG})+\s*(?=[{{\[])")
 _TAGS_AFTER = re.compile(rf"(?:\s*{_TAG})+\s*")
@@ -118,15 +117,15 @@ def _bare(text: str, repairs: list[str], ended: bool) -> str:
     bare = text.strip(BLANK)
     if bare != text.strip():
         repairs.append("invisible characters")
-    if fence := _FENCE.match(bare):
+    if (fenced := unfenced(bare)) is not None:
         repairs.append("code fence")
-        bare = fence[1].strip(BLANK)
+        bare = fenced.strip(BLANK)
     if tags := _TAGS_BEFORE.match(bare):
         repairs.append("tag residue")
         bare = bare[tags.end() :]
     if not bare.startswith(("{", "[")):
         raise InvalidArguments("A JSON object is expected; the text holds none.")
-    return _only(bare, repairs, ended or bool(fence))
+    return _only(bare, repairs, ended or fenced is not None)
 
 
 def _only(bare: str, repairs: list[str], ended: bool) -> str:

@@ -19,7 +19,7 @@ from nbtool.errors import InvalidArguments
 from nbtool.wire.lenient import parse_value
 from nbtool.wire.pythonic import read_pythonic
 from nbtool.wire.shapes import NO_ARGUMENTS, WrittenCall, read_shape
-from nbtool.wire.tokens import BLANK, find_end, split_values
+from nbtool.wire.tokens import BLANK, find_end, split_values, unfenced
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,9 @@ class Mark:
     opener: str
     closer: str = ""
 
+
+MAX_ENDING = 200
+"""Characters at the end of a text in which tokens that end a reply are looked for."""
 
 MARKS = (
     Mark("<tool_call>", "</tool_call>"),
@@ -54,8 +57,7 @@ MARKS = (
     Mark("[TOOL_CALLS]"),
 )
 
-END_TOKENS = re.compile(r"(?:\s*<(?:\|(?:eom_id|eot_id|im_end|end_of_text|endoftext|/tool_call)\||/s)>)+\s*\Z")
-"""Tokens that end a reply, where a server leaves them in its text."""
+_END_TOKENS = re.compile(r"(?:\s*<(?:\|(?:eom_id|eot_id|im_end|end_of_text|endoftext|/tool_call)\||/s)>)+\s*\Z")
 _FUNCTION = re.compile(
     r"\s*<(?:｜DSML｜)?(?:function=|function\s+name=|invoke\s+name=)[\"']?(?P<name>[^\"'>\s]+)[\"']?\s*>"
     r"(?P<body>.*?)</(?:｜DSML｜)?(?:function|invoke)>",
@@ -73,7 +75,12 @@ _NAMED = re.compile(
     r"(?:<｜tool▁sep｜>|<\|tool_call_argument_begin\|>|(?:\[CALL_ID\]\w+)?\[ARGS\])?\s*(?:```(?:json)?\s*)?(?=\{)"
 )
 _NAMED_END = re.compile(r"\s*(?:```)?\s*(?:<｜tool▁call▁end｜>|<\|tool_call_end\|>)?\s*")
-_FENCE = re.compile(r"```[\w-]*[ \t]*\n?(.*?)\n?[ \t]*```\Z", re.DOTALL)
+
+
+def without_end(text: str) -> str:
+    """Leave out the tokens that end a reply, where a server leaves them in its text."""
+    ended = _END_TOKENS.search(text, max(0, len(text) - MAX_ENDING))
+    return text[: ended.start()] if ended else text
 
 
 def read_body(body: str, *, closed: bool = True, opener: str = "") -> list[WrittenCall] | None:
@@ -83,9 +90,9 @@ def read_body(body: str, *, closed: bool = True, opener: str = "") -> list[Writt
     Without a closing mark (`closed`) brackets that lack at the end are not added: the text was cut off there.
     """
     text = (opener + body if opener.startswith("<function") and opener[-1] == "=" else body).strip(BLANK)
-    text = END_TOKENS.sub("", text)
-    if fence := _FENCE.match(text):
-        text = fence[1].strip(BLANK)
+    text = without_end(text)
+    if (fenced := unfenced(text)) is not None:
+        text = fenced.strip(BLANK)
     if text.startswith(("<｜tool▁call▁begin｜>", "<|tool_call_begin|>")):
         return _read_named(text)
     if text.startswith("<"):

@@ -12,6 +12,8 @@ from typing import NamedTuple
 BLANK = " \t\r\n\f\v\u00a0\u200b\u200c\u200d\u2060\ufeff"
 """Characters that mean nothing between tokens, among them the invisible ones that models copy."""
 
+_OPENER = re.compile(r"```[\w-]*+[ \t]*+\n?")
+
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u2018": "\u2019", "\u201e": "\u201c"}
 _STRINGS = "|".join(
     rf"{opener}[^{closer}\\]*(?:\\(?:.|\Z)[^{closer}\\]*)*(?:{closer}|\Z)" for opener, closer in _QUOTES.items()
@@ -33,6 +35,15 @@ class Token(NamedTuple):
     kind: str
     text: str
     start: int
+
+
+def unfenced(text: str) -> str | None:
+    """Give what stands in a code fence that is all of the text; None where there is none."""
+    text = text.strip()
+    opener = _OPENER.match(text)
+    if not opener or len(text) < opener.end() + 3 or not text.endswith("```"):
+        return None
+    return text[opener.end() : -3].rstrip(" \t").removesuffix("\n")
 
 
 def tokens(text: str, start: int = 0) -> Iterator[Token]:

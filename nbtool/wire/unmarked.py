@@ -13,7 +13,7 @@ from itertools import islice, zip_longest
 
 from nbtool.errors import InvalidArguments
 from nbtool.wire.lenient import parse_object, parse_value
-from nbtool.wire.marks import END_TOKENS
+from nbtool.wire.marks import without_end
 from nbtool.wire.pieces import Calls, Prose, joined
 from nbtool.wire.pythonic import find_list_end, read_pythonic, starts_list
 from nbtool.wire.shapes import ARGUMENT_KEYS, CALL_KEYS, LIST_KEYS, NAME_KEYS, WrittenCall, known_calls, read_shape
@@ -21,9 +21,6 @@ from nbtool.wire.tokens import find_end, split_values
 
 MAX_TRIES = 32
 """Places in one text at which a call is looked for."""
-
-MAX_ENDING = 200
-"""Characters at the end of a text in which tokens that end a reply are looked for."""
 
 _KEY = "|".join({*NAME_KEYS, *ARGUMENT_KEYS, *CALL_KEYS, *LIST_KEYS})
 _BEGINS = re.compile(
@@ -62,8 +59,7 @@ def begins_as_call(text: str) -> bool | None:
 
 def read_unmarked(text: str, names: Collection[str] | None = None) -> list[Prose | Calls] | None:
     """Cut a whole text into prose and calls; None where it holds no call that can be told for sure."""
-    ended = END_TOKENS.search(text, max(0, len(text) - MAX_ENDING))
-    said = text[: ended.start()] if ended else text
+    said = without_end(text)
     groups = _react(said) or _between_roles(text) or _after_name(said) or _shown(said)
     return _cut(text, groups, names) if groups else None
 

@@ -23,7 +23,7 @@ from nbtool.wire.lenient import parse_object
 from nbtool.wire.pythonic import read_pythonic
 from tests.faults.bounds import up_to_seconds
 
-SECONDS = 1.0
+SECONDS = 3.0
 """CPU time that one text may take."""
 
 LONG = 30_000

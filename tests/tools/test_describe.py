@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -150,3 +151,11 @@ def test_silence_bears_a_missing_stream(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_numbers_are_grouped() -> None:
     assert grouped(1204332) == "1 204 332"
+
+
+def test_a_control_string_ends_at_the_next_escape_and_takes_time_in_proportion() -> None:
+    began = time.process_time()
+    plain = plain_text("a" + "\x90" * 200_000 + "title\x1b[0mb")
+
+    assert plain == "ab"
+    assert time.process_time() - began < 3  # each of them read to the end took minutes

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import InvalidArguments
+from nbtool.wire import parse_calls
 from nbtool.wire.lenient import MAX_DEPTH, MAX_LENGTH, parse_object
 from nbtool.wire.tokens import find_end, split_values, tokens
 
@@ -146,21 +148,51 @@ def test_the_bounds_are_told() -> None:
     assert parse_object('{"a":' * MAX_DEPTH + "1" + "}" * MAX_DEPTH).repairs == ()
 
 
+@pytest.mark.parametrize("opener", ["{", "```", "```{"])
 @pytest.mark.parametrize(
     "piece",
-    ["{", "[", '"', "'", '{"', '{"a":', "{'\"", "/*", "\\", '"a" ', '{"a":1}', "a ", "<a>", "```", "}", '["a" b '],
+    [
+        "{",
+        "[",
+        '"',
+        "'",
+        '{"',
+        '{"a":',
+        "{'\"",
+        "/*",
+        "\\",
+        '"a" ',
+        '{"a":1}',
+        "a ",
+        "a",
+        " ",
+        "<a>",
+        "```",
+        "}",
+        '["a" b ',
+    ],
 )
-def test_hostile_text_takes_time_in_proportion(piece: str) -> None:
+def test_hostile_text_takes_time_in_proportion(opener: str, piece: str) -> None:
+    assert_in_proportion(lambda size: parse_object(opener + piece * (size // len(piece))))
+
+
+@pytest.mark.parametrize("piece", [" ", "\n", "</s>", "``` ", "<tool_call>", '{"a": '])
+def test_hostile_text_between_marks_takes_time_in_proportion(piece: str) -> None:
+    assert_in_proportion(lambda size: parse_calls('<tool_call>{"a":' + piece * (size // len(piece)) + "1}</tool_call>"))
+
+
+def assert_in_proportion(read: Callable[[int], object]) -> None:
+    """Read a text of so many characters and one that is four times as long."""
+
     def seconds(size: int) -> float:
-        text = "{" + piece * (size // len(piece))
         began = time.process_time()
         with suppress(InvalidArguments):
-            parse_object(text)
+            read(size)
         return time.process_time() - began
 
-    small, large = seconds(50_000), seconds(200_000)
+    small, large = seconds(25_000), seconds(100_000)
 
-    assert large < 12 * max(small, 0.02)
+    assert large < 10 * max(small, 0.02)
 
 
 def test_an_unknown_escape_makes_no_warning() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.wire import parse_calls
-from nbtool.wire.unmarked import MAX_ENDING
+from nbtool.wire.marks import MAX_ENDING
 
 
 def read(text: str) -> list[tuple[str, Any]]:
