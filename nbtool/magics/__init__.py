@@ -13,7 +13,6 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 from nbtool.errors import NbtoolError
 from nbtool.magics.completing import completer
 from nbtool.magics.config import NbTool
-from nbtool.magics.waiting import mend_replies, unmend_replies
 from nbtool.toolsets.runner import Ran, offer
 from nbtool.wire.discovery import discover
 
@@ -105,7 +104,10 @@ def load(shell: Any) -> None:
     shell.input_transformers_cleanup.append(magics.needs_no_body)
     shell.Completer.custom_matchers.append(magics.completes)
     offer(lambda code: _run(shell, code))
-    mend_replies(getattr(shell, "kernel", None))
+    if kernel := getattr(shell, "kernel", None):
+        from nbtool.magics.waiting import mend_replies  # noqa: PLC0415 - a terminal has no kernel
+
+        mend_replies(kernel)
     chosen = settings.setting("model")
     model, why = (chosen.value, chosen.source) if chosen.value else discover()
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, so the magics are called %%{name}"
@@ -125,7 +127,10 @@ def unload(shell: Any) -> None:
     shell.input_transformers_cleanup.remove(magics.needs_no_body)
     shell.Completer.custom_matchers.remove(magics.completes)
     offer(None)
-    unmend_replies(getattr(shell, "kernel", None))
+    if kernel := getattr(shell, "kernel", None):
+        from nbtool.magics.waiting import unmend_replies  # noqa: PLC0415 - a terminal has no kernel
+
+        unmend_replies(kernel)
 
 
 def _free_name(shell: Any, wanted: str) -> str:
