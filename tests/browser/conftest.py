@@ -4,8 +4,9 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 
+from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
 from tests.browser.lab import Lab, screenshot
 from tests.browser.server import KERNELS, Server
@@ -66,6 +67,14 @@ def lab(profile: BrowserContext, server: Server, request: pytest.FixtureRequest)
         page.close()
     server.shut_down_kernels()
     server.forget_settings()
+
+
+@pytest.fixture
+def bare(profile: BrowserContext) -> Iterator[Page]:
+    """Give a page that is no notebook, with the view and nothing else."""
+    page, _ = open_bare(profile)
+    yield page
+    page.close()
 
 
 @pytest.fixture(params=["python3", "ipykernel6"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -184,6 +186,17 @@ class Lab:
     def set_comms_over_subshells(self, value: Literal["perCommTarget", "perComm", "disabled"]) -> None:
         """Choose how the pages opened from now on send a widget's messages: the default, or switched off."""
         self.server.set("apputils-extension/kernels-settings", commsOverSubshells=value)
+
+
+@contextmanager
+def lab_of(server: Server, context: BrowserContext) -> Iterator[Lab]:
+    """Start a server of a test's own; in the end no page is open and it is gone."""
+    server.start()
+    yield Lab(context, server)
+    for page in context.pages:
+        page.close()
+    server.shut_down_kernels()
+    server.stop()
 
 
 def screenshot(what: Page | Locator, name: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
-
-from tests.browser.bare import open_bare
+from playwright.sync_api import Page
 
 KEYS = (
     "Enter",
@@ -67,13 +65,6 @@ WORDS = ["approve", "deny", "withhold", "release"]
 DECIDED = f"() => window.view.said.filter((one) => {WORDS}.includes(one.kind)).length"
 
 Tell = Callable[[str, object], None]
-
-
-@pytest.fixture
-def bare(profile: BrowserContext) -> Iterator[Page]:
-    page, _ = open_bare(profile)
-    yield page
-    page.close()
 
 
 @pytest.mark.nightly

@@ -10,11 +10,11 @@ import json
 import random
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import Page
 
 from nbtool import Chat, tool
 from nbtool.blocks.transcript import Transcript
@@ -23,7 +23,6 @@ from nbtool.events import CallAsked
 from nbtool.magics.roads import Roads
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.heard import decision, read
-from tests.browser.bare import open_bare
 
 CARDS, ON_A_CARD = 50, 10
 HIDDEN = (
@@ -77,13 +76,6 @@ AGREE = """() => {
 }"""
 
 Tell = Callable[[str, object], None]
-
-
-@pytest.fixture
-def bare(profile: BrowserContext) -> Iterator[Page]:
-    page, _ = open_bare(profile)
-    yield page
-    page.close()
 
 
 @pytest.mark.nightly

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import BrowserContext
 
-from tests.browser.lab import Lab
+from tests.browser.lab import Lab, lab_of
 from tests.browser.server import ROOT, Server
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
@@ -24,13 +24,8 @@ OLDER = ROOT / "build" / "places" / "lab44"
 def older(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if not OLDER.is_dir():
         pytest.fail("There is no JupyterLab 4.4: `make places` installs it.", pytrace=False)
-    server = Server(tmp_path_factory.mktemp("lab44"), overlay=OLDER)
-    server.start()
-    yield Lab(profile, server)
-    for page in profile.pages:
-        page.close()
-    server.shut_down_kernels()
-    server.stop()
+    with lab_of(Server(tmp_path_factory.mktemp("lab44"), overlay=OLDER), profile) as lab:
+        yield lab
 
 
 @pytest.mark.nightly

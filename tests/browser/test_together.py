@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from tests.browser.lab import PANEL, Lab, Notebook
+from tests.browser.lab import PANEL, Lab, Notebook, lab_of
 from tests.browser.server import ROOT, Server
 from tests.browser.test_chat import ASK, CHECK, card, chat
 
@@ -18,13 +18,8 @@ TOGETHER = ROOT / "build" / "places" / "together"
 def together(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if not TOGETHER.is_dir():
         pytest.fail("There is no jupyter-collaboration: `make places` installs it.", pytrace=False)
-    server = Server(tmp_path_factory.mktemp("together"), extensions=TOGETHER)
-    server.start()
-    yield Lab(profile, server)
-    for page in profile.pages:
-        page.close()
-    server.shut_down_kernels()
-    server.stop()
+    with lab_of(Server(tmp_path_factory.mktemp("together"), extensions=TOGETHER), profile) as lab:
+        yield lab
 
 
 def trust(notebook: Notebook) -> None:
