@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -289,7 +290,9 @@ def _by_library(bare: str, repairs: list[str]) -> Any:
         raise InvalidArguments("The object is broken, and too long or in too many places to be mended.")
     from json_repair import repair_json  # noqa: PLC0415 - start-up time: hardly a reply needs it
 
-    value = repair_json(bare, return_objects=True, skip_json_loads=True)
+    value = None
+    with suppress(Exception):  # it asserts what strangers' texts do not hold to
+        value = repair_json(bare, return_objects=True, skip_json_loads=True)
     if not isinstance(value, dict | list) or not _is_faithful(value, bare):
         raise InvalidArguments("The object is broken in a way that cannot be mended without guessing.")
     repairs.append("json-repair")

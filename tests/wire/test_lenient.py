@@ -213,3 +213,8 @@ def test_values_in_a_row_are_split_and_prose_is_not() -> None:
     assert split_values('{"a": 1} and {"b": 2}') is None
     assert split_values('{"a": 1') == ['{"a": 1']
     assert find_end('x{"a": "\\"}"}y', 1) == len('x{"a": "\\"}"}')
+
+
+def test_a_text_on_which_the_library_fails_is_refused_like_any_other() -> None:
+    with pytest.raises(InvalidArguments, match="cannot be mended"):
+        parse_object('[{"```json\n{{[\'a```json\n{"/*()x|y"//é`$”b1a“```json\n$``{__class__[0]\\u\'.', ended=True)
