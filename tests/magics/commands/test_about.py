@@ -80,7 +80,7 @@ def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, caps
 
 def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     wire = ScriptedWire(
-        ["Hello.", [call("WriteVar", name="todo", value="buy tea"), call("ReadVar", name="todo")], "Noted.", "Over."]
+        ["Hello.", call("WriteVar", name="todo", value="buy tea"), call("ReadVar", name="todo"), "Noted.", "Over."]
     )
     shell.magics_manager.registry["ChatMagics"].workbench.chat("main").model = Chat(wire=wire).model
 
