@@ -90,5 +90,11 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
 
     assert [record.status for record in shell.user_ns["noted"].calls] == ["ok", "ok"]
     assert "buy tea" in shell.user_ns["noted"].calls[1].shown
-    assert ["WriteVar" in {tool.name for tool in prompt.tools} for prompt in wire.prompts] == [False, True, True, False]
+    assert ["WriteVar" in {tool.name for tool in prompt.tools} for prompt in wire.prompts] == [
+        False,
+        True,
+        True,
+        True,
+        False,
+    ]
     assert "todo" in said(shell, "vars", capsys)
