@@ -13,8 +13,21 @@ from typing import Any, Literal, get_args
 
 from nbtool.messages import Media, Message, Usage
 
-StopReason = Literal["end", "tools", "length", "filtered", "paused", "error", "unknown"]
+StopReason = Literal["end", "tools", "length", "refused", "filtered", "paused", "error", "unknown"]
 """Why a reply stopped, in one vocabulary; the provider's own word stands beside it."""
+
+EndReason = Literal[
+    "", "length", "refused", "filtered", "thinking_only", "provider_action", "empty", "rounds", "calls", "tokens",
+    "cost", "seconds", "repetition",
+]  # fmt: skip
+"""Why a turn ended without a finished answer of the model; empty where it has one, or where an error says it.
+
+The first three are stops of the last reply. `thinking_only` and `provider_action` (an approval or a computer action
+that the provider asks the client for) name what it held in place of an answer; the others are limits of the turn.
+"""
+
+NoticeTopic = EndReason | Literal["no_stop_reason"]
+"""What a notice is about, for programs: its text is for people."""
 
 CallStatus = Literal[
     "waiting", "running", "ok", "error", "denied", "withheld", "not_found", "invalid", "timed_out", "cancelled",
@@ -100,12 +113,14 @@ class UsageDelta:
 class ReplyEnd:
     """The provider's terminal signal: only this completes a reply.
 
-    `finish_reason` is the provider's own word, `native` its own form of the message (see `messages.Native`).
+    `finish_reason` is the provider's own word, `explanation` what it says about it (why it
+    refused, or what it filtered), `native` its own form of the message (see `messages.Native`).
     """
 
     stop_reason: StopReason
     finish_reason: str = ""
     native: Any = None
+    explanation: str = ""
     kind: Literal["reply_end"] = "reply_end"
 
 
@@ -191,6 +206,7 @@ class ReplyFinished:
     complete: bool
     seconds: float = 0.0
     finish_reason: str = ""
+    explanation: str = ""
     kind: Literal["reply_finished"] = "reply_finished"
 
 
@@ -319,10 +335,11 @@ class MessageAppended:
 
 @dataclass(slots=True)
 class Notice:
-    """Something the person should know."""
+    """Something the person should know; `topic` says what it is about where a program acts on it."""
 
     text: str
     level: Literal["info", "warning", "error"] = "info"
+    topic: NoticeTopic = ""
     kind: Literal["notice"] = "notice"
 
 
@@ -338,7 +355,10 @@ class ErrorRaised:
 
 @dataclass(slots=True)
 class TurnEnded:
-    """The last event of a turn. `usage` is the sum over its requests, `seconds` its whole length."""
+    """The last event of a turn. `usage` is the sum over its requests, `seconds` its whole length.
+
+    `end_reason` says why it ended without a finished answer.
+    """
 
     status: TurnStatus
     text: str
@@ -347,6 +367,7 @@ class TurnEnded:
     calls: int
     seconds: float
     error: str = ""
+    end_reason: EndReason = ""
     kind: Literal["turn_ended"] = "turn_ended"
 
 

@@ -26,7 +26,7 @@ SAMPLES: dict[str, Any] = {
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),
     "dict[str, str]": {"a": "b"}, "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
     "dict[str, dict[str, Any]]": {"a": {"columns": ["b"], "rows": [[1]]}},
-    "TurnStatus": "error", "Gate": "run", "Phase": "tool", "TreeOp": "hide",
+    "TurnStatus": "error", "NoticeTopic": "no_stop_reason", "Gate": "run", "Phase": "tool", "TreeOp": "hide",
 }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from nbtool.chain.hooks import (
 from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
 from nbtool.events import (
     Delta,
+    EndReason,
     ErrorRaised,
     MessageAppended,
     Notice,
@@ -56,12 +57,16 @@ EMPTY_REPLY = "[nbtool] The tool calls are done and your reply was empty. Answer
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a turn. `rounds` are its replies in order, `errors` the main one first."""
+    """What came of a turn. `rounds` are its replies in order, `errors` the main one first.
+
+    `end_reason` says why it ended without a finished answer.
+    """
 
     status: TurnStatus = "running"
     text: str = ""
     rounds: list[Reply] = field(default_factory=list)
     errors: list[BaseException] = field(default_factory=list)
+    end_reason: EndReason = ""
 
     @property
     def error(self) -> BaseException | None:
@@ -174,7 +179,8 @@ class Engine:
         self._outcome.rounds.append(reply)
         await self._append(reply.message)
         said = (reply.message, reply.stop_reason, reply.usage, reply.complete)
-        await turn.emit(ReplyFinished(turn.meter.rounds, *said))
+        why = (0.0, reply.finish_reason, reply.explanation)
+        await turn.emit(ReplyFinished(turn.meter.rounds, *said, *why))
         return reply
 
     async def _request(self, *, last_word: str = "") -> Reply:
@@ -213,10 +219,13 @@ class Engine:
                     reply.complete,
                     seconds=time.monotonic() - began,
                     finish_reason=reply.finish_reason,
+                    explanation=reply.explanation,
                 )
             )
         if reply.complete and reply.stop_reason == "unknown" and not reply.finish_reason:
-            await turn.emit(Notice("The server did not say why the reply ended: it may be cut short.", level="warning"))
+            await turn.emit(
+                Notice("The server did not say why the reply ended: it may be cut short.", "warning", "no_stop_reason")
+            )
         if not reply.complete:
             raise IncompleteReply(
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
@@ -312,6 +321,7 @@ class Engine:
                 meter.calls,
                 meter.seconds,
                 error=str(outcome.error or ""),
+                end_reason=outcome.end_reason,
             )
         )
 

@@ -76,7 +76,11 @@ def turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
     replies = [_reply(event) for event in log if isinstance(event, ReplyFinished)]
     recalled = Turn(began.prompt, began.model, cell_id=began.cell_id, turn_id=began.turn_id)
     recalled.log, recalled.calls = _without_doubles(log), records
-    recalled.settle(Outcome(ended.status, ended.text, replies, _errors(ended)), [*before, began.prompt], _chain(log))
+    recalled.settle(
+        Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason),
+        [*before, began.prompt],
+        _chain(log),
+    )
     recalled.done.set_result(recalled)
     return recalled
 
@@ -220,7 +224,9 @@ def _chain(log: Sequence[Event]) -> list[Message]:
 
 def _reply(event: ReplyFinished) -> Reply:
     refusal = "".join(part.text for part in event.message.parts if isinstance(part, Refusal))
-    return Reply(event.message, event.stop_reason, event.finish_reason, event.usage, event.complete, refusal)
+    return Reply(
+        event.message, event.stop_reason, event.finish_reason, event.usage, event.complete, refusal, event.explanation
+    )
 
 
 def _errors(ended: TurnEnded) -> list[BaseException]:

@@ -23,8 +23,10 @@ from nbtool.events import (
     CallDecided,
     CallFinished,
     Emit,
+    EndReason,
     Event,
     MediaDelta,
+    RefusalDelta,
     ReplyFinished,
     TextDelta,
     ThinkingDelta,
@@ -34,7 +36,7 @@ from nbtool.events import (
     TurnStatus,
 )
 from nbtool.loop import LentThread, core
-from nbtool.messages import Media, Message, Text, Thinking, Usage, new_id
+from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_id
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
@@ -77,7 +79,7 @@ class Turn:
     wait; when it has ended, the result stands in its attributes. `calls` are records, in the order asked for.
 
     A turn that a person has to answer can outlive its cell: its `status` is then `parked`, and it goes on by itself
-    when the last question is decided.
+    when the last question is decided. `end_reason` says why it ended without a finished answer.
     """
 
     prompt: Message
@@ -86,6 +88,7 @@ class Turn:
     turn_id: str = field(default_factory=lambda: new_id("turn"))
     status: TurnStatus = "running"
     error: BaseException | None = None
+    end_reason: EndReason = ""
     messages: Messages = field(default_factory=Messages)
     rounds: Sequence[Reply] = ()
     usage: Usage = field(default_factory=Usage)
@@ -250,6 +253,7 @@ class Turn:
         """Take over what came of the turn."""
         ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
         self.status, self.error, self._text = outcome.status, outcome.error, outcome.text
+        self.end_reason = ended.end_reason
         self.messages = Messages(tuple(context), tuple(chain))
         self.rounds = tuple(outcome.rounds)
         self.usage = ended.usage
@@ -298,6 +302,8 @@ def _as_deltas(event: Event) -> list[Event]:
                 deltas.append(TextDelta(part.text))
             case Thinking():
                 deltas.append(ThinkingDelta(part.text))
+            case Refusal():
+                deltas.append(RefusalDelta(part.text))
             case Media():
                 deltas.append(MediaDelta(part))
     return deltas

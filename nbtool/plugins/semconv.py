@@ -22,7 +22,7 @@ PROVIDERS = {
 }  # fmt: skip
 """Our providers that have another name there."""
 
-_FINISH = {"end": "stop", "tools": "tool_call", "filtered": "content_filter"}
+_FINISH = {"end": "stop", "tools": "tool_call", "filtered": "content_filter", "refused": "content_filter"}
 
 
 def who(model_id: str) -> dict[str, Any]:

@@ -24,15 +24,15 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, clean_text, new_id
 
-CUT_SHORT: frozenset[StopReason] = frozenset({"length", "filtered", "error"})
+CUT_SHORT: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "error"})
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """One reply of a model, whole or as far as it came.
 
-    `stop_reason` is in our vocabulary, `finish_reason` the provider's own word. `complete` only where the
-    provider's terminal signal was seen.
+    `stop_reason` is in our vocabulary, `finish_reason` the provider's own word and `explanation` what it says about it.
+    `complete` only where the provider's terminal signal was seen.
     """
 
     message: Message
@@ -41,6 +41,7 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     complete: bool = False
     refusal: str = ""
+    explanation: str = ""
 
     @property
     def text(self) -> str:
@@ -100,6 +101,7 @@ class ReplyBuilder:
             usage=self._usage,
             complete=end is not None,
             refusal="".join(part.text for part in parts if isinstance(part, Refusal)),
+            explanation=clean_text(end.explanation) if end else "",
         )
 
     def _prose(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:

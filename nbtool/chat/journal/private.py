@@ -12,7 +12,7 @@ FAILED = "[kept out: a plugin's on_journal failed]"
 
 NAMES = frozenset({
     "kind", "role", "turn_id", "call_id", "id", "message_id", "digest", "node_id", "parent_id", "child_id", "cell_id",
-    "mime", "verdict", "gate", "status", "stop_reason", "level", "op", "phase", "wire",
+    "mime", "verdict", "gate", "status", "stop_reason", "end_reason", "topic", "level", "op", "phase", "wire",
 })  # fmt: skip
 """Fields of ours that hold names and ids: never private, and needed to read the event back."""
 

@@ -125,7 +125,8 @@ class Replay:
                 self._restore(event)
                 await self.emit(event)
             case TurnEnded():
-                await self.emit(self._ended(event.status, event.text, event.rounds, event.calls))
+                ended = self._ended(event.status, event.text, event.rounds, event.calls)
+                await self.emit(replace(ended, end_reason=event.end_reason))
             case _:
                 await self.emit(event)
 
@@ -276,4 +277,4 @@ def _as_deltas(finished: ReplyFinished) -> Iterator[Event]:
                 yield CallDelta(part.call_id, part.id, part.name, part.arguments, True, part.repaired, part.call_id)
             case _:
                 pass
-    yield ReplyEnd(finished.stop_reason)
+    yield ReplyEnd(finished.stop_reason, finished.finish_reason, explanation=finished.explanation)

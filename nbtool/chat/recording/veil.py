@@ -20,7 +20,7 @@ from nbtool.wire.redact import redact
 
 _OURS = frozenset(
     {"kind", "role", "status", "call_id", "id", "name", "gate", "verdict", "by", "phase", "level", "stop_reason",
-     "reference", "mime", "host", "digest"}
+     "end_reason", "topic", "reference", "mime", "host", "digest"}
 )  # fmt: skip
 """Fields of our own words, which hide nothing."""
 

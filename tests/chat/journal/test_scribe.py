@@ -11,8 +11,18 @@ import pytest
 
 from nbtool import Approved, Chat, Released, Withheld, tool
 from nbtool.chat.journal import Journal, Scribe, journal, search
-from nbtool.events import CallFinished, CallProgress, CallReady, CallStarted, Notice, TextDelta, ThinkingDelta
-from nbtool.messages import Media
+from nbtool.event_json import load_events
+from nbtool.events import (
+    CallFinished,
+    CallProgress,
+    CallReady,
+    CallStarted,
+    Notice,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+)
+from nbtool.messages import Media, Usage
 from nbtool.plugins.event_log import EventLog
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
@@ -182,6 +192,22 @@ def test_a_plugin_that_fails_to_look_keeps_the_text_out(book: Journal) -> None:
 
     assert turn.status == "completed"
     assert SECRET.encode() not in bytes_of(book)
+
+
+def test_events_can_be_read_back_although_a_plugin_fails_to_look_at_their_texts(tmp_path: Path) -> None:
+    def failing(text: str) -> str:
+        return f"[not kept: {len(text)}]"
+
+    book = Journal(tmp_path / "journal.sqlite")
+    notice = Notice(SECRET, topic="refused")
+    ended = TurnEnded("completed", SECRET, Usage(), 1, 0, 1.0, end_reason="refused")
+    scribe = Scribe(book, "c", "t", hide=failing)
+    for event in (notice, ended):
+        asyncio.run(scribe.write(event))
+
+    kept = load_events(book.events("t"))
+    assert [event.topic for event in kept if isinstance(event, Notice)] == ["refused"]
+    assert [event.end_reason for event in kept if isinstance(event, TurnEnded)] == ["refused"]
 
 
 def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> None:
