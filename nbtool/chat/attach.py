@@ -13,12 +13,12 @@ from fnmatch import fnmatch
 from io import BytesIO
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
+from nbtool.server_url import parse_server_url
 from nbtool.wire.redact import excerpt
 
 MAX_ATTACHED = 20 * 1024 * 1024
@@ -86,18 +86,14 @@ def _of_turn(turn: Turn) -> tuple[Media, ...]:
 
 def _at_address(url: str) -> Media:
     try:
-        parts = urlsplit(url)
-        host, user = parts.hostname, parts.username or parts.password
-    except ValueError:
-        parts, host, user = urlsplit(""), None, None
-    if not host:
-        raise BadUsage("The attached address names no host.", fix="Write https://host/path.")
-    if user:
-        raise BadUsage(f"The address at {host} holds a user or a password.", fix="Attach one without.")
+        parts = parse_server_url(url, may_have_query=True)
+    except BadUsage as error:
+        raise BadUsage(f"What is attached: {error.message}", fix=error.fix) from None
     mime, _ = mimetypes.guess_type(parts.path)
     if mime is None:
         raise BadUsage(
-            f"The address at {host} does not say what is there.", fix="Attach Media('image/png', url=…) with its type."
+            f"The address at {parts.host} does not say what is there.",
+            fix="Attach Media('image/png', url=…) with its type.",
         )
     return Media(mime, url=url, name=Path(parts.path).name)
 

@@ -6,14 +6,14 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, Unsupported
+from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.discovery import discover
 from nbtool.wire.http import HttpEndpoint
-from nbtool.wire.keys import as_url, find_address, own_key
+from nbtool.wire.keys import address_of, find_address, own_key
 from nbtool.wire.media_kinds import kind_of
 from nbtool.wire.offered import offered
 from nbtool.wire.patience import Timeouts
@@ -127,7 +127,7 @@ def _who(model_id: str, base_url: str | None) -> tuple[Provider, str]:
         return parse_model(model_id)
     if not model_id.strip():
         raise BadUsage("A model must be named.", fix="Give its name as the server knows it.")
-    return Provider("", as_url(base_url)), model_id.strip()
+    return Provider("", str(parse_server_url(base_url))), model_id.strip()
 
 
 def _names_provider(model_id: str) -> bool:
@@ -136,8 +136,8 @@ def _names_provider(model_id: str) -> bool:
 
 
 def _is_own(provider: Provider, url: str) -> bool:
-    own = urlsplit(provider.base_url).hostname
-    return own is None or urlsplit(url).hostname == own
+    own = provider.base_url
+    return not own or parse_server_url(url).origin == parse_server_url(own).origin
 
 
 def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr | None, wire: str) -> _Address:
@@ -148,29 +148,30 @@ def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr 
         return _Address(server.base_url, given or server.key)
     set_by_person = find_address(provider)
     if base_url is not None:
-        url = as_url(base_url)
+        url = parse_server_url(base_url)
     elif set_by_person:
-        url = _completed(as_url(set_by_person.value.get_secret_value()), provider, wire)
+        url = _completed(address_of(provider, set_by_person), provider, wire)
+    elif provider.base_url:
+        url = parse_server_url(provider.base_url)
     else:
-        url = provider.base_url
-    if not url:
         fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Give base_url."
         raise MissingKey(f"{provider.name} has no address of its own.", fix=fix)
-    if given is None and (provider.name or provider.keys) and (found := own_key(provider, url, address=set_by_person)):
-        return _Address(url, found.value, found.source)
-    return _Address(url, given, "the one that was given as api_key" if given else "")
+    if (
+        given is None
+        and (provider.name or provider.keys)
+        and (found := own_key(provider, str(url), address=set_by_person))
+    ):
+        return _Address(str(url), found.value, found.source)
+    return _Address(str(url), given, "the one that was given as api_key" if given else "")
 
 
-def _completed(url: str, provider: Provider, wire: str) -> str:
+def _completed(url: ServerUrl, provider: Provider, wire: str) -> ServerUrl:
     """Add the path that people leave out of these variables, by each one's custom."""
-    parts = urlsplit(url)
-    if parts.path.strip("/"):
+    if url.path:
         return url
     if provider.name == "azure":
-        return f"{url}/openai/v1"
-    if provider.port and not parts.port and parts.scheme == "http":
-        url = f"{url}:{provider.port}"
-    return f"{url}/v1" if provider.port or wire == "anthropic" else url
+        return replace(url, path="/openai/v1")
+    return replace(url, path="/v1") if provider.port or wire == "anthropic" else url
 
 
 def _wire_of(provider: Provider, model: str) -> str:

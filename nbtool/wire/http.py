@@ -13,7 +13,6 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import urlsplit
 
 from nbtool.errors import (
     AuthFailed,
@@ -32,6 +31,7 @@ from nbtool.errors import (
     WireError,
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
+from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire import ledger
 from nbtool.wire.advice import advise
 from nbtool.wire.ahead import Ahead
@@ -87,12 +87,13 @@ class HttpEndpoint:
     can_retry: Callable[[], bool] | None = None
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise BadUsage(
-                f"{redact(self.base_url)!r} is no address of a server.", fix="Give it as https://host/v1 or http://…"
-            )
+        url = _checked(self.base_url)
         secret = self.key.get_secret_value() if self.key else ""
+        if secret and not url.may_carry_key:
+            raise MissingKey(
+                f"A key is not sent to {url.host} over plain HTTP, where everybody on the way can read it.",
+                fix="Use https://…, or reach the server through localhost, or leave out the key.",
+            )
         if not (secret.isascii() and secret.isprintable()):
             raise MissingKey(
                 f"The key for {self.who} holds characters that no key has.", fix="Copy it again, without quotes."
@@ -101,8 +102,7 @@ class HttpEndpoint:
     @cached_property
     def host(self) -> str:
         """The host, with its port where the address has one."""
-        parts = urlsplit(self.base_url)
-        return f"{parts.hostname}:{parts.port}" if parts.port else parts.hostname or ""
+        return parse_server_url(self.base_url).netloc
 
     @property
     def dialect(self) -> str:
@@ -282,13 +282,13 @@ class HttpEndpoint:
 
     @property
     def _is_here(self) -> bool:
-        return is_loopback(urlsplit(self.base_url).hostname or "")
+        return is_loopback(parse_server_url(self.base_url).host)
 
     async def _refusal(self, response: httpx.Response) -> Exception:
         """Read an answer that is no reply, within bounds, and say what it means."""
         status = response.status_code
         if status < 400:
-            there = urlsplit(response.headers.get("location", "")).hostname or "elsewhere"
+            there = _host_of(response.headers.get("location", ""))
             return ProviderError(
                 f"{self.who} answered {status} and points to {there}; a key is not sent on.",
                 fix="Set the address to where the server really is.",
@@ -299,6 +299,23 @@ class HttpEndpoint:
         is_spent = any(word in f"{error.code} {error.type}".lower() for word in SPENT)
         is_final = is_spent or isinstance(error, _FINAL)
         return _Again(error) if may_retry(status, response.headers) and not is_final else error
+
+
+def _checked(base_url: str) -> ServerUrl:
+    """Read the address of an endpoint, which names its scheme."""
+    if "://" not in base_url:
+        raise BadUsage("This is no address of a server: it has no scheme.", fix="Give it as https://host/v1.")
+    try:
+        return parse_server_url(base_url)
+    except BadUsage as error:
+        raise BadUsage(f"This is no address of a server: {error.message}", fix=error.fix) from None
+
+
+def _host_of(location: str) -> str:
+    try:
+        return parse_server_url(location, may_have_query=True).netloc if "://" in location else "elsewhere"
+    except BadUsage:
+        return "elsewhere"
 
 
 class _Again(Exception):

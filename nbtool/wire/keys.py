@@ -1,7 +1,7 @@
 """Keys and addresses: where they are found, and which of them belong together.
 
 The environment goes first, then the nearest `.env` upwards from the working folder, which is read once and never
-overrides. A key belongs to a host and is sent to no other.
+overrides. A key belongs to a scheme, a host and a port, and is sent to no other.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from nbtool.errors import MissingKey
+from nbtool.errors import BadUsage, MissingKey, SettingsError
+from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.wire.providers import Provider
 
 MAX_ENV_FILE = 256 * 1024
@@ -48,39 +49,48 @@ def find_address(provider: Provider) -> Found | None:
 def own_key(provider: Provider, base_url: str, *, address: Found | None) -> Found | None:
     """Give the key of a provider for an address, or None where the provider needs none.
 
-    A key of the environment goes to the provider's own host, or to the one the person set beside it; an address
-    out of a `.env`, which may have come with somebody's project, gets no key but one out of the same file.
+    A key of the environment goes to the provider's own origin (scheme, host and port), or to the one the person set
+    beside it; an address out of a `.env`, which may have come with somebody's project, gets no key but one out of the
+    same file.
 
     Raises:
-        nbtool.errors.MissingKey: there is none, or there is one that must not go to this host.
+        nbtool.errors.MissingKey: there is none, or there is one that must not go there.
     """
     found = find_key(provider)
     if found is None:
         if provider.needs_key:
             raise MissingKey(f"No key for {provider.name}: {_looked_for(provider)}.", fix=_how_to_set(provider))
         return None
-    wanted = urlsplit(base_url).hostname
-    if wanted == urlsplit(provider.base_url).hostname:
+    url = parse_server_url(base_url)
+    if provider.base_url and url.origin == parse_server_url(provider.base_url).origin:
         return found
-    chosen = urlsplit(as_url(address.value.get_secret_value())).hostname if address else None
-    if address and wanted == chosen and (found.from_file or not address.from_file):
+    if address and url.origin == address_of(provider, address).origin and (found.from_file or not address.from_file):
         return found
     if not provider.needs_key:
         return None
+    where = url.netloc if url.scheme == "https" else f"{url.scheme}://{url.netloc}"
     raise MissingKey(
-        f"{found.source} belongs to {provider.name} and is not sent to {wanted}.",
-        fix=f"Give a key for that host (api_key=…), or set {provider.addresses[0]} beside the key."
+        f"{found.source} belongs to {provider.name} and is not sent to {where}.",
+        fix=f"Give a key for that address (api_key=…), or set {provider.addresses[0]} beside the key."
         if provider.addresses
-        else "Give a key for that host (api_key=…).",
+        else "Give a key for that address (api_key=…).",
     )
 
 
-def as_url(address: str) -> str:
-    """Complete an address as people write it: `0.0.0.0:11434`, `localhost`, `https://host/v1/`."""
-    address = address.strip().rstrip("/")
-    if "//" not in address:
-        address = f"http://{address}"
-    return re.sub(r"//(0\.0\.0\.0|\[::\])(?=[:/]|$)", "//127.0.0.1", address)
+def address_of(provider: Provider, found: Found) -> ServerUrl:
+    """Read the address that was set in place of a provider's own; a local server's usual port may be left out.
+
+    Raises:
+        nbtool.errors.SettingsError: it is no address.
+    """
+    written = found.value.get_secret_value()
+    try:
+        url = parse_server_url(written)
+    except BadUsage as error:
+        raise SettingsError(f"{found.source}: {error.message}", fix=error.fix) from None
+    if provider.port and not url.path and url.scheme == "http" and url.has_default_port:
+        return replace(url, port=provider.port)
+    return url
 
 
 def find_value(names: Iterable[str]) -> Found | None:

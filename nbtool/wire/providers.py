@@ -16,7 +16,8 @@ import tomllib
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from nbtool.errors import SettingsError, UnknownModel
+from nbtool.errors import BadUsage, SettingsError, UnknownModel
+from nbtool.server_url import parse_server_url
 from nbtool.settings import home
 
 SETTINGS_FILE = "providers.toml"
@@ -264,10 +265,19 @@ def _merged(name: str, table: Any, path: str) -> Provider:
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     if "abilities" in values:
         values["abilities"] = _checked(frozenset(map(str, values["abilities"])), where)
+    if address := values.get("base_url"):
+        values["base_url"] = _address(address, where)
     provider = replace(OURS.get(name, Provider(name, "")), **values)
     if not provider.base_url and not provider.addresses and name != "practice":
         raise SettingsError(f"{where} has no address.", fix='Add `base_url = "https://…/v1"`.')
     return provider
+
+
+def _address(written: str, where: str) -> str:
+    try:
+        return str(parse_server_url(written))
+    except BadUsage as error:
+        raise SettingsError(f"{where}: base_url: {error.message}", fix=error.fix) from None
 
 
 def _checked(abilities: frozenset[str], where: str) -> frozenset[str]:

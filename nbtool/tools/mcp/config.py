@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
+from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import digest_of
 
 INHERITED = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
@@ -111,14 +111,18 @@ def _url(name: str, entry: Mapping[str, Any]) -> str:
     url = entry["url"]
     if entry.get("type") == "sse":
         raise BadUsage(f"The MCP server {name!r} speaks SSE, which MCP gave up.", fix="Use streamable HTTP.")
-    try:
-        parts = urlsplit(url)
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except (ValueError, TypeError, AttributeError):
-        is_web = False
-    if not is_web:
+    if not isinstance(url, str) or "://" not in url:
         raise BadUsage(f"The MCP server {name!r}: url is an http or https address.")
-    return str(url)
+    try:
+        address = parse_server_url(url, may_have_query=True)
+    except BadUsage as error:
+        raise BadUsage(f"The MCP server {name!r}: {error.message}", fix=error.fix) from None
+    if (entry.get("headers") or address.query) and not address.may_carry_key:
+        raise BadUsage(
+            f"The MCP server {name!r}: headers and a query may hold keys: not over plain HTTP to {address.host}.",
+            fix="Use https://…",
+        )
+    return url.strip()
 
 
 def _words(name: str, entry: Mapping[str, Any], key: str) -> dict[str, SecretStr]:

@@ -39,7 +39,7 @@ def test_a_file_says_what_a_mapping_says_and_disabled_servers_are_left_out(tmp_p
         ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args is a list of texts"),
         ({"mcpServers": {"a": {"command": "x\0"}}}, "command and cwd are texts"),
         ({"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}, "env holds texts by their names"),
-        ({"mcpServers": {"a": {"url": "file:///etc/passwd"}}}, "url is an http or https address"),
+        ({"mcpServers": {"a": {"url": "file:///etc/passwd"}}}, "'file' is no scheme"),
         ({"mcpServers": {"a": {"url": 3}}}, "url is an http or https address"),
         ({"mcpServers": {"a": {"type": "sse", "url": "http://x/sse"}}}, "speaks SSE"),
     ],

@@ -1,0 +1,134 @@
+"""Addresses of servers, read strictly: one parser for every place where a person, a file or the environment names one.
+
+What two readers could read differently is refused, not repaired: a key goes by what this parser reads.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+
+from nbtool.errors import BadUsage
+
+MAX_URL = 2_000
+"""Characters of an address."""
+
+DEFAULT_PORTS = {"http": 80, "https": 443}
+"""The schemes that an address may have, and the port of each."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_AUTHORITY = re.compile(r"(\[[0-9A-Fa-f:.]*\]|[^\[\]:]*)(?::(.*))?")
+_LABEL = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
+_PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
+_QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*")
+_NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+_WRITE_IT = "Write it as https://host/v1 or http://localhost:8000/v1."
+
+
+@dataclass(frozen=True, slots=True)
+class ServerUrl:
+    """An address in parts; `str()` gives it back in one spelling."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+    query: str = ""
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Scheme, host and port: what a key belongs to (RFC 6454)."""
+        return self.scheme, self.host, self.port
+
+    @property
+    def has_default_port(self) -> bool:
+        """Whether the port is the usual one of the scheme."""
+        return self.port == DEFAULT_PORTS[self.scheme]
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether this is the machine itself: `localhost`, or an address of its loopback interface."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    @property
+    def may_carry_key(self) -> bool:
+        """Whether a key can travel there unread: encrypted, or within this machine."""
+        return self.scheme == "https" or self.is_loopback
+
+    @property
+    def netloc(self) -> str:
+        """Host and port, the port only where it is not the usual one."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.has_default_port else f"{host}:{self.port}"
+
+    def __str__(self) -> str:
+        query = f"?{self.query}" if self.query else ""
+        return f"{self.scheme}://{self.netloc}{self.path}{query}"
+
+
+def parse_server_url(text: str, *, may_have_query: bool = False) -> ServerUrl:
+    """Read the address of a server.
+
+    `host:port` and `localhost` are read as `http://…`; `0.0.0.0` and `[::]`, on which servers listen, as the loopback
+    address. A trailing slash is dropped.
+
+    Raises:
+        BadUsage: it is none, or one that could be read in two ways. The text itself is not repeated: it may hold a
+            password.
+    """
+    address = text.strip(" \t\r\n")
+    if not address or len(address) > MAX_URL:
+        raise BadUsage(f"An address of 1 to {MAX_URL:,} characters is expected.", fix=_WRITE_IT)
+    if not address.isascii() or any(character <= " " or character in '\\"<>^`{|}\x7f' for character in address):
+        raise BadUsage(
+            "The address holds a character that no address has.",
+            fix="Write a host of other letters in its ASCII form (xn--…), and leave out spaces and backslashes.",
+        )
+    if "#" in address:
+        raise BadUsage("The address holds a '#'.", fix="Leave it and what follows it out.")
+    before, mark, query = address.partition("?")
+    if mark and (not may_have_query or not _QUERY.fullmatch(query)):
+        raise BadUsage("The address holds a query ('?').", fix="Leave it and what follows it out.")
+    beginning = _SCHEME.match(before)
+    scheme = beginning[1].lower() if beginning else "http"
+    if scheme not in DEFAULT_PORTS:
+        raise BadUsage(f"{scheme[:20]!r} is no scheme of a model's server.", fix=_WRITE_IT)
+    authority, slash, path = before[beginning.end() if beginning else 0 :].partition("/")
+    if not _PATH.fullmatch(path):
+        raise BadUsage("The path of the address cannot be read.", fix=_WRITE_IT)
+    host, port = _host_and_port(authority, scheme)
+    return ServerUrl(scheme, host, port, f"{slash}{path}".rstrip("/"), query)
+
+
+def _host_and_port(authority: str, scheme: str) -> tuple[str, int]:
+    if "@" in authority:
+        raise BadUsage("The address holds a user or a password.", fix="Leave it out, and give the key as api_key.")
+    parts = _AUTHORITY.fullmatch(authority)
+    if not parts or not parts[1] or parts[1].lower() in DEFAULT_PORTS:
+        raise BadUsage("The address names no host.", fix=_WRITE_IT)
+    port = DEFAULT_PORTS[scheme]
+    if parts[2] is not None:
+        if not _PORT.fullmatch(parts[2]) or int(parts[2]) > 65_535:
+            raise BadUsage("The port of the address is no number from 1 to 65535.", fix=_WRITE_IT)
+        port = int(parts[2])
+    return _host(parts[1]), port
+
+
+def _host(written: str) -> str:
+    """Give a host in its one spelling: a name in lower case, or an IP address as `ipaddress` writes it."""
+    if written.startswith("[") or _NUMBER.fullmatch(written.rpartition(".")[2]):
+        try:
+            found: ipaddress.IPv4Address | ipaddress.IPv6Address = (
+                ipaddress.IPv6Address(written[1:-1]) if written.startswith("[") else ipaddress.IPv4Address(written)
+            )
+        except ValueError:
+            raise BadUsage("The address holds a malformed IP address.", fix="Write four numbers, or [IPv6].") from None
+        return "127.0.0.1" if found.is_unspecified else str(found)
+    if len(written) > 253 or not all(map(_LABEL.fullmatch, written.split("."))):
+        raise BadUsage("The host of the address cannot be read.", fix="Write a plain name, without a dot at its end.")
+    return written.lower()
