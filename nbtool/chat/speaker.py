@@ -257,11 +257,13 @@ class Speaker(Conversation):
     ) -> tuple[Engine, TurnContext]:
         exposed = {entry.name: self.variables.describe(entry.name) for entry in self.exposed()}
         limits = how.limits or self.limits
-        history, prompt = tuple(self._history(plan.node, how)), told(turn.prompt, exposed)
+        is_media = endpoint.dialect in DOES  # its prompt is drawn or read aloud: no objects are listed in it
+        history, prompt = tuple(self._history(plan.node, how)), told(turn.prompt, {} if is_media else exposed)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.signal, Meter(limits))
-        tools = self._offered(endpoint)
+        tools = Toolset("turn") if is_media else self._offered()
         bench = self._bench(turn, emit, tools)
-        calling = ToolCalling(bench, tuple(self.plugins), turn.calls, self.choose_tools, plan.script.told)
+        choose = None if is_media else self.choose_tools
+        calling = ToolCalling(bench, tuple(self.plugins), turn.calls, choose, plan.script.told)
         system = system_text(self.system, tools.rules())
         answer = [turn.answer] if turn.answer else []
         plugins = [calling, KeptMedia(self.variables), *answer, *self.plugins]
@@ -279,6 +281,7 @@ class Speaker(Conversation):
             approver=turn.approver,
             lent=turn.lent,
             texts=self.call_texts,
+            plugins=tuple(self.plugins),
         )
 
     def scene(self, turn: Turn, options: Mapping[str, Any]) -> Scene:
@@ -297,10 +300,10 @@ class Speaker(Conversation):
             choices=[self.choose_tools, dict(self.call_texts)],
         )
 
-    def _offered(self, endpoint: Endpoint) -> Toolset:
-        """Give the tools of a turn, which are none for a model that makes images or sound."""
+    def _offered(self) -> Toolset:
+        """Give the tools of a turn, and keep their rules on demand where the model can read them."""
         self.variables.set_rules((rule.name, rule.text, rule.description) for rule in self.tools.on_demand())
-        return Toolset("turn", [self.tools]) if endpoint.dialect in DOES else self.all_tools()
+        return self.all_tools()
 
     def _history(self, node: Node[Turn], how: TurnSettings) -> list[Message]:
         messages: list[Message] = []

@@ -1,11 +1,13 @@
 """A chat as a tool of another: a question goes to a fresh conversation with its own tools and limits.
 
-What the sub-chat's tools ask, the person is asked on the same desk, and the view of the one turn shows its calls.
+What the sub-chat's tools ask, the person is asked on the same desk, and the view of the one turn shows its calls. The
+plugins of the chat that asks see every request of the sub-chat, and an object that was exposed by reference alone
+cannot be part of a question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
@@ -37,7 +39,8 @@ def subchat(
 ) -> Tool:
     """Make the tool `ask(question)`, which puts a question to a chat of its own and gives the answer.
 
-    Each question begins a new conversation. `model` is a model's id, or a chat whose model is taken, as it is then.
+    Each question begins a new conversation. `model` is a model's id, or a chat whose model and plugins are taken, as
+    they are then; the plugins of the chat that asks come after them.
     `limits` hold for each question (5 requests unless said otherwise); what a sub-chat uses is said with its answer,
     and does not count against the limits of the turn that asks.
 
@@ -59,10 +62,17 @@ def subchat(
         fresh = Chat(model if isinstance(model, str) else None, tools=given, system=system)
         fresh.model = model.model if isinstance(model, Chat) else fresh.model
         fresh.limits = bounds
+        own = model.plugins if isinstance(model, Chat) else ()
+        fresh.plugins = _joined(own, running_call().bench.plugins)
         return _answer(await _asked(fresh, question, running_call()))
 
-    made = tools_of(ask)[0]
+    made = replace(tools_of(ask)[0], sends_to="model")
     return replace(made, description=description, policy=Policy("auto")) if description else made
+
+
+def _joined(own: Sequence[object], asking: Sequence[object]) -> list[object]:
+    """Give the plugins of both chats, each once; what the chat that asks masks is masked last."""
+    return [*(plugin for plugin in own if not any(plugin is other for other in asking)), *asking]
 
 
 async def _asked(chat: Chat, question: str, call: RunningCall) -> Turn:

@@ -13,7 +13,7 @@ from nbtool.events import Gate
 from nbtool.messages import Media
 from nbtool.tools.approval import Question, digest_of
 from nbtool.tools.glance import Glance, glance
-from nbtool.tools.references import OPENING, Resolved, resolve, unresolved
+from nbtool.tools.references import OPENING, Link, Resolved, resolve, unresolved
 from nbtool.tools.render import cut
 from nbtool.tools.schema import PLAIN
 from nbtool.tools.tool import Tool
@@ -34,7 +34,8 @@ class Bound:
     """A call as it would run now. `arguments` are as written, `values` what the function is given.
 
     `glances` are the first rows of what was opened for reading, by the names of the arguments that refer to it,
-    `effect` is what the call will change, as its tool tells it.
+    `effect` is what the call will change, as its tool tells it. `closed` are the references to what was exposed by
+    reference alone.
     """
 
     tool: Tool
@@ -44,6 +45,12 @@ class Bound:
     fingerprints: tuple[str, ...]
     glances: dict[str, Glance] = field(default_factory=dict, repr=False)
     effect: str = field(default="", repr=False)
+    closed: tuple[Link, ...] = field(default=(), repr=False)
+
+    @property
+    def is_disclosing(self) -> bool:
+        """Whether values that were exposed by reference alone would leave this kernel with the arguments."""
+        return bool(self.closed) and self.tool.sends_to != ""
 
     @property
     def described(self) -> dict[str, str]:
@@ -64,20 +71,21 @@ class Bound:
         exactly = {**what, "arguments": self.arguments, "references": self.fingerprints, "effect": self.effect}
         schema = tool.parameters.schema
         seen = [sha256(one.data or b"").hexdigest() for one in media]
+        sensitive = tool.policy.sensitive or self.is_disclosing
         return Question(
             call_id=call_id,
             gate=gate,
             digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt, media=seen),
             tool=tool.name,
             shown=shown,
-            description=f"{tool.notice}\n\n{tool.description}".strip(),
+            description=f"{tool.notice}\n\n{self._disclosure}\n\n{tool.description}".strip(),
             schema=schema,
             arguments=self.arguments,
             resolved=self.described,
             effect=self.effect if gate == "run" else "",
             media=media,
-            sensitive=tool.policy.sensitive,
-            can_remember=gate == "run" and not tool.policy.sensitive,
+            sensitive=sensitive,
+            can_remember=gate == "run" and not sensitive,
             keys={"call": digest_of(**exactly), "tool": digest_of(**what)},
         )
 
@@ -89,6 +97,13 @@ class Bound:
     def has_tool_of(self, other: Bound) -> bool:
         """Whether another binding would run the very same tool."""
         return (self.tool.identity, self.tool.digest) == (other.tool.identity, other.tool.digest)
+
+    @property
+    def _disclosure(self) -> str:
+        names = ", ".join(dict.fromkeys(link.reference.name for link in self.closed))
+        return (
+            f"This sends the values of {names} to a server; the model may not read them." if self.is_disclosing else ""
+        )
 
     def _line(self, name: str, value: Any) -> str:
         written = json.dumps(value, ensure_ascii=False)
@@ -115,11 +130,22 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     """
     written = unresolved(_as_json(arguments)).arguments
     resolved = resolve(written, variables) if tool.resolve else unresolved(written)
+    links = [link for found in resolved.links.values() for link in found]
+    closed = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
+    if closed and tool.sends_to == "model":
+        raise _would_disclose(tool, closed[0])
     values = tool.parameters.check(resolved)
-    links = (link for found in resolved.links.values() for link in found)
     fingerprints = tuple(link.fingerprint for link in links)
     glances = _glances(resolved, variables)
-    return Bound(tool, written, resolved, values, fingerprints, glances, _effect(tool, values))
+    return Bound(tool, written, resolved, values, fingerprints, glances, _effect(tool, values), closed)
+
+
+def _would_disclose(tool: Tool, link: Link) -> InvalidArguments:
+    name = link.reference.name
+    return InvalidArguments(
+        f"{link.reference.text} was exposed by reference only, and {tool.name!r} sends its arguments to another model.",
+        fix=f"Ask without its values, or let the user open it: `--read {name}`, or chat.expose(read=True, {name}=…).",
+    )
 
 
 def _effect(tool: Tool, values: Mapping[str, Any]) -> str:

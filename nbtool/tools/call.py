@@ -64,6 +64,7 @@ class Bench:
 
     `make` is how a tool that works with the chat makes calls of its own: the turn counts, watches and records them.
     `texts` are what the model is told of an outcome in place of our own words; `{name}` and `{reason}` are filled in.
+    `plugins` are those of the chat: whatever a tool sends to a model on its own goes through them too.
     """
 
     tools: Toolset
@@ -75,6 +76,7 @@ class Bench:
     budget: int = BUDGET
     timeout: float | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
+    plugins: tuple[object, ...] = ()
     left_running: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     make: Make = field(default=lambda call, bench, round: run_call(call, bench, round=round))
 
@@ -200,6 +202,7 @@ async def _approved(call: ToolCall, bound: Bound, bench: Bench, record: CallReco
         ticket.has_run()
     for attempt in range(MAX_ASKED):
         word = word_of(bound, "run")
+        word = "ask_always" if bound.is_disclosing else word
         await ticket.may_ask()
         if word == "auto":
             now = await _at_its_turn(bound, bench, record, ticket)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from types import CodeType
-from typing import Any, TypeVar, cast, overload
+from typing import Any, Literal, TypeVar, cast, overload
 
 from nbtool.errors import BadUsage
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, digest_of
@@ -62,8 +62,10 @@ class Tool:
     tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references
     as plain text; the result of one that is not `remembered` becomes no variable. `notice` is what the person, and only
     the person, should know before a call. `effect` tells the person, and only the person, what a call with these
-    arguments will change, such as a file's diff; it changes nothing itself. `is_async`: calling the function gives a
-    coroutine or an async generator, so that it belongs on the loop.
+    arguments will change, such as a file's diff; it changes nothing itself. `sends_to` names who is sent the arguments,
+    where they leave this kernel: another model never gets what was exposed by reference alone, a server only where the
+    person approves that very call. `is_async`: calling the function gives a coroutine or an async generator, so that it
+    belongs on the loop.
     """
 
     function: Callable[..., Any]
@@ -82,6 +84,7 @@ class Tool:
     origin: str = ""
     notice: str = ""
     effect: Callable[..., str] | None = None
+    sends_to: Literal["", "model", "server"] = ""
     is_async: bool = field(init=False)
 
     def __post_init__(self) -> None:

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.errors import Unsupported
 from nbtool.messages import Media
 from tests.chaos import ChaosServer, serve, serve_each, whole
-from tests.samples import JPEG, PNG, WAV, as_base64, drawn, form_of, written
+from tests.samples import JPEG, MP3, PNG, WAV, as_base64, drawn, form_of, written
 
 
 def chat(server: ChaosServer, model: str = "gpt-image-1", **more: Any) -> Chat:
@@ -45,22 +44,36 @@ def test_an_image_of_one_turn_is_edited_in_the_next() -> None:
 
 
 @pytest.mark.parametrize("tool_mode", ["auto", "native", "prompted"])
-def test_a_chat_with_tools_is_told_what_to_do(tool_mode: Any) -> None:
+def test_in_a_chat_with_tools_and_objects_a_media_model_has_neither_and_its_prompt_is_the_persons_alone(
+    tool_mode: Any,
+) -> None:
     @tool
     def price() -> int:
         "A price."
         return 1
 
     with serve(drawn(as_base64(PNG))) as server:
-        turn = chat(server, tools=[price], tool_mode=tool_mode).send("a cat")
+        talk = chat(server, tools=[price], tool_mode=tool_mode)
+        talk.choose_tools = lambda _: ["price"]
+        talk.keeps_notes = True
+        talk.expose(read=True, rows=[1, 2])
+        turn = talk.send("a cat")
 
-    assert turn.status == "error"
-    assert isinstance(turn.error, Unsupported)
-    assert str(turn.error) == (
-        "gpt-image-1 makes images and cannot call tools."
-        " Use a chat without tools and exposed variables: `-c NAME` in a cell, or a Chat of its own."
-    )
-    assert server.connections == 0
+    assert (turn.status, turn.error) == ("completed", None)
+    assert server.requests[0].json["prompt"] == "a cat"
+    assert "tools" not in server.requests[0].json
+
+
+def test_what_is_spoken_and_written_down_is_the_persons_text_alone() -> None:
+    with serve_each([whole(200, MP3, "audio/mpeg")], [whole(200, {"text": "Hello."})]) as server:
+        speech, writer = chat(server, "tts-1"), chat(server, "whisper-1")
+        for talk in (speech, writer):
+            talk.expose(rows=[1, 2])
+        speech.send("Good morning.")
+        writer.send("Names: Ada", attach=[WAV])
+
+    assert server.requests[0].json["input"] == "Good morning."
+    assert written(form_of(server.requests[1]), "prompt") == [b"Names: Ada"]
 
 
 def test_a_transcription_is_the_text_of_its_turn() -> None:

@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from nbtool import Approved, Chat, Denied, tool
+from nbtool.chain.hooks import RequestContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.subchat import MAX_DEPTH, subchat
 from nbtool.errors import AuthFailed
+from nbtool.messages import Text
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 
@@ -167,6 +169,68 @@ def test_it_goes_by_the_name_and_words_it_is_given() -> None:
     ask = subchat("practice:fast", name="ask_expert", description="Ask somebody who knows.")
 
     assert (ask.spec["name"], ask.spec["description"]) == ("ask_expert", "Ask somebody who knows.")
+
+
+class Upper:
+    """Writes every message of a request in capitals, and says where it was."""
+
+    def __init__(self) -> None:
+        self.rounds = 0
+
+    def on_before_request(self, request: RequestContext) -> None:
+        self.rounds += 1
+        request.set_messages([message.with_parts([Text(message.text.upper())]) for message in request.messages])
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_sub_chat_however_deep_has_the_plugins_of_the_chat_that_asks_and_of_the_chat_it_takes(depth: int) -> None:
+    class Own:
+        def on_before_request(self, request: RequestContext) -> None:
+            request.system += " own"
+
+    both = Upper()
+    inner = ScriptedWire(["a@example.org"])
+    ask = subchat(Chat(wire=inner, plugins=[Own(), both]))
+    steps: list[Any] = []
+    for _ in range(depth - 1):
+        middle = ScriptedWire([call("ask", question="write to ada@example.org"), "Done."])
+        steps.append(middle)
+        ask = subchat(Chat(wire=middle), tools=[ask])
+    with inner, ScriptedWire([call("ask", question="write to ada@example.org"), "Done."]) as outer:
+        turn = Chat(wire=outer, tools=[ask], plugins=[both]).send("go")
+
+    assert turn.status == "completed"
+    assert [message.text for message in inner.prompts[0].messages] == ["WRITE TO ADA@EXAMPLE.ORG"]
+    assert inner.prompts[0].system.endswith(" own")
+    assert both.rounds == 1 + 2 * depth
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize("question", ["$VAR_REF{{rows}}", "Repeat: $VAR_REF{{rows}}", "And $VAR_REF{{rows[0]}}."])
+@pytest.mark.parametrize("name", ["ask", "ask-me"])
+def test_what_was_exposed_by_reference_alone_is_no_part_of_a_question_even_where_everything_is_approved(
+    question: str, name: str
+) -> None:
+    inner = ScriptedWire([])
+    with inner, ScriptedWire([call(name, question=question), "Done."]) as outer:
+        chat = Chat(wire=outer, tools=[subchat(Chat(wire=inner), name=name)], approver=lambda _: Approved())
+        chat.expose(rows=["SENTINEL"])
+        turn = chat.send("Go.")
+
+    assert turn.calls[0].status == "invalid"
+    assert "was exposed by reference only" in turn.calls[0].shown
+    assert "--read rows" in turn.calls[0].shown
+    assert inner.prompts == []
+
+
+def test_what_was_opened_may_be_part_of_a_question() -> None:
+    with ScriptedWire(["Ok."]) as inner, ScriptedWire([call("ask", question="$VAR_REF{{rows}}"), "Done."]) as outer:
+        chat = Chat(wire=outer, tools=[subchat(Chat(wire=inner))])
+        chat.expose(read=True, rows="some words")
+        turn = chat.send("Go.")
+
+    assert turn.calls[0].status == "ok"
+    assert inner.prompts[0].messages[0].text == "some words"
 
 
 def test_a_cancelled_turn_cancels_its_sub_chat() -> None:

@@ -153,6 +153,7 @@ class McpServer:
             identity=f"{self._spec.identity}.{pinned.name}",
             origin=f"mcp.{self.name}.{pinned.name}",
             notice=notice,
+            sends_to="server",
         )
 
     async def _call(self, seen: Listed, arguments: dict[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from nbtool.errors import BadUsage, McpFailed
 from nbtool.loop import core
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
+from nbtool.tools.approval import Question
 from nbtool.tools.mcp import McpServers, keeper, mcp_servers, session
 from tests.tools.calling import Desktop, ask_for, desktop
 
@@ -91,6 +92,25 @@ def test_every_call_asks_whatever_the_server_says_of_its_tools(friendly: McpServ
 
     assert (record.status, friendly.get("friendly_add").policy) == ("denied", Policy("ask_always"))
     assert friendly.rules() == ""
+
+
+@pytest.mark.promise("by-reference")
+def test_what_was_exposed_by_reference_alone_is_sent_to_a_server_only_by_an_approval_of_that_very_call(
+    friendly: McpServers,
+) -> None:
+    asked: list[Question] = []
+    free = friendly.approved(Policy("auto"))
+    work = desktop(*free.tools().values(), approver=lambda question: asked.append(question) or Approved())
+    work.bench.variables.expose("count", 4955)
+    work.bench.variables.expose("open", 2, readable=True)
+
+    for name in ("count", "count", "open"):
+        assert work.run(ask_for("friendly_add", a=f"$VAR_REF{{{{{name}}}}}", b=1)).status == "ok"
+
+    assert [(question.sensitive, question.can_remember) for question in asked if question.gate == "run"] == [
+        (True, False)
+    ] * 2
+    assert "sends the values of count to a server" in asked[0].description
 
 
 def test_what_is_said_in_json_is_the_value_and_a_failure_is_told_in_the_servers_words(friendly: McpServers) -> None:
