@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from nbtool.practice.code import find_code, without_marks
 from nbtool.practice.request import MENTION, REFERENCE, Done, Offer, reference_to
 
 NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
@@ -22,6 +23,8 @@ CAPITALISED = re.compile(r"(?<![\w.])[A-ZÀ-Þ]\w*(?:[.&-]\w+)*(?: [A-ZÀ-Þ][\w
 JOINED = re.compile(r"\s*(?:,|(?:,\s*)?(?:and|or)(?: how many| the| of)?|&|vs\.?|versus)\s*", re.IGNORECASE)
 TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 ELSEWHERE = 2
+CODE = {("run_python", "code"): "text/x-python"}
+"""Parameters that take code, with its media type."""
 MAX_EACH = 4
 """Calls that one tool gets in a round when several values are named for it."""
 
@@ -70,7 +73,10 @@ def fill(offer: Offer, scene: Scene) -> tuple[list[dict[str, Any]], str]:
     required = offer.parameters.get("required") or []
     for name, schema in (offer.parameters.get("properties") or {}).items():
         most = MAX_EACH if required == [name] else int(name in required)
-        values = _find(name, settle(schema, offer.parameters), scene, most)
+        spec = settle(schema, offer.parameters)
+        if media_type := CODE.get((offer.name, name)):
+            spec["contentMediaType"] = media_type
+        values = _find(name, spec, scene, most)
         if not values and name in required:
             return [], name
         filled = [{**arguments, name: value} for arguments in filled for value in values] or filled
@@ -89,7 +95,8 @@ def _find(name: str, spec: Mapping[str, Any], scene: Scene, most: int) -> list[A
     """Give the values for one parameter, best first: at most so many, and none or one where it is not required (0)."""
     if (value := _named(name, spec, scene)) is not None:
         return [value]
-    found = sorted((one for one in _candidates(name, spec, scene) if one.start not in scene.own), key=scene.rank)
+    candidates = _code(scene) if "contentMediaType" in spec else _candidates(name, spec, scene)
+    found = sorted((one for one in candidates if one.start not in scene.own), key=scene.rank)
     if most and scene.earlier and not any(scene.zone(one) == 0 for one in found):
         return [_from_earlier(spec, scene.earlier[-1])]
     if not most:
@@ -124,7 +131,7 @@ def _candidates(name: str, spec: Mapping[str, Any], scene: Scene) -> Iterator[Fo
     elif kind == "array":
         yield from _candidates(name, spec.get("items") or {"type": "string"}, scene)
     elif kind == "string":
-        yield from _texts(text)
+        yield from _texts(scene)
 
 
 def _references(name: str, scene: Scene) -> Iterator[Found]:
@@ -139,6 +146,11 @@ def _references(name: str, scene: Scene) -> Iterator[Found]:
         yield Found(len(scene.prompt), len(scene.prompt), reference_to(name if name in scene.known else scene.known[0]))
 
 
+def _code(scene: Scene) -> Iterator[Found]:
+    for start, end, code in find_code(scene.prompt, scene.known):
+        yield Found(start, end, code)
+
+
 def _numbers(text: str, *, whole: bool) -> Iterator[Found]:
     for match in NUMBER.finditer(text):
         if not (whole and "." in match[0]):
@@ -147,9 +159,13 @@ def _numbers(text: str, *, whole: bool) -> Iterator[Found]:
         yield Found(*match.span(), NUMBER_WORDS[match[0].lower()])
 
 
-def _texts(text: str) -> Iterator[Found]:
+def _texts(scene: Scene) -> Iterator[Found]:
     """Find quoted texts and dates; where there are none, capitalised words that do not merely begin a sentence."""
-    quoted = [Found(*match.span(), next(filter(None, match.groups()))) for match in QUOTED.finditer(text)]
+    text = scene.plain
+    quoted = [
+        Found(*match.span(), without_marks(scene.prompt[slice(*match.span(match.lastindex or 0))]))
+        for match in QUOTED.finditer(text)
+    ]
     yield from quoted
     for match in () if quoted else CAPITALISED.finditer(text):
         start, said = match.start(), match[0]

@@ -13,7 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nbtool.practice import words
+from nbtool.practice.answers import answer_for
 from nbtool.practice.arguments import Scene, fill
+from nbtool.practice.code import FENCED, QUOTED
 from nbtool.practice.request import MENTION, REFERENCE, Ask, Done, Offer
 
 MAX_CALLS = 8
@@ -84,8 +86,8 @@ def has_failed(done: Done) -> bool:
 
 
 def _answer(ask: Ask, unmade: Sequence[str] = ()) -> Plan:
-    if ask.schema and (filled := _value(ask, ask.schema)):
-        return Plan(filled, thinking=words.THINKING_OF_A_VALUE)
+    if ask.schema:
+        return Plan(_value(ask, ask.schema), thinking=words.THINKING_OF_A_VALUE)
     if not ask.done:
         return Plan(words.about(ask), thinking=words.THINKING_OF_NOTHING)
     text = words.results(ask.done, has_failed, unmade)
@@ -93,20 +95,23 @@ def _answer(ask: Ask, unmade: Sequence[str] = ()) -> Plan:
 
 
 def _value(ask: Ask, schema: Mapping[str, Any]) -> str:
-    """Fill the schema of an answer from the words of the prompt, as the arguments of a call are; '' where they lack."""
+    """Write the answer that fits a schema."""
     mentions = _mentions(ask)
     plain, everything = _blanked(ask.prompt, mentions), range(len(ask.prompt))
-    filled, missing = fill(Offer("", "", schema), Scene(ask.prompt, plain, everything, range(0), earlier=ask.done))
-    return "" if missing else json.dumps(filled[0], ensure_ascii=False)
+    scene = Scene(ask.prompt, plain, everything, range(0), earlier=ask.done)
+    return json.dumps(answer_for(schema, scene), ensure_ascii=False)
 
 
 def _mentions(ask: Ask) -> list[Mention]:
     """Find the tools named in the prompt; a name that may be a plain word counts only where none is marked."""
     offers = [offer for offer in ask.tools if ask.choice in ("auto", "required", offer.name)]
     found: list[Mention] = []
+    data = _quoted(ask.prompt, [offer.name for offer in offers])
     for offer in offers:
         name = re.escape(offer.name)
-        for match in re.finditer(rf"(?<![$\w])[&@]?`{name}`|(?<![\w`${{]){name}(?![\w`])", ask.prompt):
+        for match in re.finditer(rf"(?<![$\w])[&@]?`{name}`|(?<![\w`${{.]){name}(?![\w`])", ask.prompt):
+            if any(match.start() in span for span in data):
+                continue
             is_marked = "`" in match[0] or "_" in offer.name or ask.prompt.startswith("(", match.end())
             found.append(Mention(offer, *match.span(), is_marked))
     marked = [mention for mention in found if mention.is_marked]
@@ -117,6 +122,12 @@ def _mentions(ask: Ask) -> list[Mention]:
         last = staged[-1] if staged else one
         staged.append(replace(one, stage=last.stage + bool(THEN.search(ask.prompt, last.end, one.start))))
     return staged
+
+
+def _quoted(prompt: str, names: Sequence[str]) -> list[range]:
+    """Find the quoted texts and fences that hold more than the name of a tool: a name inside one is no mention."""
+    found = [match for pattern in (FENCED, QUOTED) for match in pattern.finditer(prompt)]
+    return [range(*match.span()) for match in found if match[0].strip('`"“”') not in names]
 
 
 def _calls(

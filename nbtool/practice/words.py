@@ -21,7 +21,10 @@ HOW = (
 )
 THINKING_OF_NOTHING = "The prompt names no tool that I was offered. I say what I am."
 THINKING_OF_A_GAP = "The prompt names a tool, but not everything that the tool needs. I ask."
-THINKING_OF_A_VALUE = "The answer is to be JSON of a given form. I fill it from the words of the prompt."
+THINKING_OF_A_VALUE = (
+    "The answer is to be JSON of a given form. I fill it from the words of the prompt, and where they"
+    " say nothing with the plainest value."
+)
 THINKING_OF_RESULTS = "The results are here. I put them together."
 
 

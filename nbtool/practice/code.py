@@ -1,0 +1,54 @@
+"""Python in a prompt: what stands in fences or quotes, or reads as an expression, for the tool that runs code."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Collection, Iterator
+
+from nbtool.practice.request import MENTION, REFERENCE
+
+MAX_CODE = 4_000
+"""Characters of one piece of code."""
+
+FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
+QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]+`|[^`$\n]|\$(?!`))+)`|\"([^\"\n]+)\"|“([^”\n]+)”")
+_ATOM = r"(?:\$`[^\W\d]\w*`|[^\W\d]\w*)"
+_TAIL = r"(?:\.[^\W\d]\w*|\((?:[^()\n]|\([^()\n]*\)){0,200}\)|\[[^\[\]\n]{0,200}\])"
+EXPRESSION = re.compile(rf"(?<![\w`$&@.]){_ATOM}{_TAIL}+")
+ARITHMETIC = re.compile(r"(?<![\w.])-?\d[\d.]*(?: ?(?:\*\*|//|[-+*/%]) ?-?\d[\d.]*)+(?<!\.)")
+_TOOL = re.compile(r"[&@]`([^\W\d][\w.]*)`")
+
+
+def find_code(prompt: str, variables: Collection[str]) -> Iterator[tuple[int, int, str]]:
+    """Give the places and texts of what is Python, the surest first; last a variable that the prompt mentions."""
+    found = []
+    for pattern in (FENCED, QUOTED, EXPRESSION, ARITHMETIC):
+        for match in pattern.finditer(prompt):
+            code = without_marks(next((one for one in match.groups() if one), match[0]))
+            if _is_code(code, variables):
+                found.append((*match.span(), code))
+        if found:
+            break
+    yield from found or [(*match.span(), match[1]) for match in MENTION.finditer(prompt)]
+
+
+def without_marks(text: str) -> str:
+    """Return a text with mentions of variables and tools as their names."""
+    return _TOOL.sub(r"\1", REFERENCE.sub(r"\1", MENTION.sub(r"\1", text)))
+
+
+def _is_code(text: str, variables: Collection[str]) -> bool:
+    """Whether a text is Python that says something: a single word is code only where it names a variable."""
+    if len(text) > MAX_CODE or "\0" in text:
+        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a model's code warns where it runs
+        try:
+            body = ast.parse(text).body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+    if len(body) == 1 and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Name):
+        return text.strip() in variables
+    return bool(body)

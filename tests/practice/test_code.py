@@ -1,0 +1,58 @@
+"""Code that the practice model writes for `run_python`: from the prompt, and such that it runs."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pytest
+
+from nbtool.practice.planner import plan
+from nbtool.practice.request import read
+from tests.practice.asking import FRAME, TEXT, tool
+
+TOOLS = [
+    tool("run_python", "code", code=TEXT),
+    tool("describe", "of", of=FRAME),
+    tool("head", "of", of=FRAME),
+    tool("price", "ticker", ticker=TEXT),
+]
+SYSTEM = "Objects:\n- $VAR_REF{{df}}: DataFrame"
+
+
+def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
+    messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
+    planned = plan(read({"model": "fast", "messages": messages, "tools": TOOLS}))
+    return [(one.name, json.loads(one.arguments)) for one in planned.calls]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "code"),
+    [
+        ("Use &`run_python` to compute df.describe()", "df.describe()"),
+        ("Use &`run_python` to run `df.describe()`.", "df.describe()"),
+        ('Use `run_python` to show "df.head(2)".', "df.head(2)"),
+        ("Use &`run_python` to compute $`df`.describe().", "df.describe()"),
+        ("Use &`run_python` to run `$`df`.head()`.", "df.head()"),
+        ("Use &`run_python` to compute 2 + 3 * 4.", "2 + 3 * 4"),
+        ("Run this with run_python:\n```python\nx = 1\nx + len(df)\n```", "x = 1\nx + len(df)"),
+        ("Use &`run_python` on $`df`.", "df"),
+        ("Count the rows of $`df` with &`run_python`.", "df"),
+        ("Use run_python to run \"price('AAPL')\".", "price('AAPL')"),
+        ("Use run_python: df['close'].mean()", "df['close'].mean()"),
+    ],
+)
+def test_code_of_the_prompt_is_run_as_it_stands_there(prompt: str, code: str) -> None:
+    assert calls(prompt) == [("run_python", {"code": code})]
+    assert ast.parse(code)
+
+
+@pytest.mark.parametrize("prompt", ["Use run_python to print Hello.", 'Use &`run_python` for "the mean of it".'])
+def test_words_are_not_taken_for_code(prompt: str) -> None:
+    assert calls(prompt) == []
+
+
+@pytest.mark.parametrize("name", [one["function"]["name"] for one in TOOLS])
+def test_a_mention_inside_a_quoted_text_is_told_by_its_name(name: str) -> None:
+    assert calls(f'Use &`price` for "the &`{name}` of $`df`".') == [("price", {"ticker": f"the {name} of df"})]
