@@ -6,6 +6,7 @@
     ├── ModelError               no request could be made
     │   ├── UnknownModel
     │   ├── MissingKey
+    │   ├── EnvFileNotAllowed    only a `.env` names the model or the address, and nobody allowed it
     │   └── Unsupported          the model or its wire cannot do what was asked
     ├── WireError                a request was made, and no whole reply came of it
     │   ├── ConnectionFailed
@@ -87,6 +88,19 @@ class UnknownModel(ModelError):
 
 class MissingKey(ModelError):
     """The provider asks for a key and none was found."""
+
+
+class EnvFileNotAllowed(ModelError):
+    """Only a `.env` names the model or its address, and no person has allowed that file yet; nothing was sent."""
+
+    def __init__(self, path: str, names: list[str], destination: str) -> None:
+        super().__init__(
+            f"{path} names {' and '.join(names)}, so prompts would go to {destination}; nothing was sent.",
+            fix="If that is what you want: `%chat env allow`, or NBTOOL_ALLOW_ENV_FILE=1 in the environment.",
+        )
+        self.path = path
+        self.names = names
+        self.destination = destination
 
 
 class Unsupported(ModelError):

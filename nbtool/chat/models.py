@@ -17,7 +17,9 @@ from nbtool.events import Delta, Retrying
 from nbtool.loop import run_here
 from nbtool.settings import one_of
 from nbtool.wire.base import Endpoint, Prompt, Request
-from nbtool.wire.connect import discover, endpoint, list_models, register_local
+from nbtool.wire.connect import endpoint, is_in_process, list_models, register_local
+from nbtool.wire.discovery import Discovery, find_model
+from nbtool.wire.env_consent import check_allowed
 from nbtool.wire.forms import form_name
 from nbtool.wire.http import HttpEndpoint
 from nbtool.wire.media_kinds import DOES
@@ -61,20 +63,20 @@ class Model:
         return uuid4().hex[:8]
 
     @cached_property
-    def _found(self) -> tuple[str, str]:
+    def _found(self) -> Discovery:
         if self.wire is not None and not isinstance(self.wire, str):
-            return self.wire.model, "an endpoint of your own"
-        return (self.model_id, self.chosen_by) if self.model_id else discover()
+            return Discovery(self.wire.model, "an endpoint of your own")
+        return Discovery(self.model_id, self.chosen_by) if self.model_id else find_model()
 
     @property
     def name(self) -> str:
         """The model's id."""
-        return self._found[0]
+        return self._found.model_id
 
     @property
     def why(self) -> str:
         """Why it is this one."""
-        return self._found[1]
+        return self._found.why
 
     def changed(self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None) -> Model:
         """Give the same with another model, wire or tool mode; what is None stays as it is.
@@ -96,11 +98,13 @@ class Model:
         """Give what answers prompts.
 
         Raises:
-            nbtool.errors.ModelError: there is no such model, or no key for it.
+            nbtool.errors.ModelError: there is no such model, no key for it, or nobody allowed the `.env` that names it.
         """
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire
         native = endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
+        if not is_in_process(native.provider):
+            check_allowed([self._found.setting], native.host)
         native = replace(native, can_retry=can_retry)
         if self.tool_mode == "native" or native.dialect in DOES:
             return native  # models that make images or sound refuse tools themselves, in whatever form

@@ -14,7 +14,8 @@ from nbtool.errors import NbtoolError
 from nbtool.magics.completing import completer
 from nbtool.magics.config import NbTool
 from nbtool.toolsets.runner import Ran, offer
-from nbtool.wire.discovery import discover
+from nbtool.wire.discovery import Discovery, destination, find_model
+from nbtool.wire.env_consent import is_allowed
 
 if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
@@ -109,9 +110,25 @@ def load(shell: Any) -> None:
 
         mend_replies(kernel)
     chosen = settings.setting("model")
-    model, why = (chosen.value, chosen.source) if chosen.value else discover()
+    found = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
     renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, so the magics are called %%{name}"
-    print(f"nbtool: {model} ({why}){renamed}")  # noqa: T201 - the one line of loading
+    print(f"nbtool: {_plain(found.model_id)}{_where(found)}{renamed}")  # noqa: T201 - the one line of loading
+
+
+def _where(found: Discovery) -> str:
+    """Say where prompts will go and why, and whether a person is asked first because only a `.env` says so."""
+    try:
+        host, from_file = destination(found.model_id)
+    except NbtoolError:
+        return f" ({found.why})"  # the first cell says what is wrong with it
+    asks = from_file or bool(found.setting and found.setting.from_file and host)
+    first = "; the first prompt asks whether it may" if asks and not is_allowed() else ""
+    return f"{f' at {host}' if host else ''} ({found.why}{first})"
+
+
+def _plain(text: str) -> str:
+    """Make what a file names one line without control characters."""
+    return "".join(character if character.isprintable() else "?" for character in text)[:200]
 
 
 def unload(shell: Any) -> None:

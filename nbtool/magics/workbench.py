@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from nbtool.chat.chat import Chat
@@ -11,6 +13,7 @@ from nbtool.errors import BadUsage
 from nbtool.magics import cell, commands
 from nbtool.magics.commands.here import Here
 from nbtool.magics.config import NbTool
+from nbtool.magics.env_consent import with_consent
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import cell_parser, parse
 
@@ -53,9 +56,10 @@ class Workbench:
             del self.chats[flags.chat]
         chat = self.chat(flags.chat)
         if flags.dry_run:
-            cell.rehearse(self.shell, chat, self.names, flags, body)
+            work: Callable[[], object] = partial(cell.rehearse, self.shell, chat, self.names, flags, body)
         else:
-            cell.speak(self.shell, chat, self.names, flags, body, self.magic)
+            work = partial(cell.speak, self.shell, chat, self.names, flags, body, self.magic)
+        with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
 
     def line(self, line_text: str) -> None:
         """Carry out `%chat`."""

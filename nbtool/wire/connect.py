@@ -10,10 +10,11 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, Unsupported
-from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.server_url import parse_server_url
 from nbtool.wire.discovery import discover
+from nbtool.wire.env_consent import check_allowed
 from nbtool.wire.http import HttpEndpoint
-from nbtool.wire.keys import address_of, find_address, own_key
+from nbtool.wire.keys import configured_url, find_address, own_key
 from nbtool.wire.media_kinds import kind_of
 from nbtool.wire.offered import offered
 from nbtool.wire.patience import Timeouts
@@ -75,6 +76,7 @@ def endpoint(
     Raises:
         nbtool.errors.UnknownModel: the id names no known provider.
         nbtool.errors.MissingKey: a key is needed and none was found, or the one found belongs to another host.
+        nbtool.errors.EnvFileNotAllowed: only a `.env` names the address, and nobody allowed that file.
         nbtool.errors.BadUsage: an address, a wire or an ability that makes no sense.
     """
     provider, model = _who(model_id, base_url)
@@ -94,6 +96,11 @@ def endpoint(
         abilities=abilities,
         timeouts=timeouts or Timeouts(),
     )
+
+
+def is_in_process(provider: str) -> bool:
+    """Whether a provider's server runs in this process, so that nothing leaves it."""
+    return provider in _local
 
 
 async def list_models(
@@ -146,32 +153,17 @@ def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr 
     if base_url is None and provider.name in _local:
         server = _local[provider.name]()
         return _Address(server.base_url, given or server.key)
-    set_by_person = find_address(provider)
-    if base_url is not None:
-        url = parse_server_url(base_url)
-    elif set_by_person:
-        url = _completed(address_of(provider, set_by_person), provider, wire)
-    elif provider.base_url:
-        url = parse_server_url(provider.base_url)
-    else:
+    url, set_by_person = configured_url(provider, wire) if base_url is None else (parse_server_url(base_url), None)
+    if url is None:
         fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Give base_url."
         raise MissingKey(f"{provider.name} has no address of its own.", fix=fix)
-    if (
-        given is None
-        and (provider.name or provider.keys)
-        and (found := own_key(provider, str(url), address=set_by_person))
-    ):
+    address = set_by_person or find_address(provider)
+    wants_key = given is None and bool(provider.name or provider.keys)
+    found = own_key(provider, str(url), address=address) if wants_key else None
+    check_allowed([set_by_person], url.netloc)
+    if found:
         return _Address(str(url), found.value, found.source)
     return _Address(str(url), given, "the one that was given as api_key" if given else "")
-
-
-def _completed(url: ServerUrl, provider: Provider, wire: str) -> ServerUrl:
-    """Add the path that people leave out of these variables, by each one's custom."""
-    if url.path:
-        return url
-    if provider.name == "azure":
-        return replace(url, path="/openai/v1")
-    return replace(url, path="/v1") if provider.port or wire == "anthropic" else url
 
 
 def _wire_of(provider: Provider, model: str) -> str:

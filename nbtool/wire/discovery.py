@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import http.client
 from concurrent.futures import ThreadPoolExecutor, wait
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from nbtool.wire.keys import find_key, find_value
-from nbtool.wire.providers import Provider, providers
+from nbtool.wire.keys import Found, configured_url, find_key, find_value
+from nbtool.wire.providers import Provider, parse_model, providers
 
 PRACTICE = "practice:default"
 
@@ -19,23 +20,48 @@ PROBE_SECONDS = 0.15
 _MAX_LIST = 256 * 1024
 
 
+class Discovery(NamedTuple):
+    """The model to use where none is named: its id, in a few words why this one, and the setting that names it."""
+
+    model_id: str
+    why: str
+    setting: Found | None = None
+
+
 def discover() -> tuple[str, str]:
-    """Give the id of the model to use, and in a few words why this one.
+    """Give the id of the model to use, and in a few words why this one; see `find_model`."""
+    found = find_model()
+    return found.model_id, found.why
+
+
+def find_model() -> Discovery:
+    """Give the model to use where none is named.
 
     Touches no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
     answers on its usual port, the practice model.
     """
     if named := find_value(("NBTOOL_MODEL",)):
-        return named.value.get_secret_value(), named.source
+        return Discovery(named.value.get_secret_value(), named.source, named)
     known = providers().values()
     for provider in known:
         if provider.needs_key and provider.default_model and (found := find_key(provider)):
-            return f"{provider.name}:{provider.default_model}", f"{found.source} is set"
+            return Discovery(f"{provider.name}:{provider.default_model}", f"{found.source} is set")
     local = [provider for provider in known if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
     for provider, model in zip(local, _probe(local), strict=True):
         if model:
-            return f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}"
-    return PRACTICE, "no key and no local server was found"
+            return Discovery(f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}")
+    return Discovery(PRACTICE, "no key and no local server was found")
+
+
+def destination(model_id: str) -> tuple[str, bool]:
+    """Give the host that a model's requests go to, "" for one in this process, and whether only a `.env` names it.
+
+    Raises:
+        nbtool.errors.NbtoolError: there is no such model, or a setting that cannot be read.
+    """
+    provider, _ = parse_model(model_id)
+    url, found = configured_url(provider, provider.wire)
+    return url.netloc if url else "", bool(found and found.from_file)
 
 
 def _probe(local: list[Provider]) -> list[str]:

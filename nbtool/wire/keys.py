@@ -34,6 +34,7 @@ class Found(NamedTuple):
     value: SecretStr
     source: str
     from_file: bool
+    name: str = ""
 
 
 def find_key(provider: Provider) -> Found | None:
@@ -93,16 +94,41 @@ def address_of(provider: Provider, found: Found) -> ServerUrl:
     return url
 
 
+def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Found | None]:
+    """Give where a provider is reached, and what was set in place of its own address; None where there is none.
+
+    Raises:
+        nbtool.errors.SettingsError: what was set is no address.
+    """
+    found = find_address(provider)
+    if found is None:
+        return parse_server_url(provider.base_url) if provider.base_url else None, None
+    url = address_of(provider, found)
+    if url.path:
+        return url, found
+    if provider.name == "azure":
+        return replace(url, path="/openai/v1"), found
+    return replace(url, path="/v1") if provider.port or wire == "anthropic" else url, found
+
+
 def find_value(names: Iterable[str]) -> Found | None:
     """Give the first of these names that is set: all of them in the environment, then all in the nearest `.env`."""
     for name in names:
         if value := os.environ.get(name, "").strip():
-            return Found(SecretStr(value), name, from_file=False)
+            return Found(SecretStr(value), name, from_file=False, name=name)
     values, path = env_file()
     for name in names:
         if secret := values.get(name):
-            return Found(secret, f"{name} in {path}", from_file=True)
+            return Found(secret, f"{name} in {shown_path(path)}", from_file=True, name=name)
     return None
+
+
+def shown_path(path: str) -> str:
+    """Give a path as it is seen from the working folder: outputs are saved, and tell nobody where a home lies."""
+    try:
+        return os.path.relpath(path) if path else ".env"
+    except (OSError, ValueError):  # the folder is gone; another drive
+        return Path(path).name
 
 
 @cache
@@ -141,7 +167,7 @@ def _looked_for(provider: Provider) -> str:
     _, path = env_file()
     names = " and ".join(provider.keys)
     verb = "is" if len(provider.keys) == 1 else "are"
-    return f"{names} {verb} set neither in the environment nor in {path or 'a .env file'}"
+    return f"{names} {verb} set neither in the environment nor in {shown_path(path) if path else 'a .env file'}"
 
 
 def _how_to_set(provider: Provider) -> str:

@@ -11,6 +11,7 @@ from nbtool.magics.commands import (
     bind,
     branches,
     decode,
+    env,
     explore,
     exports,
     history,
@@ -51,5 +52,6 @@ COMMANDS: dict[str, Command] = {
     **exports.COMMANDS,
     **recordings.COMMANDS,
     **decode.COMMANDS,
+    **env.COMMANDS,
     "help": help_,
 }
