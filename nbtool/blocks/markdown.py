@@ -2,7 +2,7 @@
 
 Raw HTML is text, images are links that nobody follows unasked, links lead to the web or a mail address only and say
 where; reference definitions are not read, so that a line far below cannot change what stands above; dollars are
-dollars.
+dollars. The work is bounded: what has more marks or table cells than a person reads stands as it was written.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
+from nbtool.blocks.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
 from nbtool.blocks.plain import visible
 
 SCHEMES = frozenset(("http", "https", "mailto"))
@@ -29,8 +30,12 @@ _ADDRESS = re.compile(r"(https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?*_)\]])")
 
 def render(text: str) -> str:
     """Render Markdown as HTML without scripts, styles, images or ids."""
-    rendered: str = _parser().render(text)
-    return rendered
+    budget = Budget()
+    text, rest = split(text)
+    rendered: str = _parser().render(text, {"budget": budget})
+    plain = f'<div style="white-space:pre-wrap">{escapeHtml(rest)}</div>' if rest else ""
+    note = f'<div style="opacity:.75"><em>[{PLAIN_NOTE}]</em></div>' if rest or budget.is_exceeded else ""
+    return rendered + plain + note
 
 
 def is_safe_link(url: str) -> bool:
@@ -108,6 +113,8 @@ def _linked(token: Token, inside: bool) -> Iterator[Token]:
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": _NESTING}, renderer_cls=_Renderer)
     parser.enable(["table", "strikethrough"]).disable(["reference", "html_inline", "html_block"])
+    parser.core.ruler.at("inline", read_inline)
+    parser.block.ruler.at("table", bounded_table, {"alt": ["paragraph", "reference"]})
     parser.validateLink = is_safe_link  # type: ignore[method-assign]  # the documented way to say which links are followed
     parser.core.ruler.push("heading", _heading)
     parser.core.ruler.push("bare_links", _bare_links)

@@ -20,6 +20,12 @@ from nbtool.view.heard import is_name
 _MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_]\w*)`")
 """`` $`name` `` mentions a variable, `` &`name` `` a tool; nothing else in a body means anything."""
 
+MAX_LINE = 10_000
+"""Characters of a magic's line."""
+
+MAX_WORDS = 500
+"""Words of a magic's line; reading it takes time that grows with their square."""
+
 
 @dataclass(frozen=True, slots=True)
 class Mentions:
@@ -146,12 +152,22 @@ def parse(parser: argparse.ArgumentParser, line: str) -> argparse.Namespace:
     """Read a magic's line.
 
     Raises:
-        BadUsage: a quote that is never closed, an unknown flag, or a value that does not fit.
+        BadUsage: a quote that is never closed, an unknown flag, a value that does not fit, or a line that is too long.
     """
+    if len(line) > MAX_LINE:
+        raise BadUsage(
+            f"%%chat: the line has {len(line):,} characters, above {MAX_LINE:,}.",
+            fix="Put what is said into the body of the cell.",
+        )
     try:
         words = shlex.split(line)
     except ValueError as error:
         raise BadUsage(f"%%chat: the line cannot be read ({error}).", fix="Close the quotation mark.") from None
+    if len(words) > MAX_WORDS:
+        raise BadUsage(
+            f"%%chat: the line has {len(words):,} words, above {MAX_WORDS:,}.",
+            fix="Give many tools as one toolset.",
+        )
     return parser.parse_args(words)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import difflib
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from nbtool.errors import ToolFailed
 from nbtool.tools.approval import Policy
 from nbtool.tools.describe import grouped
+from nbtool.tools.line_diff import line_diff
 from nbtool.tools.making import made
 from nbtool.tools.plain import visible
 from nbtool.tools.toolset import Toolset, factory
@@ -136,7 +136,9 @@ class _Functions:
     def would_write(self, path: str, content: str, replace: bool = False) -> str:
         """Tell what `write_file` would change in a file that is there."""
         data, size = self._folder.read(path, MAX_DIFFED) if replace else (b"", 0)
-        return "" if size > len(data) else _changes(path, _text(data, path), content)
+        if size > len(data):
+            return _too_long(path, size)
+        return _changes(path, _text(data, path), content)
 
     def would_edit(self, path: str, old: str, new: str) -> str:
         """Tell what `edit_file` would change."""
@@ -186,11 +188,18 @@ def _is_plain(name: str) -> bool:
 
 
 def _changes(path: str, before: str, after: str) -> str:
-    """Write what changes as a unified diff; nothing where all of it is new, or it is too long to compare."""
-    if not before or max(len(before), len(after)) > MAX_DIFFED:
+    """Write what changes as a unified diff; nothing where all of it is new."""
+    if not before:
         return ""
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
-    return "\n".join(lines)
+    longest = max(len(before), len(after))
+    return _too_long(path, longest) if longest > MAX_DIFFED else line_diff(before, after, path)
+
+
+def _too_long(path: str, size: int) -> str:
+    return (
+        f"{visible(path)} is too long to compare line by line: {grouped(size)} bytes, before or after; "
+        f"up to {grouped(MAX_DIFFED)} are compared. The call's arguments say in full what is written."
+    )
 
 
 def _text(data: bytes, path: str, *, is_cut: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
+from nbtool.tools.line_diff import ONLY_LINE_ENDS, TOO_DIFFERENT
 from nbtool.toolsets.folder import MAX_DIFFED, files
 
 DIFF = "--- a.md\n+++ a.md\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
@@ -68,13 +70,60 @@ def test_a_file_that_changed_after_it_was_shown_is_asked_about_again(tmp_path: P
     assert path.read_text() == "zero\nthree\n"
 
 
-@pytest.mark.parametrize("text", ["", "x" * (MAX_DIFFED + 1)])
-def test_what_is_new_or_too_long_to_compare_has_no_diff(tmp_path: Path, text: str) -> None:
-    (tmp_path / "a.md").write_text(text)
+def test_what_is_new_has_no_diff(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("")
 
     person = asked(tmp_path, "write_file", Person(), path="a.md", content="new", replace=True)
 
     assert [question.effect for question in person.questions] == [""]
+
+
+@pytest.mark.parametrize(
+    ("name", "old_size", "arguments"),
+    [
+        ("write_file", MAX_DIFFED + 1, {"content": "new", "replace": True}),
+        ("write_file", 10, {"content": "y" * (MAX_DIFFED + 1), "replace": True}),
+        ("edit_file", MAX_DIFFED + 1, {"old": "end", "new": "start"}),
+    ],
+)
+def test_what_is_too_long_to_compare_says_so(
+    tmp_path: Path, name: str, old_size: int, arguments: dict[str, object]
+) -> None:
+    (tmp_path / "a.md").write_text("x" * (old_size - 3) + "end")
+
+    person = asked(tmp_path, name, Person(), path="a.md", **arguments)
+
+    assert ["a.md is too long to compare line by line" in question.effect for question in person.questions] == [True]
+
+
+def test_shuffled_lines_are_asked_about_with_the_old_and_the_new_text(tmp_path: Path) -> None:
+    lines = [f"{number * 7919 % 30_011:x}" for number in range(1_200)]
+    (tmp_path / "a.md").write_text("\n".join(lines))
+
+    person = asked(tmp_path, "write_file", Person(), path="a.md", content="\n".join(sorted(lines)), replace=True)
+
+    effect = person.questions[0].effect.split("\n")
+    assert effect[2] == TOO_DIFFERENT
+    assert [line[1:] for line in effect[3:]] == [*lines, *sorted(lines)]
+
+
+def test_a_hundred_kilobytes_of_shuffled_lines_are_asked_about_at_once(tmp_path: Path) -> None:
+    lines = [f"{number * 7919 % 30_011:x}" for number in range(20_000)]
+    (tmp_path / "a.md").write_text("\n".join(lines))
+    began = time.process_time()
+
+    person = asked(tmp_path, "write_file", Person(), path="a.md", content="\n".join(sorted(lines)), replace=True)
+
+    assert time.process_time() - began < 10
+    assert TOO_DIFFERENT in person.questions[0].effect
+
+
+def test_a_change_of_line_ends_alone_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_bytes(b"one\r\ntwo\r\n")
+
+    person = asked(tmp_path, "write_file", Person(), path="a.md", content="one\ntwo\n", replace=True)
+
+    assert [question.effect for question in person.questions] == [ONLY_LINE_ENDS]
 
 
 def test_an_edit_that_cannot_be_made_is_asked_about_without_a_diff_and_says_why_when_it_runs(tmp_path: Path) -> None:

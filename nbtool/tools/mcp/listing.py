@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import re
@@ -12,6 +11,7 @@ from typing import Any
 
 from nbtool.errors import InvalidArguments, McpFailed
 from nbtool.tools.describe import describe
+from nbtool.tools.line_diff import line_diff
 from nbtool.tools.plain import plain_text, visible
 from nbtool.tools.references import Resolved
 from nbtool.tools.schema import Parameters
@@ -111,7 +111,8 @@ def fitted(server: str, tool: str) -> str:
 
 def difference(before: Listed, now: Listed) -> str:
     """Say in lines what a server says otherwise now than it did: `-` before, `+` now."""
-    return "\n".join(line for line in difflib.ndiff(before.lines, now.lines) if line.startswith(("-", "+")))
+    lines = line_diff("\n".join(before.lines), "\n".join(now.lines), now.name).split("\n")[2:]
+    return "\n".join(f"{line[0]} {line[1:]}" for line in lines if line.startswith(("-", "+")))
 
 
 def called(server: str) -> str:

@@ -1,0 +1,108 @@
+"""How much Markdown of one reply is set: what is beyond stands as it was written, and the reply says so."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from markdown_it.rules_block import StateBlock, table
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+MARKS_LIMIT = 1_000
+"""Marks (of emphasis, links, code …) in one paragraph, heading or cell."""
+
+MARKUP_LIMIT = 20_000
+"""Marks and table cells of one reply, together."""
+
+COLUMNS_LIMIT = 100
+"""Columns of a table."""
+
+LINES_LIMIT = 5_000
+"""Lines of one reply that are read as Markdown."""
+
+SIZE_LIMIT = 100_000
+"""Characters of one reply that are read as Markdown."""
+
+PLAIN_NOTE = "Parts of this stand as they were written: there is more markup than is set"
+
+_MARKS = re.compile(r"[*_~`\[\]<&\\!:]")
+
+
+class Budget:
+    """What of `MARKUP_LIMIT` is left while one reply is read."""
+
+    __slots__ = ("is_exceeded", "left", "no_table_before", "plain_lines")
+
+    def __init__(self) -> None:
+        self.left = MARKUP_LIMIT
+        self.is_exceeded = False
+        self.no_table_before = 0
+        self.plain_lines: set[int] = set()
+
+    def take(self, count: int, limit: int) -> bool:
+        """Take some of what is left; False, and nothing is taken, where that is too much."""
+        if count > min(limit, self.left):
+            self.is_exceeded = True
+            return False
+        self.left -= count
+        return True
+
+
+def split(text: str) -> tuple[str, str]:
+    """Give what of a reply is read as Markdown, and the lines after it, which stand as they were written."""
+    end = 0
+    for _ in range(LINES_LIMIT):
+        after = text.find("\n", end) + 1
+        if not after and len(text) <= SIZE_LIMIT:
+            return text, ""
+        if not after or after > SIZE_LIMIT:
+            break
+        end = after
+    return text[:end], text[end:]
+
+
+def read_inline(state: StateCore) -> None:
+    """Read the paragraphs, headings and cells; one with too many marks is text, line by line."""
+    budget: Budget = state.env["budget"]
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        token.children = token.children or []
+        is_plain = token.map is not None and token.map[0] in budget.plain_lines
+        if not is_plain and budget.take(sum(1 for _ in _MARKS.finditer(token.content)), MARKS_LIMIT):
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        else:
+            token.children += _as_written(token.content)
+
+
+def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the shape of a rule
+    """Read a table, unless it has too many columns, or more cells than are left: then it is a paragraph."""
+    budget: Budget = state.env["budget"]
+    if start < budget.no_table_before or start + 2 > end or not _may_be_table(state, start + 1):
+        return False
+    columns = state.getLines(start, start + 1, 0, False).strip().strip("|").count("|") + 1
+    if not silent and table(state, start, end, True):
+        rows = _rows(state, start, end, budget.left // columns + 1)
+        if columns > COLUMNS_LIMIT or not budget.take(rows * columns, MARKUP_LIMIT):
+            budget.is_exceeded, budget.no_table_before = True, start + rows
+            budget.plain_lines.add(start)
+            return False
+    return table(state, start, end, silent)
+
+
+def _may_be_table(state: StateBlock, line: int) -> bool:
+    """Whether a line begins as the second line of a table does."""
+    at = state.bMarks[line] + state.tShift[line]
+    return at < state.eMarks[line] and state.src[at] in "|-:"
+
+
+def _rows(state: StateBlock, start: int, end: int, most: int) -> int:
+    """Count the lines up to the next blank one, or `most`."""
+    last = min(end, start + most)
+    return next((line for line in range(start, last) if state.isEmpty(line)), last) - start
+
+
+def _as_written(text: str) -> list[Token]:
+    lines = [Token("text", "", 0, content=line) for line in text.split("\n")]
+    return [token for line in lines for token in (line, Token("hardbreak", "br", 0))][:-1]

@@ -1,0 +1,131 @@
+"""Two texts compared line by line, with a bound on the work: what is too different is told in full, old and new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+MAX_EDITS = 800
+"""Lines that come or go, together, up to which two texts are compared line by line."""
+
+MAX_STEPS = 500_000
+"""Comparisons of two lines that one diff may take."""
+
+CONTEXT = 3
+"""Lines that stay which are shown around a change."""
+
+TOO_DIFFERENT = "@@ too different to compare line by line: all of the old text, then all of the new @@"
+
+ONLY_LINE_ENDS = "Only the ends of lines change."
+
+Edit = tuple[int, int, int, int]
+"""Lines `[0:1]` of the old text become lines `[2:3]` of the new one."""
+
+
+def line_diff(before: str, after: str, name: str) -> str:
+    """Write what changes as a unified diff; empty where nothing does.
+
+    Texts that are too different are written whole, which the diff says in a line of its own.
+    """
+    old, new = before.splitlines(), after.splitlines()
+    if old == new:
+        return ONLY_LINE_ENDS if before != after else ""
+    edits = _edits(old, new)
+    if edits is None:
+        hunks = [TOO_DIFFERENT, *(f"-{line}" for line in old), *(f"+{line}" for line in new)]
+    else:
+        hunks = [line for group in _groups(edits) for line in _hunk(group, old, new)]
+    return "\n".join([f"--- {name}", f"+++ {name}", *hunks])
+
+
+def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
+    """Find what changed between the lines that begin both texts and those that end both."""
+    shorter = min(len(old), len(new))
+    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+    tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
+    numbers: dict[str, int] = {}
+    a, b = (
+        [numbers.setdefault(line, len(numbers)) for line in lines[head : len(lines) - tail]] for lines in (old, new)
+    )
+    steps = _shortest(a, b)
+    return None if steps is None else _joined(steps, head)
+
+
+def _shortest(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | None:
+    """Find the lines that come and go, first to last; None where that takes too many steps.
+
+    The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the time is bounded by
+    the number of edits, which `difflib` does not bound by anything.
+    """
+    reach, trace, left = {1: 0}, [], MAX_STEPS
+    for edits in range(min(len(a) + len(b), MAX_EDITS) + 1):
+        trace.append(reach.copy())
+        for k in range(-edits, edits + 1, 2):
+            down = k == -edits or (k != edits and reach[k - 1] < reach[k + 1])
+            x = begin = reach[k + 1] if down else reach[k - 1] + 1
+            y = x - k
+            while x < len(a) and y < len(b) and a[x] == b[y]:
+                x, y = x + 1, y + 1
+            reach[k] = x
+            left -= x - begin + 1
+            if x >= len(a) and y >= len(b):
+                return _walk_back(trace, len(a), len(b))
+        if left < 0:
+            return None
+    return None
+
+
+def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, bool]]:
+    """Give each edit as the place in both texts, and whether a line of the new text comes there."""
+    steps = []
+    for edits in range(len(trace) - 1, 0, -1):
+        reach, k = trace[edits], x - y
+        down = k == -edits or (k != edits and reach[k - 1] < reach[k + 1])
+        k += 1 if down else -1
+        x = reach[k]
+        y = x - k
+        steps.append((x, y, down))
+    return steps[::-1]
+
+
+def _joined(steps: list[tuple[int, int, bool]], head: int) -> list[Edit]:
+    """Join edits that touch each other."""
+    edits: list[Edit] = []
+    for x, y, comes in steps:
+        i, j = x + head, y + head
+        end = (i, j + 1) if comes else (i + 1, j)
+        if edits and edits[-1][1] == i and edits[-1][3] == j:
+            edits[-1] = (edits[-1][0], end[0], edits[-1][2], end[1])
+        else:
+            edits.append((i, end[0], j, end[1]))
+    return edits
+
+
+def _groups(edits: list[Edit]) -> Iterator[list[Edit]]:
+    """Give edits in groups whose surroundings overlap."""
+    group: list[Edit] = []
+    for edit in edits:
+        if group and edit[0] - group[-1][1] > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(edit)
+    yield group
+
+
+def _hunk(group: list[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+    first, last = group[0], group[-1]
+    before, after = min(CONTEXT, first[0]), min(CONTEXT, len(old) - last[1])
+    begin, end = first[0] - before, last[1] + after
+    yield f"@@ -{_span(begin, end)} +{_span(first[2] - before, last[3] + after)} @@"
+    at = begin
+    for i, to, j, up_to in group:
+        yield from (f" {line}" for line in old[at:i])
+        yield from (f"-{line}" for line in old[i:to])
+        yield from (f"+{line}" for line in new[j:up_to])
+        at = to
+    yield from (f" {line}" for line in old[at:end])
+
+
+def _span(begin: int, end: int) -> str:
+    """Write a range of lines as unified diffs do."""
+    length = end - begin
+    return f"{begin + 1}" if length == 1 else f"{begin + 1 if length else begin},{length}"

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+import pytest
+
+from nbtool.errors import BadUsage
+from nbtool.magics.options import MAX_LINE, MAX_WORDS, cell_parser, parse
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [("-s " + "a" * MAX_LINE, "characters"), ("-v " + "a " * MAX_WORDS, "words")],
+)
+def test_a_line_that_is_too_long_is_refused(line: str, what: str) -> None:
+    with pytest.raises(BadUsage, match=f"{what}, above"):
+        parse(cell_parser(), line)
