@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from nbtool.errors import SettingsError
+from nbtool.wire.body import ACCEPT_ENCODING
 
 if TYPE_CHECKING:
     import httpx
@@ -71,7 +72,7 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
             follow_redirects=False,
             timeout=None,
             limits=httpx.Limits(max_keepalive_connections=CONNECTIONS_KEPT, keepalive_expiry=KEPT_SECONDS),
-            headers={"user-agent": "nbtool"},
+            headers={"user-agent": "nbtool", "accept-encoding": ACCEPT_ENCODING},
         )
     except OSError as error:
         names = [name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]

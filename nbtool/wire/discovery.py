@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
+from nbtool.errors import BadReply
+from nbtool.wire.body import BodyReader
 from nbtool.wire.keys import Found, configured_url, find_key, find_value
 from nbtool.wire.providers import Provider, parse_model, providers
 
@@ -80,8 +82,10 @@ def _first_model(base_url: str) -> str:
     try:
         connection.request("GET", f"{parts.path}/models", headers={"connection": "close"})
         answer = connection.getresponse()
-        value = from_json(answer.read(_MAX_LIST)) if answer.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError):
+        reader = BodyReader(answer.headers.get("content-encoding", ""), _MAX_LIST, base_url)
+        body = b"".join(reader.feed(answer.read(_MAX_LIST)))
+        value = from_json(body) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, BadReply):
         return ""
     finally:
         connection.close()

@@ -11,7 +11,6 @@ import asyncio
 import ipaddress
 import re
 import socket
-import zlib
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 from nbtool.errors import BadReply, BadUsage, ConnectionFailed, TimedOut
 from nbtool.wire import ledger
 from nbtool.wire.addresses import IPAddress, is_public
+from nbtool.wire.body import ACCEPT_ENCODING, beginning
 from nbtool.wire.clients import certificates
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ _KNOWN_CHARSET = re.compile(
 _HEADERS = {
     "user-agent": "nbtool",
     "accept": "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.8,*/*;q=0.1",
-    "accept-encoding": "gzip, deflate",
+    "accept-encoding": ACCEPT_ENCODING,
 }
 
 
@@ -141,7 +141,7 @@ class Fetcher:
             async with aclosing(response):
                 if response.is_redirect and "location" in response.headers:
                     return checked(_joined(at, response.headers["location"]))
-                data, is_whole = await _read(response, self.max_page)
+                data, is_whole = await beginning(response, self.max_page, name_of(at))
                 return Page(str(at), response.status_code, response.headers.get("content-type", ""), data, is_whole)
 
     async def _address(self, at: httpx.URL) -> IPAddress:
@@ -199,23 +199,6 @@ def _joined(at: httpx.URL, location: str) -> str:
         return str(at.join(location))
     except (httpx.InvalidURL, UnicodeError, ValueError):
         raise BadReply(f"{at.host} redirects to an address that cannot be read.") from None
-
-
-async def _read(response: httpx.Response, most: int) -> tuple[bytes, bool]:
-    """Read a body up to a bound that counts unpacked bytes: no step unpacks more than is still wanted."""
-    coding = response.headers.get("content-encoding", "identity").strip().lower()
-    if coding not in ("identity", "", "gzip", "x-gzip", "deflate"):
-        raise BadReply(f"The page is packed as {coding[:40]!r}, which was not asked for.")
-    unpack = zlib.decompressobj(wbits=47) if coding not in ("identity", "") else None  # 47: gzip or zlib, by its head
-    body = bytearray()
-    async for piece in response.aiter_raw():
-        try:
-            body += unpack.decompress(piece, most + 1 - len(body)) if unpack else piece
-        except zlib.error:
-            raise BadReply("The page is packed and cannot be unpacked.") from None
-        if len(body) > most:
-            return bytes(body[:most]), False
-    return bytes(body), unpack is None or unpack.eof
 
 
 @cache

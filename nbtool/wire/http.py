@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 
 from nbtool.errors import (
     AuthFailed,
-    BadReply,
     BadUsage,
     ContextTooLong,
     IncompleteReply,
@@ -26,7 +25,6 @@ from nbtool.errors import (
     ProviderError,
     RateLimited,
     TimedOut,
-    TooLarge,
     ToolsRefused,
     WireError,
 )
@@ -36,13 +34,14 @@ from nbtool.wire import ledger
 from nbtool.wire.advice import advise
 from nbtool.wire.ahead import Ahead
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.body import unpacked
 from nbtool.wire.clients import client_for, is_loopback
 from nbtool.wire.form_data import form_data
 from nbtool.wire.offered import offered
 from nbtool.wire.patience import Clock, Retries, Timeouts, when
 from nbtool.wire.payloads import MAX_BODY
 from nbtool.wire.redact import redact
-from nbtool.wire.status import SPENT, error_from_response, may_retry, named
+from nbtool.wire.status import MAX_ERROR_BODY, SPENT, error_from_response, may_retry, named
 from nbtool.wire.together import together
 from nbtool.wire.unreached import broken, unreached
 
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     import httpx
     from pydantic import SecretStr
 
-MAX_ERROR_BODY = 64 * 1024
-"""Bytes of an error's body that are read."""
+ERROR_SECONDS = 10.0
+"""How long an error's body is read."""
 
 DRAIN_SECONDS = 0.05
 """How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
@@ -187,12 +186,13 @@ class HttpEndpoint:
         """Make the request once and give the deltas of each piece that arrives."""
         clock = Clock(self.timeouts.first if request.stream else self.timeouts.whole)
         decoder = self.wire.decoder(stream=request.stream)
-        async with self._response(request, content, clock) as response, aclosing(Ahead(response.aiter_bytes())) as body:
-            size = 0
+        async with (
+            self._response(request, content, clock) as response,
+            aclosing(Ahead(unpacked(response, MAX_BODY, self.who))) as body,
+        ):
+            is_empty = True
             while piece := await self._next(body, clock, decoder):
-                size += len(piece)
-                if size > MAX_BODY:
-                    raise TooLarge(f"The reply of {self.who} is larger than {MAX_BODY >> 20} MiB.", fix="Ask for less.")
+                is_empty = False
                 was_done = decoder.is_done
                 deltas = _read(decoder, piece)
                 if deltas or decoder.is_done is not was_done:
@@ -203,7 +203,7 @@ class HttpEndpoint:
                         await body.drain(DRAIN_SECONDS)
                         return
             last = decoder.close()
-            if not size and not last:
+            if is_empty and not last:
                 fix = _SEND_WHOLE if request.stream else _SEND_AGAIN
                 raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=fix))
             yield last
@@ -227,8 +227,6 @@ class HttpEndpoint:
             raise TimedOut(
                 f"{self.who} sent nothing new for {clock.limit:g} s.", fix="Try again, or choose another model."
             ) from None
-        except httpx.DecodingError as error:
-            raise BadReply(f"{self.who} sent a body that cannot be unpacked ({error}).", fix="Try again.") from None
         except httpx.HTTPError as error:
             if decoder.is_done:
                 return b""
@@ -294,7 +292,7 @@ class HttpEndpoint:
                 fix="Set the address to where the server really is.",
                 status=status,
             )
-        body = await _beginning(response)
+        body = await _error_body(response, self.who)
         error = error_from_response(status, response.headers, body, who=self.who)
         is_spent = any(word in f"{error.code} {error.type}".lower() for word in SPENT)
         is_final = is_spent or isinstance(error, _FINAL)
@@ -345,12 +343,10 @@ def _body(request: Request) -> tuple[bytes, str]:
         raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
 
 
-async def _beginning(response: httpx.Response) -> bytes:
-    body = b""
+async def _error_body(response: httpx.Response, who: str) -> bytes:
+    body = bytearray()
     with suppress(Exception):  # whatever goes wrong here, the status has said the main thing
-        async with asyncio.timeout(10.0):
-            async for piece in response.aiter_bytes():
+        async with asyncio.timeout(ERROR_SECONDS):
+            async for piece in unpacked(response, MAX_ERROR_BODY, who):
                 body += piece
-                if len(body) > MAX_ERROR_BODY:
-                    break
-    return body[:MAX_ERROR_BODY]
+    return bytes(body)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from pydantic_core import from_json
-
-from nbtool.errors import BadReply, TimedOut
+from nbtool.errors import BadReply, TimedOut, TooLarge
 from nbtool.wire import ledger
+from nbtool.wire.body import beginning
 from nbtool.wire.clients import client_for
-from nbtool.wire.status import error_from_response
+from nbtool.wire.payloads import parse
+from nbtool.wire.status import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.unreached import unreached
 
 if TYPE_CHECKING:
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 LIST_SECONDS = 15.0
 """How long a list of models may take."""
+
+MAX_LIST = 16 * 1024 * 1024
+"""Bytes of a list of models; the longest that are known have a few hundred entries and take less than 2 MB."""
+
+MAX_MODELS = 10_000
+"""Models of one list."""
+
+MAX_NAME = 500
+"""Characters of a model's name; an entry whose name is longer is passed over."""
 
 
 class Server(Protocol):
@@ -57,15 +67,21 @@ async def offered(server: Server, *, seconds: float = LIST_SECONDS) -> list[str]
     ledger.note(server.host, 0)
     try:
         async with asyncio.timeout(seconds):
-            response = await client.get(url, auth=server.sign, headers=headers)
+            request = client.build_request("GET", url, headers=headers)
+            response = await client.send(request, auth=server.sign, stream=True)
+            async with aclosing(response):
+                body, is_whole = await beginning(response, MAX_LIST, server.who)
     except TimeoutError:
         raise TimedOut(f"{server.who} did not list its models within {seconds:g} s.", fix="Try again.") from None
     except httpx.HTTPError as error:
         failure, _ = unreached(error, server.who, url)
         raise failure from None
     if response.status_code != 200:
-        raise error_from_response(response.status_code, response.headers, response.content, who=server.who)
-    return sorted(model_names(response.content, server.who))
+        body = body[:MAX_ERROR_BODY]
+        raise error_from_response(response.status_code, response.headers, body, who=server.who)
+    if not is_whole:
+        raise TooLarge(f"{server.who} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_IT)
+    return sorted(model_names(body, server.who))
 
 
 def model_names(body: bytes, who: str) -> list[str]:
@@ -75,12 +91,17 @@ def model_names(body: bytes, who: str) -> list[str]:
         nbtool.errors.BadReply: it is no list of models.
     """
     try:
-        value = from_json(body)
+        value = parse(body)
     except ValueError:
         value = None
     if isinstance(value, dict):
         value = value.get("data") or value.get("models") or ([] if "data" in value else None)
     if not isinstance(value, list):
         raise BadReply(f"{who} answered with no list of models.", fix="Check the address.")
+    if len(value) > MAX_MODELS:
+        raise TooLarge(f"{who} lists {len(value):,} models; at most {MAX_MODELS:,} are read.", fix=_NAME_IT)
     names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
-    return [name.removeprefix("models/") for name in names if isinstance(name, str) and name]
+    return [name.removeprefix("models/") for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME]
+
+
+_NAME_IT = "Name the model yourself: no list is needed for that."

@@ -22,6 +22,9 @@ DONE = "[DONE]"
 MAX_BODY = 64 * 1024 * 1024
 """Bytes that one reply may have at most."""
 
+MAX_VALUES = 2_000_000
+"""Commas and opening brackets of one JSON text: each may be a value of its own, of a hundred bytes once it is read."""
+
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 
@@ -93,6 +96,8 @@ class PayloadReader:
         values: list[tuple[str, Any]] = []
         for data, name in events:
             self._seen += 1
+            if len(data) > MAX_VALUES:
+                _check_values(data)
             try:
                 values.append((name, from_json(data)))
             except ValueError:
@@ -143,7 +148,9 @@ def parse(data: bytes) -> Any:
 
     Raises:
         ValueError: it is no JSON.
+        nbtool.errors.TooLarge: it may hold more than `MAX_VALUES` values.
     """
+    _check_values(data)
     try:
         return from_json(data)
     except ValueError:
@@ -152,6 +159,12 @@ def parse(data: bytes) -> Any:
         return _clean(json.loads(data.decode("utf-8", "replace")))
     except RecursionError:
         raise ValueError("too deeply nested") from None
+
+
+def _check_values(data: bytes) -> None:
+    """Refuse what would take far more memory as values than as text; counted before anything is read."""
+    if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise TooLarge(f"The reply holds more than {MAX_VALUES:,} values.", fix="Ask for less.")
 
 
 def _clean(value: Any) -> Any:

@@ -30,6 +30,9 @@ from nbtool.wire.redact import excerpt
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses after which the same request may succeed."""
 
+MAX_ERROR_BODY = 64 * 1024
+"""Bytes of an error's body that are read."""
+
 MAX_MESSAGE = 500
 """Characters of a provider's own message that an error shows at most."""
 
