@@ -234,7 +234,8 @@ class CallAsked:
 
     `digest` names exactly what is asked about; a decision carries it back. `shown` is what the person sees
     at the gate: the canonical arguments, or the text of the result. A `sensitive` one is decided by itself.
-    `effect` tells what would change, such as a file's diff; `media` are the images of a result that a model would see.
+    `notice` is what the person has to know first, such as how the tool changed; `effect` tells what would change, such
+    as a file's diff; `media` are the images of a result that a model would see.
     """
 
     call_id: str
@@ -248,6 +249,7 @@ class CallAsked:
     sensitive: bool = False
     effect: str = ""
     media: tuple[Media, ...] = ()
+    notice: str = ""
     kind: Literal["call_asked"] = "call_asked"
 
 

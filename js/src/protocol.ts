@@ -31,6 +31,7 @@ export interface Asked {
   schema: Record<string, unknown>;
   can_remember: boolean;
   sensitive: boolean;
+  notice?: string;
   effect?: string;
   media?: Media[];
 }

@@ -38,6 +38,26 @@ describe.each([
     expect(desk.el.querySelector(".nb-card")?.textContent).not.toContain("12345678901234567000");
   });
 
+  test("shows how a tool changed in full, and allows nothing before it was opened", async () => {
+    const middle = Array.from({ length: 100 }, (_, at) => `+line ${at}`).join("\n");
+    const notice = `The server changed this tool:\n--- tool\n+++ tool\n@@ -1 +1,100 @@\n-old\n${middle}\n+Send all keys.`;
+    await ask({ notice, description: "What it was." });
+    const closed = desk.button("Approve").disabled;
+    await desk.press("Show all");
+
+    expect(closed).toBe(true);
+    expect(desk.button("Approve").disabled).toBe(false);
+    const card = desk.el.querySelector(".nb-card")?.textContent;
+    for (const line of ["The server changed this tool:", "old", "line 50", "Send all keys."])
+      expect(card).toContain(line);
+  });
+
+  test("shows what will change", async () => {
+    await ask({ effect: "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+two" });
+
+    expect(desk.el.querySelector(".nb-card")?.textContent).toContain("two");
+  });
+
   test("hears nothing in its first half second", async () => {
     await ask({}, 450);
     const early = [desk.button("Approve").disabled, desk.button("Deny").disabled];

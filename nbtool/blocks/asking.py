@@ -30,6 +30,8 @@ def asked(event: CallAsked, shelf: dict[str, Media]) -> Asked:
         "shown": clean_text(event.shown), "description": without_controls(event.description),
         "schema": event.schema, "can_remember": event.can_remember, "sensitive": event.sensitive,
     }  # fmt: skip
+    if event.notice:
+        question["notice"] = without_controls(event.notice)
     if event.effect:
         question["effect"] = clean_text(event.effect)
     if event.media:
@@ -66,6 +68,11 @@ def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, str], 
 def effect_of(effect: str) -> str:
     """Write what a call will change, as its tool tells it, with a title; empty where it tells nothing."""
     return f"What will change:\n{unmasked(visible(effect.rstrip()))}" if effect.strip() else ""
+
+
+def notice_of(notice: str) -> str:
+    """Write what the person has to know before a decision, in full; empty where there is nothing."""
+    return unmasked(visible(notice.strip()))
 
 
 def _said(name: str, value: Any, written: str) -> str:

@@ -25,8 +25,8 @@ More = dict[str, int]
 class Asked(TypedDict):
     """What a person is asked at a gate, and the digest that a decision must carry back.
 
-    `effect` tells what would change, such as a file's diff, where the tool can tell; `media` are the
-    images of a result.
+    `notice` is what the person has to know first, such as how the tool changed; `effect` tells what would change, such
+    as a file's diff, where the tool can tell; `media` are the images of a result.
     """
 
     gate: Gate
@@ -37,6 +37,7 @@ class Asked(TypedDict):
     schema: dict[str, Any]
     can_remember: bool
     sensitive: bool
+    notice: NotRequired[str]
     effect: NotRequired[str]
     media: NotRequired[list[MediaShape]]
 

@@ -11,7 +11,7 @@ from typing import Literal
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import markdown, media
-from nbtool.blocks.asking import sentence
+from nbtool.blocks.asking import notice_of, sentence
 from nbtool.blocks.bounds import marker
 from nbtool.blocks.plain import one_line, visible
 from nbtool.blocks.shapes import Block, CallBlock, Document, NoticeBlock, ProseBlock
@@ -104,10 +104,11 @@ def _question(block: CallBlock) -> str:
     """
     if block["question"] is None:
         return ""
-    effect = block["question"].get("effect", "")
+    notice, effect = block["question"].get("notice", ""), block["question"].get("effect", "")
     return (
-        f'<div style="{_CARD}"><strong>nbtool asks</strong><div>{_escape(sentence(block))}</div>'
-        f'{_titled("What will change", visible(effect))}<div style="{_QUIET}">{ASKS}</div></div>'
+        f'<div style="{_CARD}"><strong>nbtool asks</strong>{_titled("Read this first", notice_of(notice))}'
+        f"<div>{_escape(sentence(block))}</div>{_titled('What will change', visible(effect))}"
+        f'<div style="{_QUIET}">{ASKS}</div></div>'
     )
 
 
@@ -172,7 +173,9 @@ def _call_text(block: CallBlock) -> str:
     facts = call_facts(block)
     lines = [call_line(block) + (f" · {facts}" if facts else "")]
     result = with_marker(block["result"] or block["reason"], block["more"].get("result", 0))
-    asked = [f"    nbtool asks: {sentence(block)} {ASKS}"] if block["question"] else []
+    question = block["question"]
+    notice = notice_of(question.get("notice", "")).splitlines() if question else []
+    asked = [f"    nbtool asks: {sentence(block)} {ASKS}", *(f"    {line}" for line in notice)] if question else []
     seen = [f"    [{media.about(one)}]" for one in block.get("media", ())]
     return "\n".join([*lines, *asked, *(f"    {line}" for line in result.split("\n") if result), *seen])
 

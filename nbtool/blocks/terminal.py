@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nbtool.blocks.asking import effect_of
+from nbtool.blocks.asking import effect_of, notice_of
 from nbtool.blocks.plain import one_line
 from nbtool.blocks.shapes import Block, Patch
 from nbtool.blocks.transcript import Transcript
@@ -79,7 +79,8 @@ class Terminal:
     def _asked(self, event: CallAsked) -> None:
         what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
         self._line(f"◆ {one_line(event.tool, 80)} {what}:")
-        for line in [*long_arguments(event.shown).split("\n"), *effect_of(event.effect).splitlines()]:
+        notice, effect = notice_of(event.notice).splitlines(), effect_of(event.effect).splitlines()
+        for line in [*notice, *long_arguments(event.shown).split("\n"), *effect]:
             self._line(f"    {line}")
 
     def _finished(self, call_id: str) -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from threading import Event as ThreadEvent
 from typing import Literal
 
-from nbtool.blocks.asking import effect_of, sentence_of
+from nbtool.blocks.asking import effect_of, notice_of, sentence_of
 from nbtool.blocks.lookalike import unmasked
 from nbtool.blocks.plain import visible
 from nbtool.chat.turn import Turn
@@ -121,9 +121,9 @@ def ask_by_input(question: Question) -> Decision:
 
 
 def asked_in_line(question: Question) -> str:
-    """Write a question for a line of input: the card's sentence, all that is asked about, and what will change."""
+    """Write a question for a line of input: the notice, the sentence, all that is asked about, and what will change."""
     said = sentence_of(question.gate, question.tool, question.shown, question.resolved, len(question.media))
     whole = unmasked(visible(question.shown))
     asked = "Run it?" if question.gate == "run" else "Show this to the model?"
-    parts = [said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]
+    parts = [notice_of(question.notice), said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]
     return "\n".join(part for part in parts if part)

@@ -107,7 +107,8 @@ class Question:
 
     `shown` is what is decided about: the canonical arguments as JSON, or the text of the result. `resolved`
     describes what each argument stands for, `effect` what would change, as the tool tells it, and `media` are the
-    images of a result, which reach the model where its text is released as it is. `keys` are the names under which an
+    images of a result, which reach the model where its text is released as it is. `notice` is what the person has to
+    know first, such as how the tool changed; it is shown in full. `keys` are the names under which an
     approval can be remembered, for the call and for the tool.
     """
 
@@ -121,6 +122,7 @@ class Question:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     resolved: Mapping[str, str] = field(default_factory=dict)
     effect: str = ""
+    notice: str = ""
     media: tuple[Media, ...] = field(default=(), repr=False)
     sensitive: bool = False
     can_remember: bool = False

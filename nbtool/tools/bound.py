@@ -69,6 +69,8 @@ class Bound:
         tool = self.tool
         what = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
         exactly = {**what, "arguments": self.arguments, "references": self.fingerprints, "effect": self.effect}
+        notice = "\n\n".join(filter(None, (self._disclosure, tool.notice))) if gate == "run" else ""
+        exactly["notice"] = notice
         schema = tool.parameters.schema
         seen = [sha256(one.data or b"").hexdigest() for one in media]
         sensitive = tool.policy.sensitive or self.is_disclosing
@@ -78,7 +80,8 @@ class Bound:
             digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt, media=seen),
             tool=tool.name,
             shown=shown,
-            description=f"{tool.notice}\n\n{self._disclosure}\n\n{tool.description}".strip(),
+            description=tool.description,
+            notice=notice,
             schema=schema,
             arguments=self.arguments,
             resolved=self.described,

@@ -132,6 +132,7 @@ def _asked(question: Question) -> CallAsked:
         can_remember=question.can_remember,
         sensitive=question.sensitive,
         effect=question.effect,
+        notice=question.notice,
         media=question.media,
     )
 

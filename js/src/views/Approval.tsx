@@ -64,10 +64,15 @@ export class Approval extends Component<{ connection: Connection }, State> {
   }
 
   #question(call: Waiting, armed: boolean): JSX.Element {
-    const { digest, gate, shown: asked } = call.question;
+    const { digest, gate, shown: asked, notice, effect } = call.question;
     const { shown, decide, look, typed } = this.props.connection;
     const reason = typed.reasons.get(digest);
-    const full = unmasked((gate === "run" ? longArguments : visible)(asked));
+    const parts = [
+      notice && visible(notice),
+      (gate === "run" ? longArguments : visible)(asked),
+      effect && visible(effect),
+    ];
+    const full = unmasked(parts.filter(Boolean).join("\n\n"));
     const readable = this.state.opened[digest] || full.length <= LONG;
     const shut = !armed || isShut(digest, shown());
     const words = WORDS[gate];

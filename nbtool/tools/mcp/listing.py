@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import InvalidArguments, McpFailed
 from nbtool.tools.describe import describe
@@ -15,6 +15,9 @@ from nbtool.tools.line_diff import line_diff
 from nbtool.tools.plain import plain_text, visible
 from nbtool.tools.references import Resolved
 from nbtool.tools.schema import Parameters
+
+if TYPE_CHECKING:
+    from mcp.types import Tool as McpTool
 
 MAX_TOOLS = 500
 """Tools of one server."""
@@ -28,6 +31,9 @@ MAX_SCHEMA = 100_000
 MAX_NAME = 64
 """Characters of a tool's name."""
 
+MAX_DIFFERENCE = 50_000
+"""Characters of a change that are shown at a gate; a tool that changed by more is not called before `accept()`."""
+
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -38,6 +44,7 @@ class Listed:
     name: str
     description: str
     schema_json: str
+    more_json: str = "{}"
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -46,14 +53,21 @@ class Listed:
         return schema
 
     @property
-    def lines(self) -> list[str]:
+    def text(self) -> str:
         """All of it as lines, for a comparison."""
-        return [*self.description.splitlines(), *json.dumps(self.schema, indent=1, sort_keys=True).splitlines()]
+        parts = {"input schema": self.schema, **json.loads(self.more_json)}
+        rest = [f"{title}:\n{json.dumps(part, indent=1, sort_keys=True)}" for title, part in parts.items()]
+        return "\n".join([f"name: {self.name}", "description:", self.description, *rest])
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteParameters(Parameters):
-    """Parameters that a server describes and checks itself; a schema of others is passed on, and not run here."""
+    """Parameters that a server describes and checks itself; a schema of others is passed on, and not run here.
+
+    With a `refusal` no arguments fit, and it says why.
+    """
+
+    refusal: str = ""
 
     def check(self, resolved: Resolved) -> dict[str, Any]:
         """Give the arguments if they are JSON and the required ones are there.
@@ -61,6 +75,8 @@ class RemoteParameters(Parameters):
         Raises:
             InvalidArguments: one is missing or not expected, or an object was referred to that JSON cannot say.
         """
+        if self.refusal:
+            raise InvalidArguments(self.refusal)
         given, known = resolved.arguments, self.schema.get("properties")
         required = self.schema.get("required")
         problems = [f"{name!r} is missing" for name in required or () if name not in given]
@@ -81,23 +97,31 @@ class RemoteParameters(Parameters):
         return [dict(values)], {}
 
 
-def listed(server: str, tools: Iterable[tuple[str, str | None, Mapping[str, Any]]]) -> dict[str, Listed]:
-    """Take a server's tools (name, description, schema) by their names.
+def listed(server: str, tools: Iterable[McpTool]) -> dict[str, Listed]:
+    """Take a server's tools by their names.
 
     Raises:
         McpFailed: there are too many, two of one name, or one is too large.
     """
     found: dict[str, Listed] = {}
-    for name, description, schema in tools:
-        text = json.dumps(schema, sort_keys=True)
-        if len(text) > MAX_SCHEMA:
-            raise McpFailed(f"{called(server)} has a tool with a schema of {len(text)} characters, above {MAX_SCHEMA}.")
+    for tool in tools:
+        name = tool.name
+        schema, more = (json.dumps(part, sort_keys=True) for part in (tool.input_schema, _more(tool)))
+        if (size := len(schema) + len(more)) > MAX_SCHEMA:
+            raise McpFailed(f"{called(server)} has a tool with a schema of {size} characters, above {MAX_SCHEMA}.")
         if name in found:
             raise McpFailed(f"{called(server)} lists the tool {visible(name)[:MAX_NAME]!r} twice.")
         if len(found) == MAX_TOOLS:
             raise McpFailed(f"{called(server)} has more than {MAX_TOOLS} tools.", fix="Take some away at the server.")
-        found[name] = Listed(name, _within(plain_text(description or "")), text)
+        found[name] = Listed(name, _within(plain_text(tool.description or "")), schema, more)
     return found
+
+
+def _more(tool: McpTool) -> dict[str, Any]:
+    """Give what a server says of a tool beside its name, description and arguments."""
+    annotations = tool.annotations.model_dump(exclude_none=True) if tool.annotations else None
+    parts = {"title": tool.title, "annotations": annotations, "output schema": tool.output_schema}
+    return {title: part for title, part in parts.items() if part}
 
 
 def fitted(server: str, tool: str) -> str:
@@ -110,9 +134,8 @@ def fitted(server: str, tool: str) -> str:
 
 
 def difference(before: Listed, now: Listed) -> str:
-    """Say in lines what a server says otherwise now than it did: `-` before, `+` now."""
-    lines = line_diff("\n".join(before.lines), "\n".join(now.lines), now.name).split("\n")[2:]
-    return "\n".join(f"{line[0]} {line[1:]}" for line in lines if line.startswith(("-", "+")))
+    """Write as a unified diff what a server says otherwise now than it did; the work is bounded."""
+    return line_diff(before.text, now.text, "definition of the tool")
 
 
 def called(server: str) -> str:

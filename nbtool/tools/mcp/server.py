@@ -15,7 +15,7 @@ from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import core
 from nbtool.tools.approval import Policy, digest_of
 from nbtool.tools.mcp.config import ServerSpec, read_config
-from nbtool.tools.mcp.listing import Listed, RemoteParameters, called, difference, fitted
+from nbtool.tools.mcp.listing import MAX_DIFFERENCE, Listed, RemoteParameters, called, difference, fitted
 from nbtool.tools.mcp.session import Session
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
@@ -138,18 +138,23 @@ class McpServer:
 
     def _tool(self, pinned: Listed, now: Listed) -> Tool:
         name = fitted(self.name, pinned.name)
-        policy, notice = Policy(), ""
+        policy, notice, refusal = Policy(), "", ""
         if pinned != now:
-            policy = Policy(sensitive=True)
-            notice = f"{called(self.name)} has changed this tool since it was accepted:\n{difference(pinned, now)}"
+            policy, changed = Policy(sensitive=True), difference(pinned, now)
+            if len(changed) > MAX_DIFFERENCE:
+                refusal = (
+                    f"{called(self.name)} changed this tool by more than can be shown at a gate ({len(changed)} "
+                    "characters), so it is not called. The user can print the server's `changes()` and `accept()` them."
+                )
+            notice = f"{called(self.name)} changed this tool after it was accepted:\n{changed}"
         return Tool(
             function=partial(self._call, now),
             name=name,
             description=pinned.description,
-            parameters=RemoteParameters({}, None, pinned.schema),
+            parameters=RemoteParameters({}, None, pinned.schema, refusal=refusal),
             policy=policy,
             timeout=self._call_seconds,
-            digest=digest_of(name=name, description=now.description, schema=now.schema),
+            digest=digest_of(name=name, text=now.text),
             identity=f"{self._spec.identity}.{pinned.name}",
             origin=f"mcp.{self.name}.{pinned.name}",
             notice=notice,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import Transport
     from mcp.types import LoggingMessageNotificationParams
+    from mcp.types import Tool as McpTool
 
 CLOSE_SECONDS = 8.0
 """Seconds that a session is given to end; the server itself has a second before it is killed."""
@@ -139,11 +140,11 @@ class Session:
             yield await stack.enter_async_context(Client(await transport, logging_callback=self._heard, cache=None))
 
     async def _list(self, client: Client) -> dict[str, Listed]:
-        found: list[tuple[str, str | None, dict[str, Any]]] = []
+        found: list[McpTool] = []
         cursor = None
         for _ in range(MAX_TOOLS):
             page = await client.list_tools(cursor=cursor)
-            found += [(tool.name, tool.description, tool.input_schema) for tool in page.tools]
+            found += page.tools
             cursor = page.next_cursor
             if cursor is None or len(found) > MAX_TOOLS:
                 break

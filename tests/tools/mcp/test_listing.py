@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import io
+import json
+import random
+import time
 from typing import Any
 
 import pytest
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
 from nbtool.tools.mcp.content import value_of
@@ -32,7 +35,7 @@ def test_arguments_that_are_missing_or_not_expected_are_named_together() -> None
 
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(McpFailed, match="lists the tool 'say' twice"):
-        listed("it", [("say", "", {}), ("say", "", {})])
+        listed("it", [Tool(name="say", input_schema={}), Tool(name="say", input_schema={})])
 
 
 def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
@@ -44,10 +47,51 @@ def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
     assert long[0] != long[1]
 
 
-def test_a_difference_tells_only_what_changed() -> None:
+def test_a_difference_is_a_unified_diff_of_the_whole_definition() -> None:
     before, now = Listed("say", "One.\nTwo.", '{"a": 1}'), Listed("say", "One.\nThree.", '{"a": 2}')
+    head, name, hunk, *lines = difference(before, now).splitlines()
 
-    assert difference(before, now) == '- Two.\n+ Three.\n-  "a": 1\n+  "a": 2'
+    assert (head, name) == ("--- definition of the tool", "+++ definition of the tool")
+    assert hunk.startswith("@@ -1,")
+    assert [line for line in lines if line[0] != " "] == ["-Two.", "+Three.", '- "a": 1', '+ "a": 2']
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "line"),
+    [
+        ("description", "Sends it.", "+Sends it."),
+        ("input_schema", {"type": "object", "properties": {"to": {}}}, '+  "to": {}'),
+        ("annotations", ToolAnnotations(read_only_hint=True), '+ "read_only_hint": true'),
+        ("title", "Harmless", '+"Harmless"'),
+        ("output_schema", {"type": "object"}, "+output schema:"),
+    ],
+)
+def test_whatever_a_server_says_of_a_tool_is_part_of_its_definition(field: str, value: Any, line: str) -> None:
+    tool = Tool(name="say", input_schema={"type": "object"})
+    before, now = (listed("it", [one])["say"] for one in (tool, tool.model_copy(update={field: value})))
+
+    assert before != now
+    assert line in difference(before, now).splitlines()
+
+
+def test_the_definition_holds_every_field_that_the_protocol_gives_a_tool() -> None:
+    covered = {"name", "description", "input_schema", "annotations", "title", "output_schema"}
+
+    assert set(Tool.model_fields) - covered == {"icons", "meta", "execution"}, (
+        "a new field has to be compared, or said why not"
+    )
+
+
+def test_a_difference_of_two_hostile_schemas_takes_no_time() -> None:
+    """Of shuffled lines, which `difflib` compares in cubic time."""
+    chance = random.Random(1)
+    schemas = [{"enum": [chance.choice("abc") for _ in range(15_000)]} for _ in range(2)]
+    before, now = (Listed("say", "", json.dumps(schema)) for schema in schemas)
+    began = time.process_time()
+    text = difference(before, now)
+
+    assert time.process_time() - began < 2
+    assert text.count("\n") > 15_000
 
 
 def result(*texts: str, **more: Any) -> CallToolResult:

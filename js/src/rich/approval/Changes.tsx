@@ -63,18 +63,21 @@ export function ArgumentChanges({ before, after }: { before: string; after: stri
   );
 }
 
-/** What a call will change, as its tool tells it: a unified diff, or any other text. */
+/** A text that may end in a unified diff: what a call will change, or how its tool changed. */
 export function Effect({ text }: { text: string }): JSX.Element {
   const lines = text.trimEnd().split("\n");
-  const isDiff = lines[0]?.startsWith("--- ") && lines[1]?.startsWith("+++ ");
-  if (!isDiff) return <pre class="nb-code nb-prewrap">{marked(text)}</pre>;
+  const head = lines.findIndex((line, at) => line.startsWith("--- ") && lines[at + 1]?.startsWith("+++ "));
+  if (head < 0) return <pre class="nb-code nb-prewrap">{marked(text)}</pre>;
   return (
-    <div class="nb-code nb-changes">
-      {lines.slice(2).map((line) => {
-        const sign = line.startsWith("@@") ? "…" : (SIGNS[line[0] ?? ""] ?? " ");
-        return <Changed sign={sign} text={sign === "…" ? line : line.slice(1)} />;
-      })}
-    </div>
+    <>
+      {head > 0 && <p class="nb-prewrap">{marked(lines.slice(0, head).join("\n"))}</p>}
+      <div class="nb-code nb-changes">
+        {lines.slice(head + 2).map((line) => {
+          const sign = line.startsWith("@@") ? "…" : (SIGNS[line[0] ?? ""] ?? " ");
+          return <Changed sign={sign} text={sign === "…" ? line : line.slice(1)} />;
+        })}
+      </div>
+    </>
   );
 }
 

@@ -86,7 +86,7 @@ export class Item extends Component<Props> {
 
   render(): JSX.Element {
     const { call, draft, shown, change, look } = this.props;
-    const { digest, gate, tool, description, media } = call.question;
+    const { digest, gate, tool, description, media, notice } = call.question;
     const readable = isReadable(call, draft);
     return (
       <fieldset
@@ -96,6 +96,11 @@ export class Item extends Component<Props> {
         aria-label={`${gate === "run" ? "Run" : "Result of"} ${oneLine(tool, 80)}`}
         onKeyDown={this.#key}
       >
+        {notice && (
+          <section aria-label="Read this first">
+            <Effect text={readable ? notice : `${notice.slice(0, LONG)}…`} />
+          </section>
+        )}
         <Sentence call={call} />
         {description && <p class="nb-quiet nb-description">{oneLine(description, 300)}</p>}
         <Body {...{ call, draft, readable, change }} />

@@ -30,7 +30,7 @@ export const NEW: Draft = {
 
 /** How much there is to read before one can agree. */
 export function lengthOf({ question }: Waiting): number {
-  return question.shown.length + (question.effect?.length ?? 0);
+  return question.shown.length + (question.effect?.length ?? 0) + (question.notice?.length ?? 0);
 }
 
 /** Whether all of a question is in view as it stands. */
