@@ -48,6 +48,11 @@ MAX_ASKED = 3
 BIND_SECONDS = 10.0
 """Seconds that looking up and writing out references may take."""
 
+FROM_CLOSED = (
+    "The script has values that were exposed by reference only, and {tool!r} sends its arguments out of this kernel. "
+    "Call it before, or outside of the script."
+)
+
 TIMED_OUT = {
     "nothing": " and was stopped",
     "running": ", still running",
@@ -64,7 +69,8 @@ class Bench:
 
     `make` is how a tool that works with the chat makes calls of its own: the turn counts, watches and records them.
     `texts` are what the model is told of an outcome in place of our own words; `{name}` and `{reason}` are filled in.
-    `plugins` are those of the chat: whatever a tool sends to a model on its own goes through them too.
+    `plugins` are those of the chat: whatever a tool sends to a model on its own goes through them too. `from_closed`
+    says that the calls are made by a script which was given closed values.
     """
 
     tools: Toolset
@@ -77,6 +83,7 @@ class Bench:
     timeout: float | None = None
     texts: Mapping[str, str] = field(default_factory=dict)
     plugins: tuple[object, ...] = ()
+    from_closed: bool = False
     left_running: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     make: Make = field(default=lambda call, bench, round: run_call(call, bench, round=round))
 
@@ -94,6 +101,7 @@ class RunningCall:
     bench: Bench
     call_id: str
     round: int
+    record: CallRecord
 
 
 _running: ContextVar[RunningCall] = ContextVar("nbtool_call")
@@ -127,7 +135,7 @@ async def run_call(
     """
     record = CallRecord.of(call, round)
     keep(record)
-    _running.set(RunningCall(bench, call.call_id, round))
+    _running.set(RunningCall(bench, call.call_id, round, record))
     try:
         await _see_through(call, bench, record, ticket or Ticket())
     except Closed as closed:
@@ -163,7 +171,7 @@ async def _see_through(call: ToolCall, bench: Bench, record: CallRecord, ticket:
     name = bound.tool.store_as or bench.variables.next_name(bound.tool.name)  # in the order of the calls
     ticket.leave()
     ask = partial(bench.rule, record=record)
-    await Delivery(bound, record, bench.variables, bench.budget, ask, name).deliver(ended)
+    await Delivery(bound, record, bench.variables, bench.budget, ask, name, bench.from_closed).deliver(ended)
 
 
 async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
@@ -171,6 +179,8 @@ async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
     if call.args is None or not call.runnable:
         raise Closed("not_run" if _is_whole(call.arguments) else "invalid", call.error or "The call cannot run.")
     bound = await _bind(call.name, call.args, bench)
+    if bench.from_closed and bound.tool.sends_to:
+        raise Closed("invalid", FROM_CLOSED.format(tool=call.name))
     record.resolved = bound.described
     who = (call.call_id, call.name, record.round, call.arguments)
     await bench.emit(CallReady(*who, bound.described, call.repaired, {**bound.glances}))

@@ -12,7 +12,7 @@ from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
 from nbtool.tools.approval import Question, Released, Ruling
 from nbtool.tools.bound import Bound
-from nbtool.tools.closed import holds_closed, may_quote
+from nbtool.tools.closed import ClosedValues, may_quote
 from nbtool.tools.describe import describe, type_name
 from nbtool.tools.gate import refused_text, word_of
 from nbtool.tools.pictures import may_be_seen, pictures_in
@@ -41,7 +41,8 @@ UNKNOWN = {
 class Delivery:
     """The way of an outcome to the model.
 
-    `ask` gets a ruling on a question of the second gate; under `name` the result is remembered.
+    `ask` gets a ruling on a question of the second gate; under `name` the result is remembered. `from_closed` says that
+    a script made the call which had been given closed values: the result may be made of them.
     """
 
     bound: Bound
@@ -50,6 +51,7 @@ class Delivery:
     budget: int
     ask: Callable[[Question], Awaitable[Ruling]]
     name: str
+    from_closed: bool = False
 
     async def deliver(self, ended: Ended) -> None:
         """Give the record its outcome.
@@ -69,11 +71,10 @@ class Delivery:
 
     async def _result(self, value: Any) -> None:
         self.record.result = value
-        # a tool that takes names, not objects, reads on purpose, and asks before it does
-        is_closed = self.bound.tool.resolve and holds_closed(value, self.variables)
+        is_closed = self.record.is_closed = await self._is_closed(value)
         drawn = _described(value) if is_closed else await _drawn(value, self.budget)
         edited, images = None, () if is_closed else images_in(value)
-        if word_of(self.bound, "result") == "always":
+        if word_of(self.bound, "result") == "always" or (self.record.took_closed and not is_closed):
             edited = await self._released(drawn.text, images)
         if edited is not None:  # what the person took out must not be kept where a reference could reach it
             value, drawn, is_closed = edited, render(edited, self.budget), False
@@ -85,6 +86,18 @@ class Delivery:
             self._remember_arguments()
         self.record.end("ok", self._noted(drawn.text))
 
+    async def _is_closed(self, value: Any) -> bool:
+        """Whether a result is what the call was given by reference alone; what cannot be compared in time is."""
+        if self.from_closed:
+            return True
+        if not (self.bound.tool.resolve or self.record.took_closed):
+            return False  # a tool that takes names, not objects, reads on purpose, and asks before it does
+        closed = ClosedValues(self.bound, self.variables)
+        if closed.is_empty:
+            return closed.is_handed_back(value)
+        outcome = await off_loop(partial(closed.is_handed_back, value), RENDER_SECONDS)
+        return outcome is None or outcome.error is not None or bool(outcome.value)
+
     async def _drawn(self, value: Any) -> None:
         """Keep what of a result can be seen and heard, where it draws itself in time."""
         if may_be_seen(value):
@@ -94,7 +107,8 @@ class Delivery:
 
     async def _failure(self, error: BaseException | None) -> None:
         text = _failure_text(error)
-        if word_of(self.bound, "result") != "never" or may_quote(error, self.bound, self.variables):
+        may_tell = self.from_closed or self.record.took_closed or may_quote(error, self.bound, self.variables)
+        if word_of(self.bound, "result") != "never" or may_tell:
             edited = await self._released(text, failed=type(error))
             text = text if edited is None else render(edited, self.budget).text
         self.record.end("error", self._noted(text), text)

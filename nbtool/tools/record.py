@@ -29,8 +29,9 @@ class CallRecord:
     `arguments` as the model sent them, `edited` the JSON of those that a person put in their place, `resolved` what
     ran, values described; `result` the object, `shown` the text that the model got, `images` what it sees of the
     result, `pictures` what the person does; `reference` the variable that holds the result, `former_reference` the one
-    that did in an earlier kernel, `arguments_reference` the one that holds long arguments; `id` the provider's. Times
-    are seconds since the epoch.
+    that did in an earlier kernel, `arguments_reference` the one that holds long arguments; `id` the provider's.
+    `is_closed` says that the result is what was exposed by reference alone, `took_closed` that the call is a script
+    which was given such a result. Times are seconds since the epoch.
     """
 
     call_id: str
@@ -50,6 +51,8 @@ class CallRecord:
     images: tuple[Media, ...] = field(default=(), repr=False)
     pictures: tuple[Media, ...] = field(default=(), repr=False)
     pictures_left_out: int = 0
+    is_closed: bool = field(default=False, repr=False)
+    took_closed: bool = field(default=False, repr=False)
     started: float | None = None
     ended: float | None = None
     decisions: list[CallDecided] = field(default_factory=list)

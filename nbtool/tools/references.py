@@ -64,10 +64,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A reference and what it stood for when it was resolved."""
+    """A reference and what it stood for when it was resolved: the object, or the `text` that took its place."""
 
     reference: Reference
     value: Any = field(repr=False)
+    text: str | None = field(default=None, repr=False)
 
     @property
     def description(self) -> str:
@@ -167,21 +168,24 @@ def _text(text: str, path: Path, store: Store, resolved: Resolved) -> Any:
     if OPENING not in text:
         return text
     pieces = parse(text)
-    links = tuple(Link(piece, look_up(piece, store)) for piece in pieces if isinstance(piece, Reference))
+    is_whole = len(pieces) == 1
+    links = tuple(_link(piece, store, is_whole=is_whole) for piece in pieces if isinstance(piece, Reference))
     if links:
         resolved.links[path] = links
-    if len(pieces) == 1 and links and links[0].reference.start is None:
+    if is_whole and links and links[0].text is None:
         resolved.objects[path] = links[0].value
         return links[0].value
     found = iter(links)
-    return "".join(piece if isinstance(piece, str) else _text_form(next(found), store) for piece in pieces)
+    return "".join(piece if isinstance(piece, str) else next(found).text or "" for piece in pieces)
 
 
-def _text_form(link: Link, store: Store) -> str:
-    reference = link.reference
-    text = store.text_of(link.value) if reference.keys else store.text(reference.name)
+def _link(reference: Reference, store: Store, *, is_whole: bool) -> Link:
+    value = look_up(reference, store)
+    if is_whole and reference.start is None:
+        return Link(reference, value)
+    text = store.text_of(value) if reference.keys else store.text(reference.name)
     start = reference.start or 0
-    return text[start:] if reference.length is None else text[start : start + reference.length]
+    return Link(reference, value, text[start:] if reference.length is None else text[start : start + reference.length])
 
 
 def _fresh(value: Any) -> Any:

@@ -143,6 +143,8 @@ class ScriptRun:
             self._calling = None
         if record.status != "ok":
             raise ToolFailed(f"{tool.name}: {record.shown}")
+        if record.is_closed:
+            self._call.record.took_closed = True
         return _released(record, self._bench)
 
     async def _within(self, tool: Tool, arguments: dict[str, Any]) -> CallRecord:
@@ -150,16 +152,18 @@ class ScriptRun:
             raise asyncio.CancelledError
         self._task = asyncio.current_task()
         names: list[str] = []
-        variables = self._bench.variables
+        took_closed = self._call.record.took_closed
+        bench, variables = replace(self._bench, from_closed=took_closed), self._bench.variables
 
         def refer(value: Any) -> str:
-            names.append(variables.remember(variables.next_name("script"), value, description="Passed on by a script."))
+            name, what = variables.next_name("script"), "Passed on by a script."
+            names.append(variables.remember(name, value, description=what, readable=not took_closed))
             return f"$VAR_REF{{{{{names[-1]}}}}}"
 
         try:
             text = _written(arguments, refer) if tool.resolve else json.dumps(arguments)
             call = ToolCall(tool.name, text, call_id=new_id("call"), args=json.loads(text), runnable=True)
-            return await self._bench.make(call, self._bench, self._call.round)
+            return await self._bench.make(call, bench, self._call.round)
         finally:
             self._task = None
             for name in names:

@@ -238,14 +238,13 @@ class Variables:
         with self._lock:
             return (*self._exposed.values(), *reversed(self._kept.values()))
 
-    def is_closed(self, value: Any) -> bool:
-        """Whether this very object is one that may be passed on and not read.
+    def closed_objects(self) -> list[Any]:
+        """Give the objects that may be passed on and not read.
 
         What many names share (numbers, truth values, a single character) is never taken for a variable's own.
         """
-        if value is None or type(value) in (bool, int, float, complex) or (isinstance(value, str) and len(value) < 2):
-            return False
-        return any(self._peek(entry) is value for entry in self.entries() if not entry.is_readable)
+        found = (self._peek(entry) for entry in self.entries() if not entry.is_readable)
+        return [value for value in found if not _is_shared(value)]
 
     def describe(self, name: str) -> str:
         """Say what a variable is without saying what is in it."""
@@ -340,6 +339,10 @@ def _plain_size(value: Any, depth: int) -> int:
     sample = [item for _, item in zip(range(50), items, strict=False)]
     mean = sum(_plain_size(item, depth - 1) for item in sample) / len(sample)
     return own + int(mean * len(value))
+
+
+def _is_shared(value: Any) -> bool:
+    return value is None or type(value) in (bool, int, float, complex) or (isinstance(value, str) and len(value) < 2)
 
 
 def _check_name(name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nbtool.tools import Approved, tool
-from nbtool.tools.call import RunningCall
+from nbtool.tools.call import CallRecord, RunningCall
 from nbtool.tools.private_files import why_private
 from nbtool.tools.script import script_tools
 from nbtool.tools.script_code import checked
@@ -91,7 +91,11 @@ def test_a_call_that_a_script_makes_as_it_is_stopped_is_not_made() -> None:
 
     async def stopped() -> None:
         bench = desktop(noted).bench
-        run = ScriptRun(RunningCall(bench, "c1", 1), asyncio.get_running_loop(), without="RunScript")
+        run = ScriptRun(
+            RunningCall(bench, "c1", 1, CallRecord("c1", "RunScript", "{}", 1)),
+            asyncio.get_running_loop(),
+            without="RunScript",
+        )
         run.stop()
         with pytest.raises(asyncio.CancelledError):
             await run._within(bench.tools.get("noted"), {})

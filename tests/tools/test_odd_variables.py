@@ -37,7 +37,7 @@ def test_an_exposed_variable_that_is_gone_is_no_object_of_any_name() -> None:
     value = notebook.pop("a")
 
     assert variables.describe("a") == "'a' is no longer defined in the notebook."
-    assert not variables.is_closed(value)
+    assert not any(one is value for one in variables.closed_objects())
 
 
 def test_names_that_are_there_again_are_not_said_to_be_gone() -> None:
@@ -77,7 +77,7 @@ def test_a_short_text_of_its_own_can_be_closed_and_a_single_letter_cannot() -> N
     for name in notebook:
         variables.expose(name)
 
-    assert [variables.is_closed(value) for value in notebook.values()] == [True, False, False]
+    assert variables.closed_objects() == [notebook["pair"]]
 
 
 def test_arguments_are_described_by_what_they_refer_to() -> None:
