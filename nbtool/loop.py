@@ -34,8 +34,15 @@ class CoreLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="nbtool", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="nbtool", daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        """Run the loop for ever: a SystemExit or a KeyboardInterrupt in a task ends that task, and not all turns."""
+        while True:
+            with suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+                return
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop, in a copy of the caller's context.

@@ -16,26 +16,24 @@ A plugin is any object with some of these methods, plain or async, each taking o
 it is appended; not for the person's own message. `on_event` (EventContext, a plain function) hears every event of the
 turn once it is in the journal, deltas too; one that raises is dropped, and the turn goes on. `on_journal`
 (JournalContext, a plain function) may take out of each text what the journal is not to keep.
+
+Every hook has a bound in seconds: `hook_seconds` of its plugin, `HOOK_SECONDS` where it has none; None is no bound,
+for a hook that waits for a person. A plain hook runs in a worker thread, so that one which blocks holds nobody else;
+`on_stream_data` and the hooks of a plugin that `runs_on_loop` are called on nbtool's own loop, and must be quick.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.chain.limits import CancelSignal, Limits, Meter
-from nbtool.errors import HookFailed, NbtoolError
+from nbtool.errors import NbtoolError
 from nbtool.events import Delta, Emit, Event
 from nbtool.messages import Message, ToolCall
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.reply import Reply
-
-HOOKS = (
-    "on_turn_start", "on_before_request", "on_stream_data", "on_after_request", "on_message_append", "on_turn_end",
-    "on_before_calls", "on_call_start", "on_call_end",
-)  # fmt: skip
 
 Cleanup = Callable[[], Awaitable[None] | None]
 
@@ -137,7 +135,11 @@ class Appended:
 
 @dataclass(slots=True)
 class ReplyContext:
-    """A reply that has ended, for one plugin to act upon."""
+    """A reply that has ended, for one plugin to act upon.
+
+    `is_final` marks the last word of the turn: a call in it does not run. `can_request` says whether another request
+    may follow; where it is False, asking for one has no effect.
+    """
 
     turn: TurnContext
     round: int
@@ -147,6 +149,8 @@ class ReplyContext:
     _deferred: list[Appended]
     wants_request: bool = False
     is_open: bool = True
+    is_final: bool = False
+    can_request: bool = True
 
     async def append(
         self, *messages: Message, request: bool = False, deferred: bool = False, priority: int = 0
@@ -223,39 +227,3 @@ class JournalContext:
 
     turn_id: str
     text: str
-
-
-class Hooks:
-    """The plugins of one turn, asked hook by hook."""
-
-    def __init__(self, plugins: Sequence[object]) -> None:
-        self.plugins = tuple(plugins)
-        self._hooks: Mapping[str, tuple[tuple[int, Callable[[Any], Any]], ...]] = {
-            name: tuple((i, hook) for i, plugin in enumerate(plugins) if (hook := getattr(plugin, name, None)))
-            for name in HOOKS
-        }
-
-    def of(self, name: str) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
-        """Give the plugins that have a hook, with their place in the order."""
-        return self._hooks[name]
-
-    async def in_order(self, name: str, context: object) -> list[Any]:
-        """Ask one plugin after the other; the first error ends it."""
-        return [await self.ask(name, hook, context) for _, hook in self.of(name)]
-
-    @staticmethod
-    async def ask(name: str, hook: Callable[[Any], Any], context: object) -> Any:
-        """Ask one plugin.
-
-        Raises:
-            HookFailed: the plugin raised something that is not an error of ours.
-        """
-        try:
-            answer = hook(context)
-            return await answer if inspect.isawaitable(answer) else answer
-        except NbtoolError:
-            raise
-        except Exception as error:
-            owner = getattr(hook, "__self__", hook)
-            text = f"The plugin {type(owner).__name__} failed in {name}: {type(error).__name__}: {error}"
-            raise HookFailed(text) from error

@@ -9,10 +9,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nbtool.errors import BadUsage
+from nbtool.events import EndReason
 from nbtool.messages import Usage
 
 ROUNDS_CEILING = 256
 """No turn makes more requests than this, whatever was asked for."""
+
+HOOK_SECONDS = 60.0
+"""Seconds that one call of a plugin's hook may take, unless the plugin says otherwise."""
+
+HOOK_STOP_SECONDS = 1.0
+"""Seconds in which a hook ends once it was stopped; then it is left behind."""
+
+END_SECONDS = 10.0
+"""Seconds that each hook and clean-up may take at the end of a turn."""
+
+STOPPED_SECONDS = 3.0
+"""Seconds that all hooks and clean-ups at the end of a turn may take once it was stopped or ran out of time."""
+
+LEAST_SECONDS = 0.2
+"""Seconds that a hook or clean-up at the end of a turn has, however late it is."""
 
 SAME_BATCHES = 3
 """A batch of calls that came with the same arguments and the same results this often is a loop."""
@@ -22,8 +38,8 @@ SAME_BATCHES = 3
 class Limits:
     """The bounds of one turn; None means no bound of that kind.
 
-    `max_rounds` counts requests to the model, `seconds` the whole turn, `tokens` input and output together,
-    `cost` US dollars as far as the provider names them.
+    `max_rounds` counts requests to the model, the one for a last word among them; `seconds` is for the whole turn,
+    `tokens` for input and output together, `cost` in US dollars as far as the provider names them.
     """
 
     max_rounds: int = 10
@@ -40,6 +56,14 @@ class Limits:
         object.__setattr__(self, "max_rounds", min(self.max_rounds, ROUNDS_CEILING))
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A limit that a turn has reached; `text` names it for the model and the person."""
+
+    kind: EndReason
+    text: str
+
+
 @dataclass(slots=True)
 class Meter:
     """What a turn has used so far."""
@@ -51,20 +75,29 @@ class Meter:
     started: float = field(default_factory=time.monotonic)
     _batches: Counter[str] = field(default_factory=Counter)
 
-    def spent(self) -> str:
-        """Say which limit is reached, in words for the model and the person; empty while none is."""
+    def reached(self) -> Reached | None:
+        """Say which limit lets the model only have a last word now; None while there is none."""
         limits = self.limits
-        if self.rounds >= limits.max_rounds:
-            return f"the limit of {limits.max_rounds} rounds was reached"
+        if self.rounds >= limits.max_rounds - 1:
+            count = "1 round" if limits.max_rounds == 1 else f"{limits.max_rounds} rounds"
+            return Reached("rounds", f"the limit of {count} was reached")
         if self.calls >= limits.max_calls:
-            return f"the limit of {limits.max_calls} tool calls was reached"
-        if limits.tokens is not None and self.usage.total_tokens >= limits.tokens:
-            return f"the budget of {limits.tokens} tokens was used up"
-        if limits.cost is not None and (self.usage.cost or 0.0) >= limits.cost:
-            return f"the budget of {limits.cost:g} USD was used up"
+            return Reached("calls", f"the limit of {limits.max_calls} tool calls was reached")
         if self._batches and max(self._batches.values()) >= SAME_BATCHES:
-            return f"the same calls gave the same results {SAME_BATCHES} times"
-        return ""
+            return Reached("repetition", f"the same calls gave the same results {SAME_BATCHES} times")
+        return self._overspent()
+
+    def may_request(self) -> bool:
+        """Whether one more request may be made after a last word was asked for."""
+        return self.rounds < self.limits.max_rounds and self._overspent() is None
+
+    def _overspent(self) -> Reached | None:
+        limits = self.limits
+        if limits.tokens is not None and self.usage.total_tokens >= limits.tokens:
+            return Reached("tokens", f"the budget of {limits.tokens} tokens was used up")
+        if limits.cost is not None and (self.usage.cost or 0.0) >= limits.cost:
+            return Reached("cost", f"the budget of {limits.cost:g} USD was used up")
+        return None
 
     def calls_left(self) -> int:
         """How many more calls may run."""

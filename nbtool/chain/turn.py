@@ -10,20 +10,32 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nbtool.chain.ending import Ending
+from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import (
     AppendContext,
     Appended,
-    Cleanup,
-    Hooks,
     ReplyContext,
     RequestContext,
     StreamContext,
     TurnContext,
 )
+from nbtool.chain.last_word import (
+    CALL_IN_LAST_WORD,
+    EMPTY_REPLY,
+    LAST_WORD,
+    LIMITED,
+    NO_REPLY,
+    NO_ROUND_FOR_TOOLS,
+    Ask,
+    is_empty,
+    without_calls,
+)
+from nbtool.chain.stopping import see_through, stop_all, take_note
 from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
 from nbtool.events import (
     Delta,
@@ -47,12 +59,6 @@ Given = Callable[[TurnContext], Awaitable[Reply | None]]
 
 DRAIN_SECONDS = 3.0
 """How long a cancelled turn waits for its own tasks before it calls them abandoned."""
-
-LAST_WORD = (
-    "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without tools: say what was done and"
-    " found, and what was not done."
-)
-EMPTY_REPLY = "[nbtool] The tool calls are done and your reply was empty. Answer the person now, from the results."
 
 
 @dataclass(slots=True)
@@ -99,29 +105,34 @@ class Engine:
         self._system = system
         self._options = options or {}
         self._stream = stream
-        self._cleanups: list[Cleanup] = []
+        self._cleanups: list[Hook] = []
         self._outcome = Outcome()
         self._phase: Phase = "hook"
 
     async def run(self) -> Outcome:
         """Run the turn to its end; errors become part of the outcome, only foreign cancellation is raised."""
-        outcome, turn = self._outcome, self._turn
         work = asyncio.ensure_future(self._rounds())
+        work.add_done_callback(take_note)
+        try:
+            await self._wait(work)
+        finally:
+            await see_through(self._finish())
+        return self._outcome
+
+    async def _wait(self, work: asyncio.Future[None]) -> None:
+        """Wait for the rounds, until the turn is stopped or runs out of time, and judge how it ended."""
+        outcome, turn = self._outcome, self._turn
         stop = asyncio.ensure_future(turn.cancel.wait())
         try:
             await asyncio.wait({work, stop}, timeout=turn.limits.seconds, return_when=asyncio.FIRST_COMPLETED)
             in_time = work.done() or turn.cancel.is_set
-            await self._settle(work)
+            await see_through(self._settle(work))
             outcome.status = await self._judge(work, in_time=in_time)
         except asyncio.CancelledError:
-            await self._settle(work)  # whoever ends the turn, nothing of it outlives it
+            await see_through(self._settle(work))  # whoever ends the turn, nothing of it outlives it
             raise
         finally:
             stop.cancel()
-            if not work.done():
-                work.cancel()
-            await self._finish()
-        return outcome
 
     async def _settle(self, work: asyncio.Future[None]) -> None:
         """Let the work end; when it was told to stop, only for a while."""
@@ -140,6 +151,7 @@ class Engine:
             return "cancelled"
         if not in_time:
             limit = LimitReached(f"The turn took longer than {self._turn.limits.seconds:g} s and was stopped.")
+            self._outcome.end_reason = "seconds"
             await self._report(limit)
             return "timeout"
         if error is None:
@@ -155,21 +167,39 @@ class Engine:
     async def _rounds(self) -> None:
         self._phase = "hook"
         await self._start()
-        wanted = True
-        while wanted:
-            reply = await self._request()
-            wanted = await self._after(reply)
-            if wanted and (reason := self._turn.meter.spent()):
-                await self._last_word(LAST_WORD.format(reason=reason))
-                return
-        if not reply.text.strip() and not reply.refusal and self._turn.chain[:-1]:
-            await self._last_word(EMPTY_REPLY)
+        turn, ask = self._turn, Ask(is_final=self._turn.limits.max_rounds == 1)
+        while True:
+            reply = await self._request(ask)
+            is_wanted = await self._after(reply, ask)
+            if is_wanted and not ask.is_final:
+                ask = await self._next()
+            elif is_wanted and turn.meter.may_request():
+                ask = Ask(is_final=True)
+            elif not is_wanted and is_empty(reply) and not ask.is_final and turn.chain[:-1] and self._has_room():
+                ask = Ask(EMPTY_REPLY, is_final=True)
+            else:
+                break
+        if is_empty(reply):
+            self._outcome.end_reason = self._outcome.end_reason or "empty"
+            await turn.emit(Notice(NO_REPLY, "warning", "empty"))
+
+    def _has_room(self) -> bool:
+        return self._turn.meter.rounds < self._turn.limits.max_rounds
+
+    async def _next(self) -> Ask:
+        """Say what the next request is for: another round, or a last word where a limit was reached."""
+        reached = self._turn.meter.reached()
+        if reached is None:
+            return Ask()
+        self._outcome.end_reason = reached.kind
+        await self._turn.emit(Notice(LIMITED.format(reason=reached.text), "warning", reached.kind))
+        return Ask(LAST_WORD.format(reason=reached.text), is_final=True)
 
     async def _start(self) -> None:
-        for _, hook in self._hooks.of("on_turn_start"):
-            cleanup = await self._hooks.ask("on_turn_start", hook, self._turn)
+        for hook in self._hooks.of("on_turn_start"):
+            cleanup = await hook.ask(self._turn)
             if callable(cleanup):
-                self._cleanups.append(cleanup)
+                self._cleanups.append(hook.cleanup(cleanup))
 
     async def _take(self, reply: Reply) -> Reply:
         """Let a reply that is given stand for a request: it joins the chain, and nothing leaves."""
@@ -183,22 +213,24 @@ class Engine:
         await turn.emit(ReplyFinished(turn.meter.rounds, *said, *why))
         return reply
 
-    async def _request(self, *, last_word: str = "") -> Reply:
+    async def _request(self, ask: Ask) -> Reply:
         """Make one request and read its reply; the reply joins the chain even where it broke off."""
         if self._given and (known := await self._given(self._turn)):
             return await self._take(known)
-        turn, self._phase = self._turn, "final_reply" if last_word else "request"
+        turn, self._phase = self._turn, "final_reply" if ask.is_final else "request"
         request = RequestContext(
             turn,
             turn.meter.rounds + 1,
-            [*turn.messages, user(last_word)] if last_word else turn.messages,
+            [*turn.messages, user(ask.words)] if ask.words else turn.messages,
             system=self._system,
             options=dict(self._options),
             stream=self._stream,
-            is_final=bool(last_word),
+            is_final=ask.is_final,
         )
         await self._hooks.in_order("on_before_request", request)
-        await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=bool(last_word)))
+        if ask.is_final and not ask.words and request.tools:
+            await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
+        await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=ask.is_final))
         turn.meter.rounds += 1
         began, there = time.monotonic(), self._endpoint
         builder = ReplyBuilder(wire=there.dialect, host=there.host, model=there.model)
@@ -209,7 +241,7 @@ class Engine:
             self._outcome.rounds.append(reply)
             turn.meter.usage += reply.usage
             if reply.message.parts or reply.complete:
-                await self._append(reply.message)
+                await self._append(without_calls(reply.message) if ask.is_final else reply.message)
             await turn.emit(
                 ReplyFinished(
                     request.round,
@@ -231,6 +263,9 @@ class Engine:
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
                 fix="`%%chat --resume` goes on from the last whole round; running the cell again begins anew.",
             )
+        if ask.is_final and reply.calls:
+            await turn.emit(Notice(CALL_IN_LAST_WORD, "warning"))
+            return replace(reply, message=without_calls(reply.message))
         return reply
 
     async def _read(self, request: RequestContext, builder: ReplyBuilder) -> None:
@@ -247,11 +282,11 @@ class Engine:
     async def _watched(self, delta: Delta, round: int) -> list[Delta]:
         """Give what the plugins make of a delta: itself, another one, several, or none."""
         flowing = [delta]
-        for _, hook in self._hooks.of("on_stream_data"):
+        for hook in self._hooks.of("on_stream_data"):
             passed: list[Delta] = []
             for one in flowing:
                 context = StreamContext(self._turn, round, one)
-                await self._hooks.ask("on_stream_data", hook, context)
+                await hook.ask(context)
                 passed += context.before
                 if context.delta is not None:
                     passed.append(context.delta)
@@ -259,24 +294,37 @@ class Engine:
         return flowing
 
     async def _append(self, message: Message) -> None:
+        """Append a message; a plugin that fails at it ends the turn, but what happened stays in the chain."""
         context = AppendContext(self._turn, message)
-        await self._hooks.in_order("on_message_append", context)
-        if not context.is_prevented:
-            self._turn.chain.append(context.message)
-            await self._turn.emit(MessageAppended(context.message))
+        try:
+            await self._hooks.in_order("on_message_append", context)
+        finally:
+            if not context.is_prevented:
+                self._turn.chain.append(context.message)
+                await self._turn.emit(MessageAppended(context.message))
 
-    async def _after(self, reply: Reply) -> bool:
+    async def _after(self, reply: Reply, ask: Ask) -> bool:
         """Let every plugin act upon the reply, all together; says whether another request is wanted."""
         self._phase = "hook"
         deferred: list[Appended] = []
         hooks = self._hooks.of("on_after_request")
+        meter = self._turn.meter
+        can_request = meter.may_request() if ask.is_final else self._has_room()
         contexts = [
-            ReplyContext(self._turn, self._turn.meter.rounds, reply, place, self._append, deferred)
-            for place, _ in hooks
+            ReplyContext(
+                self._turn,
+                meter.rounds,
+                reply,
+                hook.place,
+                self._append,
+                deferred,
+                is_final=ask.is_final,
+                can_request=can_request,
+            )
+            for hook in hooks
         ]
-        asked = zip(hooks, contexts, strict=True)
         try:
-            await _all([self._hooks.ask("on_after_request", hook, context) for (_, hook), context in asked])
+            await _all([hook.ask(context) for hook, context in zip(hooks, contexts, strict=True)])
         finally:
             for context in contexts:
                 context.is_open = False
@@ -285,28 +333,22 @@ class Engine:
         # A provider that pauses wants its own words back and goes on: https://docs.claude.com/en/api/handling-stop-reasons
         return reply.stop_reason == "paused" or any(context.wants_request for context in contexts)
 
-    async def _last_word(self, text: str) -> None:
-        """Ask once more, without tools; a call it asks for all the same is answered by nobody and dropped."""
-        reply = await self._request(last_word=text)
-        last = self._turn.chain[-1] if self._turn.chain else reply.message
-        if last.role == "assistant" and last.calls:
-            self._turn.chain[-1] = last.with_parts([part for part in last.parts if part.kind != "call"])
-        if not reply.text.strip():
-            await self._turn.emit(Notice("The model gave no final reply.", level="warning"))
-
     async def _finish(self) -> None:
         """End hooks for a completed or cancelled turn, then every clean-up, then the last event."""
         turn, outcome = self._turn, self._outcome
         turn.status = outcome.status
+        ending = Ending(turn, is_late=outcome.status != "completed")
         if outcome.status in ("completed", "cancelled"):
-            try:
-                await self._hooks.in_order("on_turn_end", turn)
-            except NbtoolError as error:
-                self._phase, outcome.status = "hook", "error"
-                await self._report(error)
+            for hook in self._hooks.of("on_turn_end"):
+                try:
+                    await ending.ask(hook)
+                except NbtoolError as error:
+                    self._phase = "hook"
+                    outcome.status = ending.status(outcome.status)
+                    await self._report(error)
         for cleanup in reversed(self._cleanups):
             try:
-                await self._hooks.ask("a clean-up", _without_context(cleanup), turn)
+                await ending.ask(cleanup)
             except NbtoolError as error:
                 self._phase = "hook"
                 await self._report(error)
@@ -326,10 +368,6 @@ class Engine:
         )
 
 
-def _without_context(cleanup: Cleanup) -> Callable[[Any], Any]:
-    return lambda _: cleanup()
-
-
 async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> None:
     """Wait for all of them together; the first error stops the others. A single one needs no task of its own."""
     if len(asked) == 1:
@@ -339,13 +377,4 @@ async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> None:
     try:
         await asyncio.gather(*tasks)
     finally:
-        await _drain(tasks)
-
-
-async def _drain(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    """Stop what still runs and wait for it: nothing of a round outlives the round."""
-    if running := [task for task in tasks if not task.done()]:
-        for task in running:
-            task.cancel()
-        with suppress(asyncio.CancelledError):
-            await asyncio.gather(*running, return_exceptions=True)
+        await see_through(stop_all(tasks, DRAIN_SECONDS))

@@ -21,6 +21,7 @@ from nbtool.events import (
     ReplyFinished,
     TextDelta,
     ThinkingDelta,
+    TurnEnded,
 )
 
 HOLD_SECONDS = 0.02
@@ -36,6 +37,7 @@ KNOWN = SAID | {ReplyFinished, CallFinished}
 class Door:
     """The door of one turn; `emit` is called on nbtool's own loop, `tell` once an event is on disk.
 
+    `TurnEnded` closes it: what emits later is stopped as if it were cancelled, since it may not act any more.
     `is_ours` says that no plugin is there but nbtool's own, so that more can be held back.
     """
 
@@ -46,10 +48,18 @@ class Door:
         self._held: list[Event] = []
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     async def emit(self, event: Event) -> None:
-        """Take an event; returns when it is on disk, or waits for the next one while nothing is done because of it."""
+        """Take an event; returns when it is on disk, or waits for the next one while nothing is done because of it.
+
+        Raises:
+            asyncio.CancelledError: the turn has ended.
+        """
         kind = type(event)
+        if self._is_closed:
+            raise asyncio.CancelledError("The turn has ended.")
+        self._is_closed = kind is TurnEnded
         if kind is CallDelta and not self._held:
             self._tell(event)  # most of what a model writes are prose and these
         elif kind in DELTAS:

@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.limits import Limits, Meter
+from nbtool.chain.plugin_check import check_plugins
 from nbtool.chain.repair import repaired
 from nbtool.chain.turn import Engine
 from nbtool.chat.attach import as_parts
@@ -89,6 +90,7 @@ class Speaker(Conversation):
     ) -> None:
         super().__init__()
         one_of("history", history, get_args(HistoryMode))
+        check_plugins(plugins or ())
         secret = SecretStr(api_key) if isinstance(api_key, str) and api_key else api_key or None
         self.model = Model(model, base_url=base_url, api_key=secret, wire=wire, tool_mode=tool_mode)
         self.tools = Toolset("chat", tools or ())
@@ -170,6 +172,7 @@ class Speaker(Conversation):
         Raises: as `start`.
         """
         self.check_free()
+        check_plugins(self.plugins)
         how, parts = settings or TurnSettings(), as_parts(attach)
         plan = self._plan(how) if how.verb else None
         said = as_said(prompt, parts)

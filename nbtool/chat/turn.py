@@ -232,7 +232,7 @@ class Turn:
         for listener in tuple(self._listeners):
             try:
                 listener(event)
-            except Exception as error:  # noqa: BLE001 - a listener never stops a turn
+            except BaseException as error:  # noqa: BLE001 - a listener never stops a turn, nor nbtool's own thread
                 self._listeners.remove(listener)
                 name = getattr(listener, "__qualname__", repr(listener))
                 warnings.warn(f"The listener {name} was dropped: {type(error).__name__}: {error}", stacklevel=2)

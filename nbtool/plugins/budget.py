@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from math import inf
+from typing import ClassVar
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
 from nbtool.errors import BadUsage, LimitReached
@@ -51,6 +52,9 @@ class Budget:
     asked the answer is no, and the turn ends with `LimitReached`. A reply whose usage or price is unknown is asked
     about too. What a reply cost that was stopped or broke off counts as far as it was reported.
     """
+
+    hook_seconds: ClassVar[float | None] = None  # it waits for a person
+    runs_on_loop: ClassVar[bool] = True
 
     tokens: int | None = None
     usd: float | None = None

@@ -18,6 +18,7 @@ GO_ON = (
     "[nbtool] Your reply was cut off at its length limit. Go on exactly where it stops, in the middle of a word if need"
     " be: repeat nothing, and say nothing about the break."
 )
+NO_ROOM = "The reply was cut off at its length limit, and the limits of the turn leave no request to go on."
 STILL_CUT = "The reply was cut off at its length limit, and again after {times} continuations; it ends where it ends."
 
 
@@ -50,10 +51,12 @@ class Continuation:
         turn.text = "".join(pieces) if len(pieces) > 1 else ""
         if said.stop_reason != "length" or not said.text.strip():
             pieces.clear()
+        elif not reply.can_request:
+            await turn.emit(Notice(NO_ROOM, "warning", "length"))
         elif len(pieces) <= self.times:
             await reply.append_and_request(user(GO_ON))
         else:
-            await turn.emit(Notice(STILL_CUT.format(times=self.times), level="warning"))
+            await turn.emit(Notice(STILL_CUT.format(times=self.times), "warning", "length"))
 
     @staticmethod
     def _pieces(turn: TurnContext) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from nbtool.chain.hooks import AppendContext
 from nbtool.messages import Media
@@ -12,6 +13,8 @@ from nbtool.tools.variables import Variables
 @dataclass(frozen=True, slots=True)
 class KeptMedia:
     """Keeps what replies bring as variables of the chat; the part is named after its variable."""
+
+    runs_on_loop: ClassVar[bool] = True
 
     variables: Variables
 

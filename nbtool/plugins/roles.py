@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 from nbtool.chain.hooks import RequestContext
 from nbtool.messages import Media, Message, Part, Role, Text, ToolCall, ToolResult
@@ -22,6 +22,8 @@ class FallbackRoles:
     sends it under that name. `tool` is the role of results: with `user` calls and results are told as text.
     `alternate` joins messages of one role that follow each other. What is kept and shown is not changed.
     """
+
+    runs_on_loop: ClassVar[bool] = True
 
     system: Literal["system", "developer", "user"] = "system"
     tool: Literal["tool", "user"] = "tool"

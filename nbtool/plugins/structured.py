@@ -55,6 +55,8 @@ class Structured:
         BadUsage: the type cannot be read from JSON.
     """
 
+    runs_on_loop = True
+
     def __init__(self, type_: Any, *, retries: int = RETRIES) -> None:
         if retries < 0:
             raise BadUsage(f"retries must be 0 or more, not {retries!r}.")
@@ -90,7 +92,7 @@ class Structured:
             return  # whoever continues it brings the rest
         text = "".join(state.pieces)
         state.pieces.clear()
-        if not self._read(text, state) and state.asked < self.retries:
+        if not self._read(text, state) and state.asked < self.retries and reply.can_request:
             state.asked += 1
             await reply.append_and_request(user(AGAIN.format(problem=state.problem)))
 

@@ -44,6 +44,8 @@ class Telemetry:
         BadUsage: the package `opentelemetry-api` is not installed.
     """
 
+    runs_on_loop = True
+
     def __init__(self, *, content: bool = False, tracer_provider: TracerProvider | None = None) -> None:
         try:
             from opentelemetry import trace  # noqa: PLC0415 - an extra; nobody else needs it

@@ -8,8 +8,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import ClassVar
 
-from nbtool.chain.hooks import CallContext, CallsContext, Hooks, ReplyContext, RequestContext, TurnContext
+from nbtool.chain.hook_calls import Hooks
+from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
+from nbtool.chain.repair import UNANSWERED
+from nbtool.chain.stopping import see_through, stop_all
 from nbtool.events import CallReady, ErrorRaised, Event, Phase
 from nbtool.messages import Message, ToolCall, results
 from nbtool.tools.call import Bench, CallRecord, not_run, run_call
@@ -22,6 +26,9 @@ BENCH = "bench"
 
 FAILED_IN: dict[str, Phase] = {"error": "tool", "timed_out": "tool", "invalid": "arguments", "not_found": "arguments"}
 """In which phase a call failed, by its outcome; a decision of a person is no failure."""
+
+STOP_SECONDS = 2.0
+"""Seconds in which the calls of a round end once they are stopped; less than a stopped turn waits for all of it."""
 
 OVER_LIMIT = "This call did not run: the turn's limit of {limit} tool calls was reached."
 
@@ -36,6 +43,9 @@ class ToolCalling:
     `told` are calls, by their ids, whose outcome is known: the call's record, then those of the calls it made. They
     are answered from it; nothing runs, and nobody is asked.
     """
+
+    hook_seconds: ClassVar[float | None] = None  # its calls have bounds of their own, and may wait for a person
+    runs_on_loop: ClassVar[bool] = True
 
     bench: Bench
     watchers: tuple[object, ...] = ()
@@ -73,14 +83,24 @@ class ToolCalling:
         ]
         try:
             await asyncio.gather(*running)
-        except asyncio.CancelledError:
-            await asyncio.gather(*running, return_exceptions=True)
-            await reply.append(self._answers(calls))
+        except BaseException:  # whatever ends the round early: the turn was stopped, or a plugin failed
+            await see_through(self._stop(running, reply, calls, place))
             raise
         finally:
             self.records[place:] = sorted(self.records[place:], key=_order_of(calls))
         reply.turn.meter.note_batch(_fingerprint(self.records[place:]))
         await reply.append_and_request(self._answers(calls))
+
+    async def _stop(
+        self, running: Sequence[asyncio.Future[CallRecord]], reply: ReplyContext, calls: Sequence[ToolCall], place: int
+    ) -> None:
+        """Stop the calls of a round and answer each of them, also those that never began."""
+        await stop_all(running, STOP_SECONDS)
+        has_record = {record.call_id for record in self.records[place:]}
+        for call in calls:
+            if call.call_id not in has_record:
+                self.records.append(await not_run(call, self.bench, round=reply.round, reason=UNANSWERED))
+        await reply.append(self._answers(calls))
 
     async def _within(self, reply: ReplyContext, call: ToolCall, bench: Bench, _: int) -> CallRecord:
         """Run a call that a tool makes: under the same limit, watched and recorded as any other."""
@@ -125,7 +145,7 @@ class ToolCalling:
         await self._hooks.in_order("on_call_end", context)
         return record
 
-    def _answers(self, calls: tuple[ToolCall, ...]) -> Message:
+    def _answers(self, calls: Sequence[ToolCall]) -> Message:
         records = {record.call_id: record for record in self.records}
         return results(*(records[call.call_id].to_result() for call in calls if call.call_id in records))
 

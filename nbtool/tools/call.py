@@ -32,13 +32,13 @@ from nbtool.tools.bound import Bound, bind, is_quick
 from nbtool.tools.deliver import Delivery
 from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text, rule, word_of
 from nbtool.tools.order import Ticket
-from nbtool.tools.places import Outcome, off_loop
 from nbtool.tools.record import CallRecord, Closed
 from nbtool.tools.render import BUDGET, error_text
 from nbtool.tools.running import Ended, place_of, run_tool
 from nbtool.tools.tool import Progress
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables import Variables
+from nbtool.workers import Outcome, off_loop
 
 __all__ = ["Bench", "CallRecord", "RunningCall", "not_run", "run_call", "running_call"]
 

@@ -16,11 +16,11 @@ from nbtool.tools.closed import ClosedValues, may_quote
 from nbtool.tools.describe import describe, type_name
 from nbtool.tools.gate import refused_text, word_of
 from nbtool.tools.pictures import may_be_seen, pictures_in
-from nbtool.tools.places import off_loop
 from nbtool.tools.record import CallRecord, Closed, images_in
 from nbtool.tools.render import Rendered, cut, error_text, is_quick, preview, render
 from nbtool.tools.running import Ended
 from nbtool.tools.variables import Variables
+from nbtool.workers import off_loop
 
 RENDER_SECONDS = 5.0
 """Seconds that writing out a result may take."""

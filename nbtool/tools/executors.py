@@ -15,7 +15,8 @@ from typing import Any
 
 from nbtool.errors import ToolFailed
 from nbtool.tools.describe import describe, type_name
-from nbtool.tools.places import Outcome, Stopping, in_worker
+from nbtool.tools.places import Stopping
+from nbtool.workers import Outcome, in_worker
 
 _UNSENDABLE = ("pickle", "serialize", "not the same object", "local object")
 """Words of errors that say that something cannot be sent to another process."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from nbtool.errors import Cancelled
 from nbtool.loop import LentThread
-from nbtool.tools.workers import set_to_work
+from nbtool.workers import Outcome, contained, in_worker
 
 GRACE = 1.0
 """Seconds that a stopped tool is given to end."""
@@ -24,15 +20,6 @@ ARRIVAL = 0.4
 Stopping = Literal["idle", "interrupted", "beyond reach", "not sure"]
 """What a place says when it is told to stop: nothing runs there; what ran was interrupted; it cannot be stopped; it was
 cancelled, and nobody knows whether it had begun."""
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What came of some work. `by_person`: it was interrupted from the keyboard, not by us."""
-
-    value: Any = field(default=None, repr=False)  # a repr of ours never runs the repr of a person's object
-    error: BaseException | None = None
-    by_person: bool = False
 
 
 class Place(Protocol):
@@ -83,7 +70,7 @@ class OnLent:
         try:
             if not self._enter():
                 return Outcome(error=KeyboardInterrupt())
-            outcome = _contained(work)
+            outcome = contained(work)
             self._leave()
         except KeyboardInterrupt as interrupt:
             self._is_running = False
@@ -127,38 +114,3 @@ class InWorker:
 
     def _leave(self) -> None:
         self._running -= 1
-
-
-def in_worker(work: Callable[[], Any], *, done: Callable[[], None] = lambda: None) -> asyncio.Future[Outcome]:
-    """Do some work in a daemon thread, in a copy of the caller's context; `done` is called on the loop afterwards."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Outcome] = loop.create_future()
-
-    def settle(outcome: Outcome) -> None:
-        done()
-        if not future.done():
-            future.set_result(outcome)
-
-    def tell(outcome: Outcome) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, outcome)
-
-    context = contextvars.copy_context()
-    set_to_work(lambda: context.run(_contained, work, but=()), tell)
-    return future
-
-
-async def off_loop(work: Callable[[], Any], seconds: float) -> Outcome | None:
-    """Do some work in a thread, and give None when it takes longer than that."""
-    future = in_worker(work)
-    await asyncio.wait({future}, timeout=seconds)
-    return future.result() if future.done() else None
-
-
-def _contained(work: Callable[[], Any], *, but: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Outcome:
-    try:
-        return Outcome(work())
-    except but:
-        raise
-    except BaseException as error:  # noqa: BLE001 - whatever a tool raises is its outcome
-        return Outcome(error=error)

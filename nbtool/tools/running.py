@@ -19,8 +19,9 @@ from typing import Any, Literal
 from nbtool.events import CallStatus
 from nbtool.loop import LentThread
 from nbtool.tools.executors import InExecutor
-from nbtool.tools.places import GRACE, InWorker, OnLent, Outcome, Place
+from nbtool.tools.places import GRACE, InWorker, OnLent, Place
 from nbtool.tools.tool import Progress, Tool
+from nbtool.workers import Outcome
 
 PROGRESS_INTERVAL = 0.1
 """Seconds between two reports of progress; what comes faster is joined."""

@@ -17,10 +17,10 @@ from nbtool.errors import ToolFailed
 from nbtool.tools.approval import Policy
 from nbtool.tools.call import running_call
 from nbtool.tools.making import made
-from nbtool.tools.places import in_worker
 from nbtool.tools.script_code import checked, compiled
 from nbtool.tools.script_run import ScriptRun
 from nbtool.tools.toolset import Toolset, factory
+from nbtool.workers import in_worker
 
 NAME = "RunScript"
 GRACE = 1.0

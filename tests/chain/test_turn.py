@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
+from nbtool.chain.last_word import CALL_IN_LAST_WORD, LIMITED, NO_REPLY
 from nbtool.chain.limits import CancelSignal, Limits
 from nbtool.errors import BadReply, HookFailed, IncompleteReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta
@@ -109,19 +110,23 @@ def test_when_the_rounds_run_out_the_model_is_asked_once_more_without_tools():
         def on_before_request(self, request: RequestContext) -> None:
             request.add_tools([ToolSpec("price", "", {})])
 
-    ran = run([call("price", n=1), call("price", n=2), "I looked twice."], Offering(), limits=Limits(max_rounds=2))
+    ran = run([call("price", n=1), call("price", n=2), "I looked twice."], Offering(), limits=Limits(max_rounds=3))
 
     assert [len(prompt.tools) for prompt in ran.wire.prompts] == [1, 1, 0]
-    assert "limit of 2 rounds" in ran.wire.prompts[-1].messages[-1].text
+    assert "limit of 3 rounds" in ran.wire.prompts[-1].messages[-1].text
     assert (ran.outcome.status, ran.outcome.text) == ("completed", "I looked twice.")
     assert all("limit of" not in message.text for message in ran.turn.chain)
 
 
 def test_a_call_in_the_last_word_is_dropped_and_the_missing_answer_is_told():
-    ran = run([call("price", n=1), call("price", n=2)], Answering(), limits=Limits(max_rounds=1))
+    ran = run([call("price", n=1), call("price", n=2)], Answering(), limits=Limits(max_rounds=2))
 
     assert ran.turn.chain[-1].calls == ()
-    assert [event.text for event in ran.of("notice")] == ["The model gave no final reply."]
+    assert [(event.topic, event.text) for event in ran.of("notice")] == [
+        ("rounds", LIMITED.format(reason="the limit of 2 rounds was reached")),
+        ("", CALL_IN_LAST_WORD),
+        ("empty", NO_REPLY),
+    ]
 
 
 def test_an_empty_reply_after_results_is_asked_for_again():

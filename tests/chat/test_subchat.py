@@ -118,7 +118,7 @@ def test_its_limits_are_its_own() -> None:
     inner = ScriptedWire([call("price", ticker="A"), call("price", ticker="B"), "As far as I came."])
     approver = ScriptedApprover([Approved(), Approved()])
     with inner, approver, ScriptedWire([call("ask", question="How much?"), "It gave up."]) as outer:
-        ask = subchat(Chat(wire=inner), tools=[price], limits=Limits(max_rounds=2))
+        ask = subchat(Chat(wire=inner), tools=[price], limits=Limits(max_rounds=3))
         turn = Chat(wire=outer, approver=approver, max_rounds=9, tools=[ask]).send("Go.")
 
     assert (turn.status, turn.calls[0].status) == ("completed", "ok")

@@ -301,7 +301,7 @@ def test_what_was_done_before_a_turn_broke_off_is_kept_and_told_to_the_next_one(
 
 
 def test_a_last_word_that_fails_makes_the_turn_an_error() -> None:
-    settings = TurnSettings(limits=Limits(max_rounds=1))
+    settings = TurnSettings(limits=Limits(max_rounds=2))
     with ScriptedWire([call("double", n=1), BadReply("HTML")]) as wire:
         turn = Chat(wire=wire, tools=[double]).send("Go.", settings=settings)
 
@@ -322,7 +322,7 @@ def test_an_empty_reply_is_sent_nowhere() -> None:
 
 def test_a_call_in_a_last_word_is_dropped_also_where_a_plugin_changed_the_message() -> None:
     picture = Media("image/png", b"\x89PNG")
-    settings = TurnSettings(limits=Limits(max_rounds=1))
+    settings = TurnSettings(limits=Limits(max_rounds=2))
     with ScriptedWire([call("double", n=1), [say("See."), MediaDelta(picture), call("double", n=2)]]) as wire:
         turn = Chat(wire=wire, tools=[double]).send("Go.", settings=settings)
 
@@ -333,7 +333,7 @@ def test_a_call_in_a_last_word_is_dropped_also_where_a_plugin_changed_the_messag
 
 
 def test_usage_is_kept_for_each_request_and_summed_apart_from_it() -> None:
-    settings = TurnSettings(limits=Limits(max_rounds=1))
+    settings = TurnSettings(limits=Limits(max_rounds=2))
     first = [call("double", n=1), UsageDelta(Usage(100, 10)), ReplyEnd("tools", "tool_calls")]
     with ScriptedWire([first, ["Two.", UsageDelta(Usage(150, 5)), ReplyEnd("end", "stop")]]) as wire:
         turn = Chat(wire=wire, tools=[double]).send("Go.", settings=settings)

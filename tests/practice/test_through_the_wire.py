@@ -94,7 +94,7 @@ def test_a_denied_call_is_told_as_denied_with_its_reason() -> None:
 
 def test_when_the_rounds_run_out_it_gives_a_last_word() -> None:
     with ScriptedApprover([]) as approver:
-        outcome, _ = turn_of("&`count` Adelie, then &`count` Gentoo", approver, Limits(max_rounds=1))
+        outcome, _ = turn_of("&`count` Adelie, then &`count` Gentoo", approver, Limits(max_rounds=2))
 
     assert "**152**" in outcome.text
     assert [len(reply.calls) for reply in outcome.rounds] == [1, 0]

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from nbtool import tool
 from nbtool.tools.bound import MAX_QUICK, is_quick
 from nbtool.tools.tool import tools_of
-from nbtool.tools.workers import BUSY
+from nbtool.workers import BUSY
 from tests.tools.calling import ask_for, desktop
 
 

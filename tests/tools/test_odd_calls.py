@@ -17,9 +17,10 @@ from nbtool.testing import ScriptedWire, call
 from nbtool.tools import Approved, Denied, gate, tool
 from nbtool.tools.approval import Desk, Policy, Question, Ruling
 from nbtool.tools.executors import InExecutor, _named, _unsendable
-from nbtool.tools.places import OnLent, in_worker
+from nbtool.tools.places import OnLent
 from nbtool.tools.tool import Options, Tool, tools_of
 from nbtool.tools.toolset import Toolset
+from nbtool.workers import in_worker
 from tests.tools.calling import ask_for, desktop
 
 

@@ -29,7 +29,7 @@ def hiding(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | No
         try:
             for hook in hooks:
                 hook(context)
-        except Exception:  # noqa: BLE001 - what could not be looked at is not kept
+        except BaseException:  # noqa: BLE001 - what could not be looked at is not kept, whatever was raised
             return FAILED
         return context.text
 

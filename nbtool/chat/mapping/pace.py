@@ -22,6 +22,9 @@ _RETRIES = Retries()
 class Pace:
     """A plugin that holds every request while one of them was told to wait."""
 
+    hook_seconds = None  # a provider may ask for more patience than a hook has
+    runs_on_loop = True
+
     def __init__(self) -> None:
         self._until = 0.0
 

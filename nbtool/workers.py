@@ -6,11 +6,14 @@ another, and the exit waits for none of them.
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import os
 import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 MAX_IDLE = 8
@@ -23,6 +26,51 @@ BUSY, IDLE = "nbtool-tool", "nbtool-idle"
 """What a thread is called while it works, and while it waits."""
 
 _idle: list[_Worker] = []
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of some work. `by_person`: it was interrupted from the keyboard, not by us."""
+
+    value: Any = field(default=None, repr=False)  # a repr of ours never runs the repr of a person's object
+    error: BaseException | None = None
+    by_person: bool = False
+
+
+def in_worker(work: Callable[[], Any], *, done: Callable[[], None] = lambda: None) -> asyncio.Future[Outcome]:
+    """Do some work in a daemon thread, in a copy of the caller's context; `done` is called on the loop afterwards."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Outcome] = loop.create_future()
+
+    def settle(outcome: Outcome) -> None:
+        done()
+        if not future.done():
+            future.set_result(outcome)
+
+    def tell(outcome: Outcome) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, outcome)
+
+    context = contextvars.copy_context()
+    set_to_work(lambda: context.run(contained, work, but=()), tell)
+    return future
+
+
+async def off_loop(work: Callable[[], Any], seconds: float) -> Outcome | None:
+    """Do some work in a thread, and give None when it takes longer than that."""
+    future = in_worker(work)
+    await asyncio.wait({future}, timeout=seconds)
+    return future.result() if future.done() else None
+
+
+def contained(work: Callable[[], Any], *, but: tuple[type[BaseException], ...] = (KeyboardInterrupt,)) -> Outcome:
+    """Do some work and give what came of it; only errors of the types in `but` are raised."""
+    try:
+        return Outcome(work())
+    except but:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the work raises is its outcome
+        return Outcome(error=error)
 
 
 def set_to_work(work: Callable[[], Any], tell: Callable[[Any], object]) -> None:

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from nbtool.tools import workers
-from nbtool.tools.places import in_worker, off_loop
+from nbtool import workers
+from nbtool.workers import in_worker, off_loop
 
 
 def name_of_thread() -> int:

@@ -1,0 +1,155 @@
+"""How the hooks of the plugins are called: in which order, where, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from nbtool.chain import limits
+from nbtool.chain.hooks import Cleanup
+from nbtool.chain.plugin_check import HOOKS, check_plugins
+from nbtool.chain.stopping import see_through, stop_all
+from nbtool.errors import HookFailed, NbtoolError
+from nbtool.workers import Outcome, in_worker
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """One hook of one plugin, with the plugin's `place` in the order; `on_loop` where plain functions of it run."""
+
+    name: str
+    place: int
+    owner: str
+    call: Callable[[Any], Any]
+    seconds: float | None
+    on_loop: bool = False
+
+    @classmethod
+    def of(cls, name: str, place: int, plugin: object, call: Callable[[Any], Any]) -> Hook:
+        """Describe a plugin's hook."""
+        seconds = getattr(plugin, "hook_seconds", limits.HOOK_SECONDS)
+        on_loop = getattr(plugin, "runs_on_loop", False) or name == "on_stream_data"
+        return cls(name, place, type(plugin).__name__, call, seconds, on_loop)
+
+    def cleanup(self, call: Cleanup) -> Hook:
+        """Give a clean-up that this hook returned."""
+        return replace(self, name="a clean-up", call=_awaited(call) if _is_async(call) else lambda _: call())
+
+    async def ask(self, context: object) -> Any:
+        """Call the hook and give its answer.
+
+        Raises:
+            HookFailed: it took too long, or raised something that is not an error of ours.
+        """
+        try:
+            if not self.on_loop:
+                answer = self.call(context) if _is_async(self.call) else self._in_worker(context)
+            elif not inspect.isawaitable(answer := self.call(context)):
+                return answer  # most hooks: once for each delta
+            return await self._bounded(answer)
+        except NbtoolError:
+            raise
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and is_cancelling():
+                raise
+            text = f"The plugin {self.owner} failed in {self.name}: {type(error).__name__}: {error}"
+            raise HookFailed(text) from error
+
+    async def _bounded(self, answer: Awaitable[Any]) -> Any:
+        """Await an answer; one that is late, or does not end when it is cancelled, is left behind."""
+        if self.seconds is None:
+            return await answer
+        asked = asyncio.ensure_future(_outcome(answer))
+        try:
+            await asyncio.wait({asked}, timeout=self.seconds)
+        except asyncio.CancelledError:
+            await see_through(stop_all([asked], limits.HOOK_STOP_SECONDS))
+            if asked.done() and not asked.cancelled() and (error := asked.result().error):
+                raise error from None  # a genuine failure is not hidden by a stop that came with it
+            raise
+        await stop_all([asked], limits.HOOK_STOP_SECONDS)
+        if not asked.done() or asked.cancelled():
+            raise HookFailed(self.too_long(self.seconds))
+        if error := asked.result().error:
+            raise error
+        return asked.result().value
+
+    def too_long(self, seconds: float) -> str:
+        """Say that it took longer than so many seconds."""
+        return f"The plugin {self.owner} took longer than {seconds:g} s in {self.name} and was stopped."
+
+    async def _in_worker(self, context: object) -> Any:
+        working = in_worker(lambda: self.call(context))
+        try:
+            outcome = await asyncio.shield(working)
+        except asyncio.CancelledError:
+            await see_through(_wait(working, limits.LEAST_SECONDS))  # it may be about to end by itself
+            if not (working.done() and working.result().error):
+                raise
+            outcome = working.result()
+        if outcome.error:
+            raise outcome.error
+        return await outcome.value if inspect.isawaitable(outcome.value) else outcome.value
+
+
+class Hooks:
+    """The plugins of one turn, asked hook by hook.
+
+    Raises:
+        BadUsage: one of them is no plugin.
+    """
+
+    def __init__(self, plugins: Sequence[object]) -> None:
+        check_plugins(plugins)
+        self.plugins = tuple(plugins)
+        self._hooks: Mapping[str, tuple[Hook, ...]] = {
+            name: tuple(
+                Hook.of(name, place, plugin, call)
+                for place, plugin in enumerate(plugins)
+                if (call := getattr(plugin, name, None))
+            )
+            for name in HOOKS
+        }
+
+    def of(self, name: str) -> tuple[Hook, ...]:
+        """Give the hooks of a name, in the order of their plugins."""
+        return self._hooks[name]
+
+    async def in_order(self, name: str, context: object) -> None:
+        """Ask one plugin after the other; the first error ends it."""
+        for hook in self._hooks[name]:
+            await hook.ask(context)
+
+
+def _is_async(call: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004 - not whether it can be called, but what its class makes of a call
+
+
+async def _wait(working: asyncio.Future[Outcome], seconds: float) -> None:
+    await asyncio.wait({working}, timeout=seconds)
+
+
+async def _outcome(answer: Awaitable[Any]) -> Outcome:
+    """Await an answer and contain what it raises: a SystemExit must not reach the loop."""
+    try:
+        return Outcome(await answer)
+    except BaseException as error:
+        if isinstance(error, asyncio.CancelledError) and is_cancelling():
+            raise
+        return Outcome(error=error)
+
+
+def _awaited(call: Callable[[], Any]) -> Callable[[Any], Any]:
+    async def awaited(_: object) -> Any:
+        return await call()
+
+    return awaited
+
+
+def is_cancelling() -> bool:
+    """Whether the running task is being cancelled, as opposed to something in it raising CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,59 @@
+"""What is handed over as a plugin has to be one: a misspelt hook is refused by its name."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbtool import Chat
+from nbtool.chain.plugin_check import HOOKS, PLAIN_HOOKS
+from nbtool.errors import BadUsage
+from nbtool.testing import ScriptedWire
+
+
+def plugin_with(name: str, method: object) -> object:
+    return type("Mine", (), {name: method})()
+
+
+@pytest.mark.parametrize("name", HOOKS + PLAIN_HOOKS)
+def test_a_misspelt_hook_is_refused_and_the_right_one_named(name: str) -> None:
+    misspelt = name[:-2] + name[-1] + name[-2]
+
+    with pytest.raises(BadUsage, match=f"Mine has {misspelt}, which is no hook. Did you mean {name}?"):
+        Chat(wire=ScriptedWire([]), plugins=[plugin_with(misspelt, lambda _self, _: None)])
+
+
+def test_a_misspelt_hook_of_a_plugin_that_is_added_later_is_refused_before_anything_is_sent() -> None:
+    wire = ScriptedWire([])
+    chat = Chat(wire=wire)
+    chat.plugins.append(plugin_with("on_turn_begin", lambda _self, _: None))
+
+    with pytest.raises(BadUsage, match="on_turn_begin"):
+        chat.send("Hi")
+    assert wire.prompts == []
+
+
+def test_an_attribute_that_is_no_function_is_refused_where_a_hook_is_expected() -> None:
+    with pytest.raises(BadUsage, match="on_turn_end of the plugin Mine is no function"):
+        Chat(wire=ScriptedWire([]), plugins=[plugin_with("on_turn_end", 3)])
+
+
+def test_a_plain_hook_may_not_be_async() -> None:
+    async def on_event(_self: object, _: object) -> None: ...
+
+    with pytest.raises(BadUsage, match="on_event of the plugin Mine is async"):
+        Chat(wire=ScriptedWire([]), plugins=[plugin_with("on_event", on_event)])
+
+
+def test_a_class_in_place_of_an_object_is_refused() -> None:
+    class Mine:
+        def on_turn_start(self, _: object) -> None: ...
+
+    with pytest.raises(BadUsage, match="The plugin Mine is a class"):
+        Chat(wire=ScriptedWire([]), plugins=[Mine])
+
+
+def test_an_attribute_that_only_begins_like_a_hook_and_is_no_function_is_none_of_ours() -> None:
+    with ScriptedWire(["Hello"]) as wire:
+        turn = Chat(wire=wire, plugins=[plugin_with("on_duty", True)]).send("Hi")
+
+    assert turn.status == "completed"
