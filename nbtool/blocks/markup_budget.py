@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from markdown_it.rules_block import StateBlock, table
 from markdown_it.rules_core import StateCore
@@ -76,7 +75,7 @@ def read_inline(state: StateCore) -> None:
             token.children += _as_written(token.content)
 
 
-def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - the shape of a rule
+def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """Read a table, unless it has too many columns, or more cells than are left: then it is a paragraph."""
     budget: Budget = state.env["budget"]
     if start < budget.no_table_before or start + 2 > end or not _may_be_table(state, start + 1):

@@ -13,7 +13,7 @@ from nbtool.messages import Media
 from nbtool.tools.approval import Question, Released, Ruling
 from nbtool.tools.bound import Bound
 from nbtool.tools.closed import ClosedValues, may_quote
-from nbtool.tools.describe import describe, type_name
+from nbtool.tools.describe import declared_name, describe
 from nbtool.tools.gate import refused_text, word_of
 from nbtool.tools.pictures import may_be_seen, pictures_in
 from nbtool.tools.record import CallRecord, Closed, images_in
@@ -121,7 +121,7 @@ class Delivery:
         ruling = await self.ask(self.bound.question(self.record.call_id, "result", text, media=images))
         if isinstance(ruling.decision, Released):
             return ruling.decision.text
-        of = f"the text of its error ({type_name(failed)})" if failed else "its result"
+        of = f"the text of its error ({declared_name(failed)})" if failed else "its result"
         raise Closed("withheld", refused_text(ruling.decision, of=of), getattr(ruling.decision, "reason", ""))
 
     def _remembered(self, value: Any, drawn: Rendered, *, readable: bool) -> Rendered:

@@ -1,10 +1,18 @@
-"""What an object is, without saying what is in it: name of its type, shape, columns; and a fingerprint of it."""
+"""What an object is, without saying what is in it: name of its type, shape, columns; and a fingerprint of it.
+
+Names are told, values are not, where the two can be told apart: columns whose labels come from a named column (a
+pivoted frame) or are no texts are counted and not listed, a pandas Series keeps its name to itself, for that may be the
+label of a row, a type of a column goes without the values that some list (enumerations, structures, sparse columns),
+and a class that was made at run time is told by the nearest class that stands in code.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import json
+import re
+import sys
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +29,20 @@ MAX_COLUMN_NAME = 64
 
 MAX_HASHED = 8_000_000
 """Bytes of an object that a fingerprint reads; a larger one is known by its identity and shape alone."""
+
+_TOLD_DTYPE = re.compile(
+    r"\w+(?:\[pyarrow\])?"
+    r"|(?:datetime64|timedelta64|period|timestamp|duration)\[[A-Za-z-]{1,6}(?:, ?(?:tz=)?[\w/+:-]{1,40})?\]"
+    r"(?:\[pyarrow\])?"
+    r"|interval\[\w+(?:, ?\w+)?\]"
+    r"|(?:Datetime|Duration)\(time_unit='\w\w'(?:, time_zone=(?:None|'[\w/+:-]{1,40}'))?\)"
+    r"|Decimal\(precision=(?:None|\d+), scale=\d+\)",
+    re.ASCII,
+)
+"""Types of columns that are told whole: there is nothing in them but types and units."""
+
+_HEAP_TYPE = 1 << 9
+"""Py_TPFLAGS_HEAPTYPE: a class without it is part of the interpreter or of a library in C."""
 
 Describe = Callable[[Any], str]
 
@@ -39,7 +61,7 @@ def describe(value: Any) -> str:
         if package == "PIL":
             return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}"
     except Exception:  # noqa: BLE001 - an object that lies about its own shape is described by its type
-        return type_name(kind)
+        return declared_name(kind)
     return _builtin(value)
 
 
@@ -54,9 +76,43 @@ def grouped(number: int) -> str:
 
 
 def dtype_name(dtype: Any) -> str:
-    """Name the type of a column, without the values that an enumeration lists."""
+    """Name the type of a column, without what is a value in it: categories, names of fields, what fills the gaps."""
+    if type(dtype).__module__.partition(".")[0] not in ("pandas", "numpy", "polars", "pyarrow", "torch", "builtins"):
+        return declared_name(type(dtype))
     name = visible(str(dtype))
-    return name.partition("(")[0] if "categories" in name else name
+    base = re.match(r"[A-Za-z]\w*", name, re.ASCII)
+    if base and base[0] in ("List", "Array") and getattr(dtype, "inner", None) is not None:
+        return f"{base[0]}({dtype_name(dtype.inner)})"
+    if name.startswith("Sparse["):
+        return f"Sparse[{dtype_name(dtype.subtype)}]"
+    return name if _TOLD_DTYPE.fullmatch(name) else base[0] if base else type_name(type(dtype))
+
+
+def declared_name(kind: type) -> str:
+    """Name a type as its code does; one that was made at run time goes by the nearest of its bases that has a name."""
+    return next((type_name(base) for base in kind.__mro__ if _is_declared(base)), "object")
+
+
+def has_value_labels(value: Any) -> bool:
+    """Whether what names the columns of a pandas object are, or may be, values: pivoted columns, a Series' own name."""
+    if type(value).__module__.partition(".")[0] != "pandas":
+        return False
+    columns = getattr(value, "columns", None)
+    if columns is None:
+        return True
+    if type(columns).__name__ == "RangeIndex":
+        return columns.name is not None
+    return any(name is not None for name in columns.names) or not all(type(label) is str for label in columns)
+
+
+def _is_declared(kind: type) -> bool:
+    place = kind.__qualname__
+    if not kind.__flags__ & _HEAP_TYPE or "<locals>" in place:
+        return True
+    found: Any = sys.modules.get(kind.__module__)
+    for part in place.split("."):
+        found = getattr(found, part, None)
+    return isinstance(found, type)
 
 
 def fingerprint(value: Any) -> str:
@@ -93,7 +149,7 @@ def _forget(key: int, _: object) -> None:
 
 
 def _builtin(value: Any) -> str:
-    name = type_name(type(value))
+    name = declared_name(type(value))
     if isinstance(value, str):
         return f"{name}, {grouped(str.__len__(value))} characters"
     if isinstance(value, bytes | bytearray):
@@ -105,16 +161,25 @@ def _builtin(value: Any) -> str:
 
 def _frame(value: Any) -> str:
     rows, width = value.shape
+    size = f"DataFrame, {grouped(rows)} rows by {grouped(width)} columns"
+    if has_value_labels(value):
+        return f"{size}, named by values{_of_names(value.columns)}"
     columns = [
         f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(dtype)})"
         for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
     ]
     more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
-    return f"DataFrame, {grouped(rows)} rows by {grouped(width)} columns: {', '.join(columns)}{more}"
+    return f"{size}: {', '.join(columns)}{more}"
+
+
+def _of_names(columns: Any) -> str:
+    names = [repr(visible(name)[:MAX_COLUMN_NAME]) for name in columns.names if isinstance(name, str)]
+    return f" of {', '.join(names)}" if names else ""
 
 
 def _series(value: Any) -> str:
-    name = f" {visible(str(value.name))[:MAX_COLUMN_NAME]!r}" if value.name is not None else ""
+    is_named = not has_value_labels(value) and value.name
+    name = f" {visible(str(value.name))[:MAX_COLUMN_NAME]!r}" if is_named else ""
     return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {grouped(len(value))} rows"
 
 

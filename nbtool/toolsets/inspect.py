@@ -14,6 +14,7 @@ from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.tools.approval import Policy, ResultWord
 from nbtool.tools.call import running_call
 from nbtool.tools.describe import describe as described
+from nbtool.tools.describe import has_value_labels
 from nbtool.tools.making import made
 from nbtool.tools.plain import visible, without_addresses
 from nbtool.tools.toolset import Toolset, factory
@@ -66,7 +67,8 @@ def columns(name: str) -> str:
     """
     entry, value = _find(name)
     look = _look(name)
-    if not entry.is_readable and isinstance(value, dict | list | tuple | set | frozenset):
+    is_container = isinstance(value, dict | list | tuple | set | frozenset)
+    if not entry.is_readable and (is_container or has_value_labels(value)):
         raise ToolFailed(f"{entry.name} is exposed by reference only, and its keys are values.")
     return look.columns()
 

@@ -160,7 +160,7 @@ ZOO: list[tuple[Any, str]] = [
     ({"huge": 1 << 20_000, "of": Named()}, '{"huge": "int of 20001 bits", "of": "Named(red)"}'),
     (endless(), '[1, "… (the same again)"]'),
     (pd.DataFrame({"a": [1, 2]}), "DataFrame, 2 rows by 1 columns: a (int64)\n   a\n0  1\n1  2"),
-    (pd.Series([1], name="s"), "Series 's', int64, 1 rows\n0    1"),
+    (pd.Series([1], name="s"), "Series, int64, 1 rows\n0    1"),
     (np.array([[1, 2]]), "ndarray, int64, shape (1, 2)\n[[1 2]]"),
     (np.float64(0.5), "0.5"),
     (np.int64(7), "7"),
