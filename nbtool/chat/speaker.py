@@ -123,6 +123,18 @@ class Speaker(Conversation):
         fresh.keeps_notes = self.keeps_notes
         return fresh
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Give what puts the model, the system text, the tools and the exposed names back as they are now."""
+        model, system, notes = self.model, self.system, self._variable_tools
+        tools, variables = self.tools.checkpoint(), self.variables.checkpoint()
+
+        def put_back() -> None:
+            self.model, self.system, self._variable_tools = model, system, notes
+            tools()
+            variables()
+
+        return put_back
+
     @property
     def keeps_notes(self) -> bool:
         """Whether the model may write and remove variables of its own (WriteVar, RemoveVars); off unless set."""

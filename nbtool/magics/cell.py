@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace as Flags
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from nbtool.blocks.plain import one_line
 from nbtool.chat.chat import Chat, TurnSettings, wait_for
+from nbtool.chat.models import Model
 from nbtool.chat.turn import Turn
 from nbtool.chat.verbs import Edit, Reexecute, Rerun, Resume, Verb
 from nbtool.errors import BadUsage, NotRecorded
-from nbtool.events import Event, Notice
+from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.deeds import Cells
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import budget, mentions
@@ -30,9 +33,9 @@ class TurnFailed(Exception):
     the view has said the error already.
     """
 
-    def __init__(self, error: object, line: str = "") -> None:
-        super().__init__(str(error))
-        self.line = line or str(error)
+    def __init__(self, error: object, line: str = "", more: str = "") -> None:
+        super().__init__(f"{error}{more}")
+        self.line = f"{line or error}{more}"
 
     def _render_traceback_(self) -> list[str]:
         return [self.line]
@@ -56,10 +59,14 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
     said = body.strip() if says_something(body) else ""
     if not said and not flags.attach and not isinstance(verb_of(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell says nothing, so nothing was sent.", fix="Write your prompt below the %%chat line.")
+    if flags.out:
+        names.check_free(flags.out, replace=flags.replace)
     attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
-    configure(chat, names, flags, body)
-    how = turn_settings(shell, chat, flags)
-    turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
+    model = chat.model
+    with _unless_refused(names, chat):
+        configure(chat, names, flags, body)
+        how = turn_settings(shell, chat, flags)
+        turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
     view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=Cells(flags.chat, magic))
     turn.approver = Roads(
         turn,
@@ -78,8 +85,30 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
     finally:
         leave(turn, view, names, flags)
     if turn.status in ("error", "timeout"):
-        raise TurnFailed(turn.error, "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED)
+        line = "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED
+        raise TurnFailed(turn.error, line, _taken_back(chat, model, turn))
     return turn
+
+
+@contextmanager
+def _unless_refused(names: Namespace, chat: Chat) -> Iterator[None]:
+    """Put a chat back as it was where a cell is refused before it sends anything: a slip changes nothing."""
+    put_back = names.checkpoint(chat)
+    try:
+        yield
+    except BaseException:
+        put_back()
+        raise
+
+
+def _taken_back(chat: Chat, former: Model, turn: Turn) -> str:
+    """Give a chat its former model where the one that this cell named never answered, and say so."""
+    replies = [event for event in turn.log if isinstance(event, ReplyFinished)]
+    has_answered = any(reply.complete or reply.message.parts for reply in replies)
+    if has_answered or chat.model is former:
+        return ""
+    chat.model = former
+    return f" The chat stays with {one_line(former.name, 100)}."
 
 
 def _beginning_with(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -101,11 +130,14 @@ def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
         view.finish(turn)
         view.show_media(turn.media)
         if flags.out and flags.as_ and names.has(flags.out, turn):
-            names.bind(flags.out, turn.value)
+            names.bind(flags.out, turn.value, replace=True)
 
     is_over = turn.done.done() or turn.signal.is_set
     if flags.out:
-        names.bind(flags.out, turn.value if flags.as_ and is_over else turn)
+        try:
+            names.bind(flags.out, turn.value if flags.as_ and is_over else turn, replace=flags.replace)
+        except BadUsage as error:  # it was free when the cell began
+            print(f"{error} The turn is in `%chat history`.")  # noqa: T201 - the turn has ended, and its result is kept
     if is_over:
         end(turn)
     else:
@@ -114,17 +146,22 @@ def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
 
 
 def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
-    """Print the exact request that the cell would make, and make none.
+    """Print the exact request that the cell would make, and make none; the chat stays as it is.
 
     Raises:
         BadUsage: as `speak`.
     """
     attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
-    configure(chat, names, flags, body)
-    how = turn_settings(shell, chat, flags)
-    said = body.strip() if says_something(body) else ""
-    request = chat.rehearse(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
-    print(f"POST {chat.model.address}{request.path}")  # noqa: T201 - what the person asked to see
+    put_back = names.checkpoint(chat)
+    try:
+        configure(chat, names, flags, body)
+        how = turn_settings(shell, chat, flags)
+        said = body.strip() if says_something(body) else ""
+        request = chat.rehearse(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
+        address = chat.model.address
+    finally:
+        put_back()
+    print(f"POST {address}{request.path}")  # noqa: T201 - what the person asked to see
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
         print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same

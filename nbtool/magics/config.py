@@ -10,6 +10,7 @@ from traitlets.config import Configurable
 
 from nbtool.errors import BadUsage
 from nbtool.settings import Setting
+from nbtool.wire.providers import parse_model
 
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
@@ -71,11 +72,14 @@ class NbTool(Configurable):
 
         Raises:
             BadUsage: there is no such setting, or the value does not fit.
+        UnknownModel: it is a model of no known provider.
         """
         self.setting(name)
         trait = self.class_traits(config=True)[name]
         try:
             value = trait.default(self) if text == "default" else trait.from_string(text)
+            if name == "model" and value:
+                parse_model(value)  # raises for a slip, before any cell meets it
             setattr(self, name, value)
         except (TraitError, ValueError) as error:
             raise BadUsage(f"{name} cannot be {text!r} ({error}).", fix=str(trait.help)) from None

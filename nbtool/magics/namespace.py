@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import difflib
-from collections.abc import Iterable, MutableMapping
+import weakref
+from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ class Namespace:
         self._names = names
         self._tools: dict[str, dict[str, tuple[str, ...]]] = {}
         self._noticed = Noticed(names)
+        self._bound: dict[str, Any] = {}
 
     def find(self, name: str, wanted: str) -> Any:
         """Give the object of a name.
@@ -143,16 +145,58 @@ class Namespace:
                 return self._type_in(left) | self._type_in(right)
         raise BadUsage(f"--as takes a type, not {ast.unparse(node)!r}.", fix="`--as Fruit`, `--as list[Fruit]`")
 
-    def bind(self, name: str, value: object) -> None:
-        """Bind a result in the notebook."""
+    def check_free(self, name: str, *, replace: bool = False) -> None:
+        """See to it that binding a name takes nothing from the person: it is free, or stands for what was bound here.
+
+        Raises:
+            BadUsage: it stands for something else, and `replace` is not set.
+        """
+        if name not in self._names or replace:
+            return
+        if name not in self._bound or self._names[name] is not _target(self._bound[name]):
+            raise BadUsage(
+                f"`{name}` stands for something else in this notebook and is not replaced.",
+                fix="Give another name, or add --replace.",
+            )
+
+    def bind(self, name: str, value: object, *, replace: bool = False) -> None:
+        """Bind a result in the notebook.
+
+        Raises:
+            BadUsage: as `check_free`.
+        """
+        self.check_free(name, replace=replace)
         self._names[name] = value
+        self._bound[name] = _reference(value)
 
     def has(self, name: str, value: object) -> bool:
         """Whether a name stands for this very object."""
         return self._names.get(name) is value
 
+    def checkpoint(self, chat: Chat) -> Callable[[], None]:
+        """Give what puts a chat, and what is known of its tools here, back as they are now."""
+        restore, tools = chat.checkpoint(), dict(self._of(chat))
+
+        def put_back() -> None:
+            restore()
+            self._tools[chat.chat_id] = tools
+
+        return put_back
+
     def _of(self, chat: Chat) -> dict[str, tuple[str, ...]]:
         return self._tools.setdefault(chat.chat_id, {})
+
+
+def _reference(value: object) -> Any:
+    """Refer to a value without keeping it, where it can be."""
+    try:
+        return weakref.ref(value)
+    except TypeError:  # numbers, texts, lists
+        return value
+
+
+def _target(reference: Any) -> Any:
+    return reference() if isinstance(reference, weakref.ref) else reference
 
 
 def _added(chat: Chat, thing: Any) -> tuple[str, ...]:

@@ -129,6 +129,7 @@ def cell_parser() -> Parser:
     add("-a", "--attach", metavar="PATH_OR_VAR", nargs="+", default=[], help="images, sounds, files, figures as input")
     add("-s", "--system", metavar="TEXT", help="system prompt of the chat")
     add("-o", "--out", metavar="NAME", type=_name, help="bind the finished turn to this name")
+    add("--replace", action="store_true", help="let -o take a name that stands for something else")
     add("--as", dest="as_", metavar="TYPE", help="read the answer as this type, and bind that value by -o")
     add("--wire", choices=("chat", "responses", "anthropic"), help="force a dialect")
     add("--tool-mode", choices=("auto", "native", "prompted"), help="tools natively or through the prompt")

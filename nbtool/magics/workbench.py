@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from argparse import Namespace as Flags
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.chat.recording.file import Recording
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics import cell, commands
 from nbtool.magics.commands.here import Here
 from nbtool.magics.config import NbTool
@@ -51,9 +52,18 @@ class Workbench:
         if flags.help:
             print(self.parser.format_help())  # noqa: T201 - what the person asked to see
             return
-        if flags.new and (former := self.chats.get(flags.chat)):
+        former = self.chats.get(flags.chat)
+        if flags.new and former:
             former.check_free()
             del self.chats[flags.chat]
+        try:
+            self._say(flags, body)
+        except NbtoolError:  # refused before anything was sent
+            if flags.new and former:
+                self.chats[flags.chat] = former
+            raise
+
+    def _say(self, flags: Flags, body: str) -> None:
         chat = self.chat(flags.chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(cell.rehearse, self.shell, chat, self.names, flags, body)

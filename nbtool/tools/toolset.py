@@ -77,6 +77,15 @@ class Toolset:
         for thing in tools:
             self.add(thing)
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Give what puts the tools back as they are now."""
+        own, sources, off = dict(self._own), list(self._sources), set(self._off)
+
+        def put_back() -> None:
+            self._own, self._sources, self._off = own, sources, off
+
+        return put_back
+
     def add(self, thing: Any) -> tuple[str, ...]:
         """Add what `thing` stands for and give the names; a function defined anew replaces its former self.
 

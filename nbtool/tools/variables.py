@@ -107,6 +107,16 @@ class Variables:
             self._exposed[name] = variable
             self._gone.pop(name, None)
 
+    def checkpoint(self) -> Callable[[], None]:
+        """Give what puts the exposed names back as they are now."""
+        exposed = dict(self._exposed)
+
+        def put_back() -> None:
+            with self._lock:
+                self._exposed = exposed
+
+        return put_back
+
     def afresh(self) -> Variables:
         """Give a store with the same exposed variables, and no results and notes."""
         fresh = Variables(self._look, max_entries=self._max_entries, max_bytes=self._max_bytes)

@@ -59,7 +59,7 @@ def test_without_a_type_the_turn_is_bound(typed: Any) -> None:
 def test_where_no_answer_fits_nothing_is_bound_that_could_be_taken_for_one(typed: Any) -> None:
     typed.user_ns["fruit"] = "from before"
 
-    assert not answer(typed, "--as Fruit -o fruit", "A fig.", "A fig!", "Fig.")
+    assert not answer(typed, "--as Fruit --replace -o fruit", "A fig.", "A fig!", "Fig.")
 
     assert typed.user_ns["fruit"] is None
 

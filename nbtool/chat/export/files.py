@@ -23,7 +23,7 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
             with path.open("xb") as file:
                 file.write(data)
     except FileExistsError:
-        raise BadUsage(f"{path} exists and is not overwritten.", fix="Name another file, or add --force.") from None
+        raise BadUsage(f"{path} exists and is not overwritten.", fix="Name another file, or add --overwrite.") from None
     except (OSError, ValueError) as error:
         raise BadUsage(f"{path} cannot be written ({_said(error)}).", fix="Check the path.") from None
 

@@ -19,9 +19,9 @@ from nbtool.errors import BadUsage
 from nbtool.magics.commands.here import Command, Here, named_turn
 from nbtool.messages import new_id
 
-FORCE = "--force"
+FORCE = ("--overwrite", "--force")
 ENDINGS = {"md": "md", "json": "json", "code": "py", "ipynb": "ipynb"}
-USAGE = "`%chat export md|json|code|ipynb [FILE] [--force]`"
+USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`"
 
 
 def code(here: Here, words: list[str]) -> str:
@@ -37,17 +37,17 @@ def code(here: Here, words: list[str]) -> str:
 
 
 def export(here: Here, words: list[str]) -> str:
-    """Write the active line to a file: `export md|json|code|ipynb [FILE] [--force]`; json holds every branch.
+    """Write the active line to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json holds every branch.
 
     Raises:
         BadUsage: the words make no sense, nothing was said yet, or the file exists.
     """
-    kind, *name = [word for word in words if word != FORCE] or [""]
+    kind, *name = [word for word in words if word not in FORCE] or [""]
     if kind not in ENDINGS or len(name) > 1:
         raise BadUsage("%chat export takes a format and perhaps a file.", fix=USAGE)
     named_turn(here.chat, [])
     path = Path(*name or [f"{re.sub('[^A-Za-z0-9_-]', '_', here.name)}.{ENDINGS[kind]}"]).expanduser()
-    files.write(path, _written(here, kind), force=FORCE in words)
+    files.write(path, _written(here, kind), force=any(word in FORCE for word in words))
     return f"Written: {path}"
 
 

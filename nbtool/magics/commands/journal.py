@@ -10,13 +10,14 @@ from nbtool.chat import recall
 from nbtool.chat.journal import journal, keeping, reading, search
 from nbtool.chat.journal.frame import frame
 from nbtool.errors import BadUsage
+from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.exports import open_file
 from nbtool.magics.commands.here import Command, Here, table
 
 MAX_LISTED = 50
 """Chats, or places found, that are listed; the latest first."""
 
-USAGE = "`%chat history [chats | search TEXT | frame [NAME] | vacuum [DAYS] | erase all|ID]`"
+USAGE = "`%chat history [chats | search TEXT | frame [NAME] [--replace] | vacuum [DAYS] | erase all|ID]`"
 
 
 def about_history(here: Here, words: list[str]) -> str:
@@ -31,10 +32,8 @@ def about_history(here: Here, words: list[str]) -> str:
             return _listed()
         case ["search", *words]:
             return _found(" ".join(words))
-        case ["frame" | "--frame"]:
-            return _frame(here, "history")
-        case ["frame" | "--frame", str(name)]:
-            return _frame(here, name)
+        case ["frame" | "--frame", *rest] if len(named := [word for word in rest if word != REPLACE]) < 2:
+            return _frame(here, *named, replace=REPLACE in rest)
         case ["vacuum", *days] if len(days) < 2:
             return _vacuumed(days)
         case ["erase", "all"]:
@@ -105,11 +104,12 @@ def _found(text: str) -> str:
     return table(*rows) + more if rows else f"Nothing in the journal holds {one_line(text, 80)!r}."
 
 
-def _frame(here: Here, name: str) -> str:
+def _frame(here: Here, name: str = "history", *, replace: bool = False) -> str:
     if not name.isidentifier():
         raise BadUsage(f"{name[:60]!r} is no name for a variable.", fix=USAGE)
+    here.kernel.names.check_free(name, replace=replace)
     made = frame(journal().read(reading.turns))
-    here.kernel.names.bind(name, made)
+    here.kernel.names.bind(name, made, replace=replace)
     return f"{name} is a frame of {len(made):,} turns."
 
 

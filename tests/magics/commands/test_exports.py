@@ -60,7 +60,7 @@ def test_export_writes_a_file_and_overwrites_none(
     first = path.read_bytes()
     assert "is not overwritten" in said_wrong(talked, f"export {kind}", capsys)
     assert path.read_bytes() == first
-    assert "Written" in said(talked, f"export {kind} --force", capsys)
+    assert "Written" in said(talked, f"export {kind} --overwrite", capsys)
     assert "Written" in said(talked, f"export {kind} 'other name.{ending}'", capsys)
 
 
@@ -77,7 +77,7 @@ def test_exported_files_are_what_they_say(talked: Any, capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize("words", ["export", "export pdf", "export md a b", "export --force"])
 def test_a_wrong_export_says_what_there_is(talked: Any, capsys: pytest.CaptureFixture[str], words: str) -> None:
-    assert "export md|json|code|ipynb [FILE] [--force]" in said_wrong(talked, words, capsys)
+    assert "export md|json|code|ipynb [FILE] [--overwrite]" in said_wrong(talked, words, capsys)
 
 
 def test_before_anything_was_said_there_is_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:

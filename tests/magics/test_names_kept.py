@@ -1,0 +1,182 @@
+"""No name of the notebook is replaced by a command that was not told to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool.chat.journal import journal
+from nbtool.magics.commands import COMMANDS
+
+TURN = "%%chat -q --approve auto -m practice:fast -t double -o first\nDouble 21 with `double`."
+MADE = {
+    "a frame": "import pandas\n{0} = pandas.DataFrame({{'a': [1]}})",
+    "a function": "def {0}(): ...",
+    "a module": "import json as {0}",
+    "a number": "{0} = 5",
+    "nothing": "{0} = None",
+}
+NAME = "mine"
+
+CELLS = {
+    "-o": "%%chat -q --append -o mine -m practice:fast\nHello",
+    "-o with a value": "%%chat -q --append -o mine --as int -m practice:fast\nWhat is 2 + 2?",
+    "-o of a rerun": "%%chat -q -o mine --rerun\n",
+    "-o of a dry run": "%%chat -q --dry-run -o mine -m practice:fast\nHello",
+    "-o of a cell that fails": "%%chat -q -o mine -m opnai:x\nHello",
+}
+"""Every cell that could bind a name; what it sends does not matter."""
+
+COMMAND_LINES: dict[str, list[str]] = {
+    "status": ["status"],
+    "models": ["models"],
+    "tools": ["tools"],
+    "vars": ["vars"],
+    "config": ["config model mine", "config magic mine"],
+    "history": ["history", "history frame mine", "history --frame mine", "history frame mine mine", "history mine"],
+    "new": ["new"],
+    "show": ["show", "show mine"],
+    "branch": ["branch mine"],
+    "switch": ["switch mine"],
+    "hide": ["hide mine"],
+    "unhide": ["unhide mine"],
+    "pin": ["pin mine"],
+    "unpin": ["unpin mine"],
+    "delete": ["delete mine"],
+    "undo": ["undo"],
+    "open": ["open mine"],
+    "explore": ["explore --static", "explore mine"],
+    "approvals": ["approvals", "approvals mine"],
+    "approve": ["approve mine"],
+    "deny": ["deny mine"],
+    "cancel": ["cancel", "cancel mine"],
+    "wait": ["wait", "wait mine"],
+    "bind": ["bind double_1_result mine", "bind mine mine", "bind double_1_result"],
+    "code": ["code", "code mine"],
+    "export": ["export md mine.md", "export mine"],
+    "record": ["record mine.json", "record off"],
+    "replay": ["replay mine.json", "replay off"],
+    "decode": ["decode mine"],
+    "env": ["env", "env allow", "env forget"],
+    "help": ["help"],
+}
+"""Every command, with the words by which it could bind the name."""
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    journal.cache_clear()
+
+
+def test_every_command_has_its_row() -> None:
+    assert set(COMMAND_LINES) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("way", [*CELLS, *COMMANDS])
+def test_no_cell_and_no_command_replaces_a_name_of_the_notebook(shell: Any, way: str, kind: str) -> None:
+    assert shell.run_cell(TURN).success
+    assert shell.run_cell(MADE[kind].format(NAME)).success
+    before = {name: value for name, value in shell.user_ns.items() if not name.startswith("_")}
+
+    cells = [CELLS[way]] if way in CELLS else [f"%chat {words}" for words in COMMAND_LINES[way]]
+    for cell in cells:
+        shell.run_cell(cell)
+
+    replaced = [name for name, value in before.items() if shell.user_ns.get(name) is not value]
+    assert replaced == []
+
+
+@pytest.mark.parametrize("cell", ["%%chat -q -o mine\nHello", "%chat history frame mine", "%chat bind kept mine"])
+def test_the_refusal_names_the_flag_and_sends_nothing(
+    shell: Any, cell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run_cell("%%chat -q -m practice:fast -o first\nHello").success
+    shell.run_line_magic("chat", "status")
+    shell.run_cell("mine, thing = 5, [1]")
+    workbench = shell.magics_manager.registry["ChatMagics"].workbench
+    workbench.chats["main"].variables.write("kept", "[1]")
+    capsys.readouterr()
+
+    assert not shell.run_cell(cell).success
+    told = capsys.readouterr()
+    assert "--replace" in told.out + told.err
+    assert len(workbench.chats["main"].tree.line) == 1
+
+
+@pytest.mark.parametrize("name", ["In", "Out", "get_ipython", "double"])
+def test_names_of_ipython_and_of_tools_are_kept_too(shell: Any, name: str) -> None:
+    before = shell.user_ns[name]
+
+    assert not shell.run_cell(f"%%chat -q -m practice:fast -o {name}\nHello").success
+    assert shell.user_ns[name] is before
+
+
+def test_a_cell_that_is_run_again_renews_what_it_bound(shell: Any) -> None:
+    cell = "%%chat -q -m practice:fast -o answer\nHello"
+    assert shell.run_cell(cell).success
+    first = shell.user_ns["answer"]
+
+    assert shell.run_cell(cell).success
+    assert shell.user_ns["answer"] is not first
+
+
+@pytest.mark.parametrize("type_", ["int", "str", "list[int]"])
+def test_a_value_that_a_cell_bound_is_renewed_too(shell: Any, type_: str) -> None:
+    cell = f"%%chat -q -m practice:fast -o value --as {type_}\nA number, please."
+
+    assert shell.run_cell(cell).success
+    assert shell.run_cell(cell).success
+
+
+def test_a_frame_of_the_history_is_renewed(shell: Any) -> None:
+    assert shell.run_cell("%%chat -q -m practice:fast\nHello").success
+
+    assert shell.run_cell("%chat history frame turns").success
+    assert shell.run_cell("%chat history frame turns").success
+
+
+def test_what_the_person_has_put_there_since_is_not_renewed(shell: Any) -> None:
+    cell = "%%chat -q -m practice:fast -o answer\nHello"
+    assert shell.run_cell(cell).success
+    assert shell.run_cell("answer = answer.text.upper()").success
+
+    assert not shell.run_cell(cell).success
+    assert isinstance(shell.user_ns["answer"], str)
+
+
+@pytest.mark.parametrize(
+    ("cell", "name"),
+    [("%%chat -q -m practice:fast --replace -o mine\nHello", "mine"), ("%chat history frame mine --replace", "mine")],
+)
+def test_a_person_can_say_that_a_name_is_to_be_replaced(shell: Any, cell: str, name: str) -> None:
+    shell.run_cell("mine = [5]")
+    before = shell.user_ns[name]
+
+    assert shell.run_cell(cell).success
+    assert shell.user_ns[name] is not before
+
+
+FILES = {
+    "export md": "export md theirs",
+    "export json": "export json theirs",
+    "export code": "export code theirs",
+    "export ipynb": "export ipynb theirs",
+    "record": "record theirs",
+    "replay": "replay theirs",
+}
+
+
+@pytest.mark.parametrize("way", FILES)
+@pytest.mark.parametrize("content", ["# my notes\n", '{"a": 1}', "", "nbtool"])
+def test_no_command_writes_over_a_file(shell: Any, way: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / "theirs").write_text(content)
+    assert shell.run_cell("%%chat -q -m practice:fast\nHello").success
+
+    shell.run_cell(f"%chat {FILES[way]}")
+    shell.run_cell("%%chat -q --append\nHello again")
+
+    assert (tmp_path / "theirs").read_text() == content
