@@ -186,7 +186,7 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
     widgets: cells,
     model: {
       sharedModel: {
-        getCell: () => ({ getSource: () => "%%talk -o answer\nWhich is\nthe cheapest?" }),
+        getCell: () => ({ getSource: () => "%%nbchat -o answer\nWhich is\nthe cheapest?" }),
         insertCell: (at: number, cell: object) => put.push([at, cell]),
       },
     },
@@ -205,14 +205,49 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   const made = (source: string) => [1, { cell_type: "code", source, metadata: { trusted: true } }];
   expect(put).toEqual(
     [
-      "%%talk -c side --rerun t",
-      "%talk code t",
-      "%%talk --edit t\nWhich is\nthe cheapest?",
-      "%talk switch t2",
+      "%%nbchat -c side --rerun t",
+      "%nbchat code t",
+      "%%nbchat --edit t\nWhich is\nthe cheapest?",
+      "%nbchat switch t2",
     ].map(made),
   );
   expect([content.activeCellIndex, content.mode]).toEqual([1, "command"]);
 });
+
+const FORGED_PLACES = {
+  "a cell that runs a file": "%%run evil.py\nHello",
+  "a shell": "%%bash\nHello",
+  "a shell with nbtool's name in it": "%%bash %%chat\nHello",
+  "a magic that begins like ours": "%%chat_\nHello",
+  "a magic with a dash": "%%chat-x\nHello",
+  "a name of somebody's own": "%%talk\nHello",
+  "no magic": "import os\nHello",
+  "our magic below": "%%run evil.py\n%%chat\nHello",
+  "a line magic": "%run evil.py\nHello",
+  nothing: "",
+  "a blank before": " %%run evil.py\nHello",
+};
+
+test.each(Object.entries(FORGED_PLACES))(
+  "below %s every button writes a cell of nbtool's own magic",
+  (_, source) => {
+    const node = globalThis.document.createElement("div");
+    const put: string[] = [];
+    const sharedModel = {
+      getCell: () => ({ getSource: () => source }),
+      insertCell: (_at: number, cell: { source: string }) => put.push(cell.source),
+    };
+    const panel = {
+      node,
+      content: { widgets: [{ node }], model: { sharedModel } },
+    } as unknown as NotebookPanel;
+    const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
+
+    for (const deed of deedsOf(versions)) putBelow(node, panel, deed, versions, 2);
+
+    expect(put).toEqual(["%%chat --rerun t", "%chat code t", "%chat explore", "%chat switch t2"]);
+  },
+);
 
 test("which version it is stands there without a way to the others, and the way where a kernel lives", async () => {
   const version = { ...head, version: 2, versions: 3, turns: ["t1", "t2", "t3"] };

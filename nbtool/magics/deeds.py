@@ -8,6 +8,7 @@ from typing import Literal
 
 from nbtool.blocks.plain import visible
 from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
 
 Said = Literal["rerun", "edit", "execute", "resume"]
 
@@ -27,9 +28,16 @@ class Cells:
         return f"%{self.line()}"
 
     def line(self, words: str = "") -> str:
-        """Write a line of administration."""
+        """Write a line of administration.
+
+        Raises:
+            BadUsage: a name or an id in it would begin another line; they may come from a history that was forged.
+        """
         chat = "" if self.chat == "main" else f" -c {shlex.quote(self.chat)}"
-        return f"%{self.magic}{chat}{words and f' {words}'}"
+        line = f"%{self.magic}{chat}{words and f' {words}'}"
+        if not line.isprintable():
+            raise BadUsage("This cannot be written as one line.", fix="It holds a line break or a control character.")
+        return line
 
     def about(self, word: str, turn: Turn) -> str:
         """Write the line that does `word` with a turn."""
@@ -39,4 +47,4 @@ class Cells:
         """Write the cell that says a turn once more: as it was, edited, with its tools run again, or to its end."""
         first = f" --from {from_round}" if deed in ("rerun", "execute") and from_round > 1 else ""
         prompt = f"\n{visible(turn.prompt.text)}" if deed == "edit" else ""
-        return f"{self.cell_magic} {_FLAGS[deed]} {turn.turn_id}{first}{prompt}"
+        return f"%{self.line(f'{_FLAGS[deed]} {turn.turn_id}{first}')}{prompt}"

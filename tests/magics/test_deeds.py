@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shlex
+from typing import get_args
 
 import pytest
 
 from nbtool.chat.chat import Chat
-from nbtool.magics.deeds import Cells
+from nbtool.errors import BadUsage
+from nbtool.magics.deeds import Cells, Said
 from nbtool.testing import ScriptedWire
 
 
@@ -32,3 +34,23 @@ def test_nothing_hides_in_a_prompt_that_is_written_into_a_cell() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("abc\u202edef")
 
     assert Cells().said_again("edit", turn).endswith("abc\\u{202e}def")
+
+
+SECOND_LINES = ["x\n%run evil.py", "x\r!touch evil", "x\u2028%run evil.py", "x\0y", "x\x1b[2J"]
+
+
+@pytest.mark.promise("forged-history")
+@pytest.mark.parametrize("forged", SECOND_LINES)
+def test_no_id_and_no_name_of_a_forged_history_begins_a_second_line(forged: str) -> None:
+    turn = Chat(wire=ScriptedWire(["Hello."])).send("Hello.")
+    turn.turn_id = forged
+
+    for deed in get_args(Said):
+        with pytest.raises(BadUsage, match="one line"):
+            Cells().said_again(deed, turn)
+    with pytest.raises(BadUsage, match="one line"):
+        Cells().about("code", turn)
+    with pytest.raises(BadUsage, match="one line"):
+        Cells().line(f"bind {shlex.quote(forged)}")
+    with pytest.raises(BadUsage, match="one line"):
+        Cells(forged).line("explore")

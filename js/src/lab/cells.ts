@@ -58,9 +58,16 @@ export function putBelow(
   content.mode = "command";
 }
 
-/** Write the cell, with the magic that the turn's own cell begins with. */
+/** A cell of nbtool's own magic, by either of its names, and the prompt below its line. */
+const OWN_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
+
+/**
+ * Write the cell, with nbtool's own magic and no other: a saved turn may have been forged, and stand under any cell.
+ *
+ * A name that somebody gave the magic in ipython_config.py is not known here, so `chat` stands in its place.
+ */
 function written(deed: Deed, head: Head, own: string, version: number | undefined): string | undefined {
-  const [, magic = "chat", prompt] = /^%%(\w+)\b.*\n([\s\S]*)$/.exec(own) ?? [];
+  const [, magic = "chat", prompt] = OWN_CELL.exec(own) ?? [];
   const line = `%${magic}${head.chat ? ` -c ${head.chat}` : ""}`;
   return CELLS[deed]({ cell: `%${line}`, line, head, prompt, version });
 }
