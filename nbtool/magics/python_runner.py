@@ -92,6 +92,9 @@ class _Tee(io.TextIOBase):
     def flush(self) -> None:
         self._stream.flush()
 
+    def close(self) -> None:
+        """Leave the stream open: it is the notebook's, and a finalizer of Python closes what it collects."""
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 

@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -89,7 +90,7 @@ class Store:
         if self.path is None:
             return self.change(ask).result(seconds)
         if not self.path.exists():
-            with layout.connect(None) as empty:
+            with closing(layout.connect(None)) as empty:
                 return ask(empty)
         try:
             self.change(lambda _: None).result(seconds)  # makes the tables those of this version, too

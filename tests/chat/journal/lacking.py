@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Any
 
 
@@ -17,7 +19,8 @@ class Lacking(sqlite3.Connection):
         return super().execute(sql, *values)
 
 
-def lacking(says: str) -> sqlite3.Connection:
-    made = sqlite3.connect(":memory:", factory=Lacking)
-    made.says = says
-    return made
+@contextmanager
+def lacking(says: str) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", factory=Lacking)) as connection:
+        connection.says = says
+        yield connection

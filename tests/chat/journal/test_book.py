@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -82,7 +83,7 @@ def test_a_journal_that_cannot_be_written_says_so_once_and_loses_nothing(tmp_pat
 
 def test_a_file_of_a_newer_format_is_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     before = path.read_bytes()
 
@@ -256,7 +257,7 @@ print(len(told))
         assert texts[::2] == [str(n) for n in range(len(texts[::2]))]
         assert len(texts) == 2 * appends or warned == 1
         assert set(texts[1::2]) <= {"x" * 2_000}
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("SELECT count(*) FROM contents").fetchone() == (1,)
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from nbtool.chat.journal import Journal, contents
@@ -26,7 +27,7 @@ def test_what_is_said_twice_is_kept_once_and_comes_back_whole(tmp_path: Path) ->
     book = recorded(tmp_path / "journal.sqlite", *events)
 
     assert load_events(book.events("t")) == events
-    with sqlite3.connect(tmp_path / "journal.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
         assert sorted(map(len, (data for (data,) in connection.execute("SELECT data FROM contents")))) == [2_600, 5_120]
         assert connection.execute("SELECT max(length(body)) FROM events").fetchone()[0] < 1_000
 
@@ -43,7 +44,7 @@ def test_what_a_model_writes_cannot_stand_for_a_content(tmp_path: Path) -> None:
 
 def test_a_content_that_was_changed_is_not_believed(tmp_path: Path) -> None:
     book = recorded(tmp_path / "journal.sqlite", Notice(LONG))
-    with sqlite3.connect(tmp_path / "journal.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
         connection.execute("UPDATE contents SET data = 'something else'")
 
     assert book.events("t")[0]["text"] == LONG[: contents.PREVIEW]

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -90,7 +90,7 @@ def check(home: Path) -> None:
     assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
     assert [line.turns for line in book.read(reading.chats) if line.chat_id == "chat_old"] == [3]
     book.close()
-    with sqlite3.connect(home / "journal.sqlite") as connection:
+    with closing(sqlite3.connect(home / "journal.sqlite")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 

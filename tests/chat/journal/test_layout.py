@@ -52,14 +52,14 @@ def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path, monk
 def test_a_journal_that_an_older_nbtool_wrote_is_migrated_with_everything_in_it(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     shutil.copy(Path(__file__).parent / "version1.sqlite", path)
-    with sqlite3.connect(path) as old:
+    with closing(sqlite3.connect(path)) as old, old:
         before = old.execute("SELECT * FROM events ORDER BY seq").fetchall()
     book = Journal(path)
     asyncio.run(book.record("chat_new", "t", [Notice("new")]))
     book.change(search.prepare)
 
     tree = recall.tree(book.read(lambda connection: reading.chat_events(connection, "chat_old")))
-    with sqlite3.connect(path) as new:
+    with closing(sqlite3.connect(path)) as new, new:
         assert new.execute("SELECT * FROM events WHERE chat_id = 'chat_old' ORDER BY seq").fetchall() == before
         assert new.execute("PRAGMA user_version").fetchone() == (layout.VERSION,)
     assert [[version.text for version in node.versions] for node in tree.line] == [
@@ -89,7 +89,7 @@ def test_a_migration_that_is_cut_off_leaves_the_old_tables(tmp_path: Path, monke
     with pytest.raises(sqlite3.Error):
         layout.connect(path)
 
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (1,)
         assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").fetchone() == (1,)
 
@@ -118,7 +118,7 @@ def test_a_journal_whose_maker_was_killed_is_read_and_written_by_the_next_one(tm
     layout.open_to_read(path).close()
     layout.connect(path).close()
 
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT count(*) FROM a").fetchall() == [(0,)]
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(
     asyncio.run(book.record("c", "t", [Notice(LONG)]))
 
     assert texts(book) == [LONG[: contents.PREVIEW]]
-    with sqlite3.connect(tmp_path / "journal.sqlite") as connection:
+    with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
         assert connection.execute("SELECT hash FROM places").fetchall() == [(contents.digest(LONG),)]
         assert connection.execute("SELECT * FROM contents").fetchall() == []
 

@@ -22,10 +22,11 @@ from tests.chat.journal.lacking import lacking
 
 
 def test_a_python_whose_sqlite_cannot_search_says_so() -> None:
-    with pytest.raises(JournalError, match=r"The SQLite of this Python has no full-text search \(FTS5\)\."):
-        search.prepare(lacking("no such module: fts5"))
-    with pytest.raises(sqlite3.OperationalError, match="database is locked"):
-        search.prepare(lacking("database is locked"))
+    no_search = pytest.raises(JournalError, match=r"The SQLite of this Python has no full-text search \(FTS5\)\.")
+    with lacking("no such module: fts5") as connection, no_search:
+        search.prepare(connection)
+    with lacking("database is locked") as connection, pytest.raises(sqlite3.OperationalError, match="is locked"):
+        search.prepare(connection)
 
 
 def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:

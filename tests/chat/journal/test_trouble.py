@@ -149,8 +149,8 @@ def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path, monkeyp
 
 
 def test_a_check_that_fails_otherwise_is_no_check() -> None:
-    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
-        layout._damage(lacking("disk I/O error"))
+    with lacking("disk I/O error") as connection, pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        layout._damage(connection)
 
 
 def test_of_two_disks_on_one_place_the_later_covers_the_earlier() -> None:
