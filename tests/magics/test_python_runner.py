@@ -3,6 +3,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -161,3 +162,13 @@ def test_the_extension_offers_the_notebook_and_takes_it_back(shell: Any) -> None
     shell.run_line_magic("unload_ext", "nbtool")
     with pytest.raises(Exception, match="There is no notebook"):
         notebook_python()
+
+
+def test_what_listens_to_a_stream_never_closes_it() -> None:
+    stream = StringIO()
+    listening = python_runner._Tee(stream, python_runner._Caught(threading.get_ident()))
+    stream.close()
+
+    listening.close()  # as a finalizer of Python does: where this raises, Python 3.13 says so to everybody
+
+    assert not listening.closed

@@ -245,7 +245,7 @@ class HostileField:
 
 def test_nothing_of_an_object_runs() -> None:
     hostile = [
-        Hostile(), HostileClass(), HostileClass, HostileText("a"), HostileFrame({"a": [1]}),
+        Hostile(), HostileClass(), HostileText("a"), HostileFrame({"a": [1]}),
         np.zeros(2).view(HostileArray), np.array([Hostile()], dtype=object), types.SimpleNamespace(a=1),
         pd.Series([Hostile()], dtype=object), pd.DataFrame({"a": [HostileText("a")]}, dtype=object),
     ]  # fmt: skip
@@ -253,11 +253,14 @@ def test_nothing_of_an_object_runs() -> None:
     Hostile.touched.clear()
 
     words = [fingerprint(one) for one in [*hostile, *wrapped]]
-    known = fingerprint(HostileField(1))
+    assert Hostile.touched == []
+    of_notebook = HostileMeta("Made", (Hostile,), {"__module__": "__main__", "made": HostileClass})
+    Hostile.touched.clear()
+    known = [fingerprint(HostileField(1)), fingerprint(HostileClass), fingerprint(of_notebook)]
 
     assert Hostile.touched == []
     assert set(words) == {None}
-    assert known is not None
+    assert None not in known
 
 
 def test_why_there_is_none_is_said() -> None:

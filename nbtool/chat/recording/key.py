@@ -12,7 +12,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chat.models import Model
@@ -95,13 +95,11 @@ def key_of(scene: Scene) -> Key:
         "answer": word(scene.answer.schema if scene.answer else None),
         "choices": (fingerprint(scene.choices) or "unknown")[:WORD],
     }
-    for plugin in scene.plugins:
-        parts[f"{PLUGIN}{type(plugin).__name__}"] = (fingerprint(type(plugin)) or "")[:WORD]
     deadline = time.monotonic() + SECONDS
-    for name, tool in scene.tools.items():
-        parts[f"{TOOL}{name}"] = _of_tool(tool)
+    unknown = _add_code(parts, scene)
     parts |= reads_of(scene.tools, deadline)
-    return _with_objects(parts, scene, deadline)
+    key = _with_objects(parts, scene, deadline)
+    return replace(key, unknown={**unknown, **key.unknown})
 
 
 def mentioned(prompt: Message) -> set[str]:
@@ -163,9 +161,21 @@ def _of_model(model: Model, name: str) -> dict[str, str]:
     }
 
 
-def _of_tool(tool: Tool) -> str:
-    held = fingerprint(tool.function) or tool.digest
-    return word([tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held])
+def _add_code(parts: dict[str, str], scene: Scene) -> dict[str, str]:
+    """Add plugins and tools; give those whose code cannot be compared, with why."""
+    unknown = {}
+    for plugin in scene.plugins:
+        part, found = f"{PLUGIN}{type(plugin).__name__}", print_of(type(plugin))
+        parts[part] = (found.word or "")[:WORD]
+        if found.word is None:
+            unknown[part] = found.why
+    for name, tool in scene.tools.items():
+        found = print_of(tool.function)
+        held = found.word or tool.digest
+        parts[f"{TOOL}{name}"] = word([tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held])
+        if found.is_unknown_code:
+            unknown[f"{TOOL}{name}"] = found.why
+    return unknown
 
 
 def _reads(name: str, tool: Tool, deadline: float) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.tools.fingerprint.ink import MAX_BYTES, MAX_ITEMS, MAX_SECONDS, Ink, Unknown
+from nbtool.tools.fingerprint.ink import MAX_BYTES, MAX_ITEMS, MAX_SECONDS, Ink, Unknown, UnknownCode
 from nbtool.tools.fingerprint.values import write
 
 __all__ = ["MAX_BYTES", "MAX_ITEMS", "MAX_SECONDS", "Fingerprint", "fingerprint", "print_of"]
@@ -18,10 +18,14 @@ __all__ = ["MAX_BYTES", "MAX_ITEMS", "MAX_SECONDS", "Fingerprint", "fingerprint"
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What tells an object's content apart; `word` is None where it cannot be compared, and `why` says why."""
+    """What tells an object's content apart; `word` is None where it cannot be compared, and `why` says why.
+
+    `is_unknown_code`: it is, or calls, code of the notebook that cannot be compared.
+    """
 
     word: str | None
     why: str = ""
+    is_unknown_code: bool = False
 
 
 def fingerprint(value: Any) -> str | None:
@@ -38,7 +42,7 @@ def print_of(value: Any, *, seconds: float = MAX_SECONDS) -> Fingerprint:
     try:
         write(value, ink)
     except Unknown as unknown:
-        return Fingerprint(None, str(unknown))
+        return Fingerprint(None, str(unknown), isinstance(unknown, UnknownCode))
     except RecursionError:
         return Fingerprint(None, "it is nested too deep to compare")
     except Exception as error:  # noqa: BLE001 - a library that fails on its own object: then nothing is known of it

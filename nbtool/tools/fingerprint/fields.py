@@ -10,12 +10,34 @@ from nbtool.tools.fingerprint.ink import Unknown
 _MRO = type.__dict__["__mro__"]
 _DICT = type.__dict__["__dict__"]
 _QUALNAME = type.__dict__["__qualname__"]
+_BASES = type.__dict__["__bases__"]
+_MODULE = type.__dict__["__module__"]
 
 
 def bases(kind: type) -> tuple[type, ...]:
     """Give a class and the classes it comes from, as Python itself orders them."""
     found: tuple[type, ...] = _MRO.__get__(kind)
     return found
+
+
+def direct_bases(kind: type) -> tuple[type, ...]:
+    """Return the classes that a class names as its bases."""
+    found: tuple[type, ...] = _BASES.__get__(kind)
+    return found
+
+
+def module_of(kind: type) -> str:
+    """Return the module of a class, of one that is written in C too."""
+    try:
+        found = _MODULE.__get__(kind)
+    except AttributeError:
+        found = ""
+    return found if type(found) is str else ""
+
+
+def namespace(kind: type) -> dict[str, Any]:
+    """Return a copy of what lies in a class itself, untouched by descriptors and metaclasses."""
+    return dict(_DICT.__get__(kind))
 
 
 def of_class(kind: type, name: str) -> Any:

@@ -29,6 +29,10 @@ class Unknown(Exception):
     """The object cannot be compared; the text says why."""
 
 
+class UnknownCode(Unknown):
+    """Code of the notebook cannot be compared: what calls it cannot be, either."""
+
+
 class Ink:
     """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike."""
 

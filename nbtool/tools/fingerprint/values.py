@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbtool.tools.fingerprint import code, libraries
+from nbtool.tools.fingerprint.classes import is_class, write_class
 from nbtool.tools.fingerprint.fields import bases, class_name, field, of_class, short_name, state
 from nbtool.tools.fingerprint.ink import MAX_LEAVES, Ink, Unknown
 from nbtool.tools.parts import Parts
@@ -39,6 +40,9 @@ def write(value: Any, ink: Ink) -> None:
     elif of_code := _CODE.get(id(kind)):
         ink.mark(kind.__name__)
         of_code(value, ink, write)
+    elif is_class(value):
+        ink.mark("type")
+        write_class(value, ink, write)
     elif of_library := libraries.writer_of(kind):
         of_library(value, ink, write)
     elif writer := _record_writer(kind):
@@ -207,7 +211,6 @@ _CODE: dict[int, libraries.Writer] = {
     id(types.MethodType): code.write_method,
     id(functools.partial): code.write_partial,
     id(types.ModuleType): code.write_module,
-    id(type): code.write_class,
 }
 
 

@@ -187,3 +187,10 @@ def test_a_connection_may_be_used_from_another_thread(tmp_path: Path) -> None:
 
     with pytest.raises(sqlite3.ProgrammingError, match="closed"):
         connection.execute("SELECT 1")
+
+
+def test_reading_where_there_is_no_journal_leaves_no_database_open(tmp_path: Path) -> None:
+    connection = Store(tmp_path / "journal.sqlite").read(lambda empty: empty, seconds=10)
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        connection.execute("SELECT 1")

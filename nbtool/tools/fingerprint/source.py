@@ -1,0 +1,73 @@
+"""The source of a piece of code, where it is certain that this is what was compiled.
+
+A file can be edited while its code is loaded, and Python then reads new lines for old code. So the text is compiled
+once more, and counts only where the very same code comes of it. What has no such source is known by its compiled form,
+which is never wrong but differs between versions of Python.
+"""
+
+from __future__ import annotations
+import __future__ as futures
+
+import ast
+import functools
+import inspect
+import sys
+import textwrap
+import warnings
+from collections.abc import Iterator
+from types import CodeType
+
+MAX_SOURCE = 4 * 1024 * 1024
+"""Bytes of a file that are read."""
+
+_FUTURES = functools.reduce(
+    lambda flags, name: flags | getattr(futures, name).compiler_flag, futures.all_feature_names, 0
+)
+
+
+def source_of(code: CodeType) -> str:
+    """Return the source of a function or its compiled form; of a lambda, which shares its line, both."""
+    source = _certain_source(code)
+    return source if source and code.co_name != "<lambda>" else source + _compiled(code)
+
+
+def _certain_source(code: CodeType) -> str:
+    """Return the source of code; empty where there is none, or another one than was compiled."""
+    try:
+        lines, start = inspect.findsource(code)
+        text = "".join(lines)
+        if len(text) > MAX_SOURCE or code not in _codes_in(text, code.co_filename, code.co_flags & _FUTURES):
+            return ""
+        return textwrap.dedent("".join(inspect.getblock(lines[start:])))
+    except (OSError, TypeError, SyntaxError, IndexError):
+        return ""
+
+
+@functools.lru_cache(maxsize=64)
+def _codes_in(text: str, file: str, flags: int) -> frozenset[CodeType]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they were said when it was compiled for the first time
+        try:
+            whole = compile(text, file, "exec", flags=flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return frozenset()
+    return frozenset(_inside(whole))
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    for part in code.co_consts:
+        if type(part) is CodeType:
+            yield part
+            yield from _inside(part)
+
+
+def _compiled(code: CodeType) -> str:
+    constants = [
+        _compiled(part)
+        if type(part) is CodeType
+        else str(sorted(map(repr, part)))
+        if type(part) is frozenset
+        else repr(part)
+        for part in code.co_consts
+    ]
+    return f"{sys.version_info[:2]} {code.co_code.hex()} {constants} {code.co_names}"

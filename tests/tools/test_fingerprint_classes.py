@@ -1,0 +1,157 @@
+"""A tool changes with every class of the notebook that it uses, or is said to be unknown: never a stale recording."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.fingerprint import fingerprint, print_of
+
+HEAD = """
+import abc, enum, functools
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, NamedTuple, Protocol, TypedDict
+from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, computed_field, field_validator
+
+def helper(): return 1
+"""
+TAIL = """
+def tool():
+    return Kind
+"""
+CHANGES = {
+    "plain value": ("class Kind:\n    unit = {}", "'g'", "'kg'"),
+    "list": ("class Kind:\n    units = [1, {}]", "2", "3"),
+    "method": ("class Kind:\n    def weigh(self): return {}", "1", "2"),
+    "default of a method": ("class Kind:\n    def weigh(self, n={}): return n", "1", "2"),
+    "setter": ("class Kind:\n    @property\n    def a(self): pass\n    @a.setter\n    def a(self, b): {}", "1", "2"),
+    "cached method": ("class Kind:\n    @functools.lru_cache\n    def weigh(self): return {}", "1", "2"),
+    "cached property": ("class Kind:\n    @functools.cached_property\n    def weigh(self): return {}", "1", "2"),
+    "partial method": ("class Kind:\n    def w(self, n): pass\n    v = functools.partialmethod(w, {})", "1", "2"),
+    "inner class": ("class Kind:\n    class Inner:\n        unit = {}", "1", "2"),
+    "base": ("class Base:\n    unit = {}\nclass Kind(Base): pass", "1", "2"),
+    "abstract class": ("class Kind(abc.ABC):\n    def weigh(self): return {}", "1", "2"),
+    "protocol": ("class Kind(Protocol):\n    def weigh(self): return {}", "1", "2"),
+    "what a method calls": ("def double(): return {}\nclass Kind:\n    def weigh(self): return double()", "1", "2"),
+    "annotation": ("class Kind:\n    unit: {}", "int", "str"),
+    "annotation with parameters": ("class Kind:\n    unit: list[{}] | None", "int", "str"),
+    "annotation of a class": ("class Unit:\n    a = {}\nclass Kind:\n    unit: Unit = None", "1", "2"),
+    "docstring": ("class Kind:\n    '{}'", "Grams.", "Stones."),
+    "enum": ("class Kind(enum.Enum):\n    A = {}", "1", "2"),
+    "method of an enum": ("class Kind(enum.Enum):\n    A = 1\n    def b(self): return {}", "1", "2"),
+    "dataclass": ("@dataclass\nclass Kind:\n    a: int = {}", "1", "2"),
+    "dataclass options": ("@dataclass(frozen={})\nclass Kind:\n    a: int = 1", "True", "False"),
+    "dataclass field": ("@dataclass\nclass Kind:\n    a: int = field(default={}, repr=False)", "1", "2"),
+    "dataclass factory": ("@dataclass\nclass Kind:\n    a: list = field(default_factory=lambda: [{}])", "1", "2"),
+    "named tuple": ("class Kind(NamedTuple):\n    a: int = {}", "1", "2"),
+    "typed dict": ("class Kind(TypedDict):\n    a: {}", "int", "str"),
+    "model": ("class Kind(BaseModel):\n    a: int = {}", "1", "2"),
+    "model field": ("class Kind(BaseModel):\n    a: int = Field(ge={})", "1", "2"),
+    "model annotation": ("class Kind(BaseModel):\n    a: Annotated[int, Field(ge={})]", "1", "2"),
+    "model literal": ("class Kind(BaseModel):\n    a: Literal[{}]", "1", "2"),
+    "model factory": ("class Kind(BaseModel):\n    a: list = Field(default_factory=lambda: [{}])", "1", "2"),
+    "model config": ("class Kind(BaseModel):\n    model_config = {{'frozen': {}}}", "True", "False"),
+    "model validator": (
+        "class Kind(BaseModel):\n    a: int\n    @field_validator('a')\n    @classmethod\n    def c(cls, a): return {}",
+        "1", "2",
+    ),
+    "model validator mode": (
+        "class Kind(BaseModel):\n    a: int\n    @field_validator('a', mode={})\n    def c(cls, a): return a",
+        "'before'", "'after'",
+    ),
+    "model computed": (
+        "class Kind(BaseModel):\n    @computed_field\n    @property\n    def a(self) -> int: return {}", "1", "2",
+    ),
+    "model private": ("class Kind(BaseModel):\n    _a: int = PrivateAttr(default={})", "1", "2"),
+    "model annotated validator": (
+        "def c(a): return {}\nclass Kind(BaseModel):\n    a: Annotated[int, BeforeValidator(c)]", "1", "2",
+    ),
+    "nested model": ("class In(BaseModel):\n    a: int = {}\nclass Kind(BaseModel):\n    b: In", "1", "2"),
+}  # fmt: skip
+"""What is written in a class, with a place for two values."""
+
+COUNT = itertools.count()
+
+
+def cell(source: str) -> dict[str, Any]:
+    """Run a cell as a kernel does: a file of its own that only `linecache` knows, in `__main__`."""
+    file = f"/tmp/ipykernel_1/{next(COUNT)}.py"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, file, "exec", dont_inherit=True), names)
+    return names
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_tool_changes_with_each_part_of_a_class_that_it_uses(change: str) -> None:
+    source, one, other = CHANGES[change]
+    first, same, changed = (
+        fingerprint(cell(HEAD + source.format(value) + TAIL)["tool"]) for value in (one, one, other)
+    )
+
+    assert first == same is not None
+    assert first != changed
+
+
+def test_a_class_that_holds_what_cannot_be_compared_makes_its_tool_unknown() -> None:
+    found = print_of(
+        cell("import threading\nclass Kind:\n    lock = threading.Lock()\ndef tool(): return Kind")["tool"]
+    )
+
+    assert (found.word, found.is_unknown_code) == (None, True)
+    assert found.why == "its class Kind holds `lock`: lock cannot be compared"
+
+
+def test_a_turn_with_a_tool_that_cannot_be_compared_is_neither_recorded_nor_replayed(tmp_path: Path) -> None:
+    kind = "import threading\nclass Kind:\n    lock = threading.Lock()\n"
+    source = f"{kind}def price() -> int:\n    'A price.'\n    return 1 if Kind else 2"
+    with ScriptedWire([call("price"), "It is 1."] * 2) as wire:
+        for _ in range(2):
+            chat = Chat(wire=wire, tools=[tool(run="auto")(cell(source)["price"])])
+            chat.record(tmp_path / "recording.json")
+            turn = chat.send("What is the price?")
+            notices = [event.text for event in turn.log if event.kind == "notice"]
+            assert not turn.replayed
+            assert any("`price` cannot be known again (its class Kind holds `lock`" in text for text in notices)
+
+
+def test_code_whose_file_was_edited_since_is_not_taken_for_the_new_text(tmp_path: Path) -> None:
+    file = tmp_path / "own.py"
+
+    def load(value: int) -> Any:
+        file.write_text(f"def price():\n    return {value}\n")
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(compile(file.read_text(), str(file), "exec"), names)
+        return names["price"]
+
+    old = load(1)
+    before = fingerprint(old)
+    new = load(200)
+
+    assert fingerprint(old) != fingerprint(new)
+    assert before != fingerprint(new)
+
+
+def test_the_source_of_a_class_in_a_script_is_not_read_by_a_line_of_another_file(tmp_path: Path) -> None:
+    """A class made in a cell has a line number, and Python looks that line up in the script of `__main__`."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "class Other:\n    unit = 0\n\n"
+        "from nbtool.tools.fingerprint import fingerprint\n"
+        "def made(unit):\n"
+        "    names = {'__name__': '__main__'}\n"
+        "    exec(compile(f'class Kind:\\n    unit = {unit}\\ndef tool(): return Kind', '<cell>', 'exec'), names)\n"
+        "    return names['Kind']\n"
+        "print(fingerprint(made(1)) == fingerprint(made(1)), fingerprint(made(1)) == fingerprint(made(2)))\n"
+    )
+    said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
+
+    assert said.split() == ["True", "False"]
