@@ -13,8 +13,11 @@ from typing import Any, Literal, get_args
 
 from nbtool.messages import Media, Message, Usage
 
-StopReason = Literal["end", "tools", "length", "refused", "filtered", "paused", "error", "unknown"]
-"""Why a reply stopped, in one vocabulary; the provider's own word stands beside it."""
+StopReason = Literal["end", "tools", "length", "refused", "filtered", "calls", "paused", "error", "unknown"]
+"""Why a reply stopped, in one vocabulary; the provider's own word stands beside it.
+
+`calls` is nbtool's own: the reply asked for more calls than one reply may, and was not read any further.
+"""
 
 EndReason = Literal[
     "", "length", "refused", "filtered", "thinking_only", "provider_action", "empty", "rounds", "calls", "tokens",

@@ -52,13 +52,15 @@ from nbtool.events import (
 )
 from nbtool.messages import Message, user
 from nbtool.wire.base import Endpoint
-from nbtool.wire.reply import Reply, ReplyBuilder
+from nbtool.wire.reply import MAX_REPLY_CALLS, Reply, ReplyBuilder
 
 Given = Callable[[TurnContext], Awaitable[Reply | None]]
 """Gives the reply of the next round where it is known already, None from where on the model is to be asked."""
 
 DRAIN_SECONDS = 3.0
 """How long a cancelled turn waits for its own tasks before it calls them abandoned."""
+
+TOO_MANY_CALLS = "The model asked for more than {most} calls in one reply: it was stopped there, and none of them ran."
 
 
 @dataclass(slots=True)
@@ -233,7 +235,12 @@ class Engine:
         await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=ask.is_final))
         turn.meter.rounds += 1
         began, there = time.monotonic(), self._endpoint
-        builder = ReplyBuilder(wire=there.dialect, host=there.host, model=there.model)
+        builder = ReplyBuilder(
+            wire=there.dialect,
+            host=there.host,
+            model=there.model,
+            max_calls=max(MAX_REPLY_CALLS, turn.limits.max_calls),
+        )
         try:
             await self._read(request, builder)
         finally:
@@ -258,7 +265,10 @@ class Engine:
             await turn.emit(
                 Notice("The server did not say why the reply ended: it may be cut short.", "warning", "no_stop_reason")
             )
-        if not reply.complete:
+        if reply.stop_reason == "calls":
+            most = len(reply.calls)
+            await turn.emit(Notice(TOO_MANY_CALLS.format(most=most), "warning", "calls"))
+        elif not reply.complete:
             raise IncompleteReply(
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
                 fix="`%%chat --resume` goes on from the last whole round; running the cell again begins anew.",
@@ -275,6 +285,8 @@ class Engine:
             async for delta in deltas:
                 for seen in await self._watched(delta, request.round) if is_watched else (delta,):
                     builder.add(seen)
+                    if builder.is_full:
+                        return
                     await self._turn.emit(seen)
                     if self._phase == "request" and not isinstance(seen, Retrying):
                         self._phase = "stream"

@@ -74,7 +74,10 @@ class ToolCalling:
             return
         await self._hooks.in_order("on_before_calls", CallsContext(reply.turn, reply.round, calls))
         left = reply.turn.meter.calls_left()
-        reply.turn.meter.calls += len(calls)
+        if reply.reply.stop_reason == "calls":
+            left = len(calls)  # none of them can run, and each says why: they use nothing up
+        else:
+            reply.turn.meter.calls += len(calls)
         place = len(self.records)
         self.bench.make = partial(self._within, reply)
         running = [

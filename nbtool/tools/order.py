@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 
 __all__ = ["Ticket", "tickets"]
+
+
+class _Sequence:
+    """Steps that may be done in any order, and waits until all steps before one are done.
+
+    Each step and each wait is looked at once, so that a round costs no more than its number of calls.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._is_done = [False] * count
+        self._waiting: dict[int, asyncio.Event] = {}
+        self._reached = 0  # every step before this one is done
+
+    def do(self, place: int) -> None:
+        self._is_done[place] = True
+        while self._reached < len(self._is_done) and self._is_done[self._reached]:
+            self._reached += 1
+            if event := self._waiting.pop(self._reached, None):
+                event.set()
+
+    async def wait(self, place: int) -> bool:
+        """Wait until every step before `place` is done; says whether there was anything to wait for."""
+        if self._reached >= place:
+            return False
+        await self._waiting.setdefault(place, asyncio.Event()).wait()
+        return True
 
 
 class Ticket:
@@ -16,37 +41,31 @@ class Ticket:
     draws a ticket has to `leave` in the end, whatever becomes of the call.
     """
 
-    def __init__(self, before: Sequence[Ticket] = ()) -> None:
-        self._before = before
-        self._asked = asyncio.Event()
-        self._ran = asyncio.Event()
+    def __init__(self, place: int = 0, asked: _Sequence | None = None, ran: _Sequence | None = None) -> None:
+        self._place = place
+        self._asked = asked or _Sequence(1)
+        self._ran = ran or _Sequence(1)
 
     async def may_ask(self) -> None:
         """Wait until every call before this one has asked, or has nothing to ask."""
-        for ticket in reversed(self._before):  # the last one mostly asks last: then there is one wait, not many
-            await ticket._asked.wait()
-        self._asked.set()
+        await self._asked.wait(self._place)
+        self._asked.do(self._place)
 
     async def may_run(self) -> bool:
         """Wait until every call before this one has run; says whether there was anything to wait for."""
-        waiting = [ticket for ticket in self._before if not ticket._ran.is_set()]
-        for ticket in reversed(waiting):
-            await ticket._ran.wait()
-        return bool(waiting)
+        return await self._ran.wait(self._place)
 
     def has_run(self) -> None:
         """Let the next call run."""
-        self._ran.set()
+        self._ran.do(self._place)
 
     def leave(self) -> None:
         """Hold up nobody any longer."""
-        self._asked.set()
-        self._ran.set()
+        self._asked.do(self._place)
+        self._ran.do(self._place)
 
 
 def tickets(count: int) -> list[Ticket]:
     """Draw the tickets of a round's calls."""
-    drawn: list[Ticket] = []
-    for _ in range(count):
-        drawn.append(Ticket(tuple(drawn)))
-    return drawn
+    asked, ran = _Sequence(count), _Sequence(count)
+    return [Ticket(place, asked, ran) for place in range(count)]

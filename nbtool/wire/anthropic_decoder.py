@@ -43,6 +43,7 @@ class _Growing:
 
     block: Block
     pieces: dict[str, list[str]] = field(default_factory=dict)
+    cited: list[Any] = field(default_factory=list)
 
     @property
     def is_call(self) -> bool:
@@ -54,6 +55,9 @@ class _Growing:
     def grown(self) -> Block:
         """Give the block in its final form; the arguments of a tool come as the JSON of its `input`."""
         block = dict(self.block)
+        if self.cited:
+            before = block.get("citations")
+            block["citations"] = [*(before if isinstance(before, list) else []), *self.cited]
         for name, pieces in self.pieces.items():
             if name != "input":
                 before = block.get(name)
@@ -73,6 +77,7 @@ class AnthropicDecoder(TypedEvents):
         self._message_id: Any = None
         self._has_begun = False
         self._blocks: dict[int, _Growing] = {}
+        self._highest = 0  # the index of the newest block
         self._stop_reason: str | None = None
         self._usage: dict[str, Any] = {}
 
@@ -128,7 +133,7 @@ class AnthropicDecoder(TypedEvents):
             if self._blocks[index].block == block and not self._blocks[index].pieces:
                 return
             raise BadReply(f"Block {index} of the reply began twice.", fix="Send it again.")
-        self._blocks[index] = _Growing(block)
+        self._add(index, block)
         if block.get("type") == "tool_use":
             deltas.append(CallDelta(str(index), _text(block, "id"), _text(block, "name")))
         elif block.get("type") == "text" and (text := _text(block, "text")):
@@ -147,7 +152,7 @@ class AnthropicDecoder(TypedEvents):
     def _delta(self, index: Any, delta: Block, deltas: list[Delta]) -> None:
         """Take a fragment of a block, in whatever order they come; one without an index belongs to the newest block."""
         kind = str(delta.get("type"))
-        index = index if _is_index(index) else max(self._blocks, default=0)
+        index = index if _is_index(index) else self._highest
         growing = self._growing(index, kind)
         if kind == "text_delta" and (text := _text(delta, "text")):
             growing.add("text", text)
@@ -161,9 +166,7 @@ class AnthropicDecoder(TypedEvents):
                 if growing.is_call:
                     deltas.append(CallDelta(str(index), arguments=text))
         elif kind == "citations_delta":
-            cited = growing.block.get("citations")
-            cited = [*(cited if isinstance(cited, list) else []), delta.get("citation")]
-            growing.block = {**growing.block, "citations": cited}
+            growing.cited.append(delta.get("citation"))
         elif kind not in ("text_delta", "thinking_delta"):
             _take_unknown(growing, delta)
 
@@ -176,8 +179,12 @@ class AnthropicDecoder(TypedEvents):
         if index not in self._blocks:
             if kind == "input_json_delta":
                 raise BadReply(f"Arguments came for block {index}, which never began.", fix="Send it again.")
-            self._blocks[index] = _Growing({"type": _BLOCK_OF_DELTA.get(kind, "unknown")})
+            self._add(index, {"type": _BLOCK_OF_DELTA.get(kind, "unknown")})
         return self._blocks[index]
+
+    def _add(self, index: int, block: Block) -> None:
+        self._blocks[index] = _Growing(block)
+        self._highest = max(self._highest, index)
 
     def _stop(self, delta: Any) -> None:
         reason = delta.get("stop_reason") if isinstance(delta, dict) else None

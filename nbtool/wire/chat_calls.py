@@ -43,7 +43,7 @@ class CallSorter:
         if len(fragments) == 1 and not is_whole and (delta := self._more(fragments[0])):
             return [delta]
         deltas: list[CallDelta] = []
-        touched: list[_Call] = []
+        touched: set[_Call] = set()
         for position, fragment in enumerate(fragments):
             if not isinstance(fragment, dict):
                 continue
@@ -57,7 +57,7 @@ class CallSorter:
                 call = self._whole_at(position, fragment, touched)
             else:
                 call = self._find(fragment, function, position, touched)
-            touched.append(call)
+            touched.add(call)
             deltas += self._append(call, fragment, function, is_whole=is_whole)
         return deltas
 
@@ -112,7 +112,7 @@ class CallSorter:
             self._by_index[index] = call
         return call
 
-    def _whole_at(self, position: int, fragment: dict[str, Any], touched: list[_Call]) -> _Call:
+    def _whole_at(self, position: int, fragment: dict[str, Any], touched: set[_Call]) -> _Call:
         """Find the call that a whole message names: by its place where the ids agree, else by its id."""
         call_id = _text(fragment.get("id"))
         at_place = self._calls[position] if position < len(self._calls) else None
@@ -121,7 +121,7 @@ class CallSorter:
         known = self._by_id.get(call_id)
         return known if known and known not in touched else self._new(None)
 
-    def _find(self, fragment: dict[str, Any], function: dict[str, Any], position: int, touched: list[_Call]) -> _Call:
+    def _find(self, fragment: dict[str, Any], function: dict[str, Any], position: int, touched: set[_Call]) -> _Call:
         call_id, name = _text(fragment.get("id")), _text(function.get("name"))
         index = _index(fragment.get("index"))
         if index is None:
@@ -147,7 +147,7 @@ class CallSorter:
             return False
         return name != call.name or _as_text(arguments) != "".join(call.pieces)
 
-    def _without_index(self, call_id: str, name: str, position: int, touched: list[_Call]) -> _Call:
+    def _without_index(self, call_id: str, name: str, position: int, touched: set[_Call]) -> _Call:
         if call_id:
             return self._by_id.get(call_id) or self._new(None)
         last = self._calls[-1] if self._calls else None

@@ -49,6 +49,7 @@ class ChatDecoder:
         self._reader = PayloadReader()
         self._calls = CallSorter()
         self._text: list[str] = []
+        self._counted = (0, 0)  # pieces of the text, and the characters in them
         self._refusal: list[str] = []
         self._thinking: dict[str, list[str]] = {}
         self._details = ReasoningDetails()
@@ -246,13 +247,19 @@ class ChatDecoder:
     def _catch_up(self, message: dict[str, Any], deltas: list[Delta]) -> None:
         """Take the whole message that some streams carry: only what the deltas have not brought yet is new."""
         content = message.get("content")
-        if content and isinstance(content, str):
+        if isinstance(content, str) and len(content) > self._length():
             known = "".join(self._text)
             if not known.startswith(content):
                 self._prose(content.removeprefix(known), deltas)
         calls = message.get("tool_calls")
         if calls and isinstance(calls, list):
             deltas += self._calls.add(calls, is_whole=True)
+
+    def _length(self) -> int:
+        """Count the characters of the text so far; what was counted before is not looked at again."""
+        pieces, size = self._counted
+        self._counted = (len(self._text), size + sum(map(len, self._text[pieces:])))
+        return self._counted[1]
 
     # --- usage and end ---------------------------------------------------------------------------------------
 

@@ -24,7 +24,16 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, clean_text, new_id
 
-CUT_SHORT: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "error"})
+CUT_SHORT: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "calls", "error"})
+
+MAX_REPLY_CALLS = 256
+"""Calls of one reply; one that asks for more is not read any further, and none of its calls runs."""
+
+TOO_MANY_CALLS = (
+    "This call did not run: the reply asked for more than {most} calls and was stopped there; none of its calls ran. "
+    "Ask for fewer at once."
+)
+_CUT_OFF = "The reply was cut off before it was complete; its calls do not run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +69,11 @@ class Reply:
 
 
 class ReplyBuilder:
-    """Builds one reply from its deltas."""
+    """Builds one reply from its deltas; `is_full` says that no more of them are to be read."""
 
-    def __init__(self, *, wire: str = "", host: str = "", model: str = "") -> None:
+    def __init__(self, *, wire: str = "", host: str = "", model: str = "", max_calls: int = MAX_REPLY_CALLS) -> None:
+        self.is_full = False
+        self._max_calls = max_calls
         self._origin = (wire, host, model)
         self._segments: list[_Prose | _Picture | _Call] = []
         self._calls: dict[str, _Call] = {}
@@ -71,6 +82,8 @@ class ReplyBuilder:
 
     def add(self, delta: Delta) -> None:
         """Take the next delta; a call's delta gets our `call_id` written into it."""
+        if self.is_full:
+            return
         match delta:
             case TextDelta() | ThinkingDelta() | RefusalDelta():
                 self._prose(delta)
@@ -88,11 +101,12 @@ class ReplyBuilder:
     def reply(self) -> Reply:
         """Give the reply as it stands."""
         end = self._end
-        stop_reason: StopReason = end.stop_reason if end else "unknown"
+        stop_reason: StopReason = "calls" if self.is_full else end.stop_reason if end else "unknown"
         if end and self._calls and stop_reason in ("end", "unknown"):
             stop_reason = "tools"  # several providers say `stop` beside calls: their presence decides
         may_run = end is not None and stop_reason not in CUT_SHORT
-        parts = tuple(segment.part(may_run) for segment in self._segments)
+        why_not = "" if may_run else TOO_MANY_CALLS.format(most=self._max_calls) if self.is_full else _CUT_OFF
+        parts = tuple(segment.part(why_not) for segment in self._segments)
         native = Native(*self._origin, end.native) if end and end.native is not None else None
         return Reply(
             message=Message("assistant", _without_doubles(parts), native=native),
@@ -113,6 +127,9 @@ class ReplyBuilder:
 
     def _call(self, delta: CallDelta) -> None:
         call = self._calls.get(delta.key)
+        if call is None and len(self._calls) >= self._max_calls:
+            self.is_full = True
+            return
         if call is None:
             call = self._calls[delta.key] = _Call()
             self._segments.append(call)
@@ -131,7 +148,7 @@ class _Prose:
     of: type[TextDelta | ThinkingDelta | RefusalDelta]
     pieces: list[str]
 
-    def part(self, may_run: bool) -> Part:  # noqa: ARG002 - one shape for both kinds of segment
+    def part(self, why_not: str) -> Part:  # noqa: ARG002 - one shape for both kinds of segment
         text = clean_text("".join(self.pieces))
         if self.of is ThinkingDelta:
             return Thinking(text)
@@ -142,7 +159,7 @@ class _Prose:
 class _Picture:
     media: Media
 
-    def part(self, may_run: bool) -> Part:  # noqa: ARG002 - one shape for every kind of segment
+    def part(self, why_not: str) -> Part:  # noqa: ARG002 - one shape for every kind of segment
         return self.media
 
 
@@ -154,7 +171,7 @@ class _Call:
     pieces: list[str] = field(default_factory=list)
     repaired: tuple[str, ...] = ()
 
-    def part(self, may_run: bool) -> Part:
+    def part(self, why_not: str) -> Part:
         arguments = clean_text("".join(self.pieces))
         args, error = parse_arguments(arguments)
         if not self.name:
@@ -164,9 +181,9 @@ class _Call:
             arguments=arguments,
             id=self.id or self.call_id,
             call_id=self.call_id,
-            args=args if may_run else None,
-            error=error if may_run else error or "The reply was cut off before it was complete; its calls do not run.",
-            runnable=may_run and error is None,
+            args=None if why_not else args,
+            error=error or why_not or None,
+            runnable=not why_not and error is None,
             repaired=self.repaired,
         )
 

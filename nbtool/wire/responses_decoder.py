@@ -133,10 +133,10 @@ class ResponsesDecoder(TypedEvents):
             self._call(slot, item, deltas)
             return
         for kind, text in texts(item).items():
-            said = slot.written(kind)
-            if len(text) > len(said) and text.startswith(said):
+            size = slot.sizes.get(kind, 0)
+            if len(text) > size and text.startswith(slot.written(kind)):
                 slot.replace(kind, text)
-                deltas.append(_PROSE[kind](text[len(said) :]))
+                deltas.append(_PROSE[kind](text[size:]))
         if not slot.is_shown and (media := picture(item)):
             slot.is_shown = True
             deltas.append(MediaDelta(media))
@@ -145,7 +145,7 @@ class ResponsesDecoder(TypedEvents):
         """Pass on what a form of a call's item adds: its id, its name, the arguments as they finally are."""
         named = (_text(item, "call_id") or slot.named[0], _text(item, "name") or slot.named[1])
         text = arguments(item)
-        is_news = bool(text) and text != slot.written("call")
+        is_news = bool(text) and not slot.is_same("call", text)
         if is_news or named != slot.named:
             slot.named = named
             deltas.append(CallDelta(slot.key, *named, arguments=text if is_news else "", final=is_news))
@@ -165,7 +165,7 @@ class ResponsesDecoder(TypedEvents):
         streamed = list(self._slots.all)
         pairs = self._slots.final(items)
         for slot, item in pairs:
-            slot.is_done = True
+            self._slots.finish(slot)
             self._settle(slot, item, deltas)
         if (usage := read_usage(response.get("usage"))) is not None:
             deltas.append(UsageDelta(usage))

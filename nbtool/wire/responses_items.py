@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ class Slot:
     type: str = ""
     item: Item = field(default_factory=dict)
     said: dict[str, list[str]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
     named: tuple[str, str] = ("", "")
     is_done: bool = False
     is_shown: bool = False
@@ -35,6 +37,7 @@ class Slot:
     def add(self, kind: str, text: str) -> None:
         """Note a piece of text that is passed on."""
         self.said.setdefault(kind, []).append(text)
+        self.sizes[kind] = self.sizes.get(kind, 0) + len(text)
 
     def written(self, kind: str) -> str:
         """Everything that was passed on of one kind."""
@@ -46,6 +49,11 @@ class Slot:
     def replace(self, kind: str, text: str) -> None:
         """Note a text that takes the place of what was passed on before."""
         self.said[kind] = [text]
+        self.sizes[kind] = len(text)
+
+    def is_same(self, kind: str, text: str) -> bool:
+        """Whether a text is all that was passed on of one kind; joins only what has the same length."""
+        return len(text) == self.sizes.get(kind, 0) and text == self.written(kind)
 
 
 class Slots:
@@ -53,6 +61,7 @@ class Slots:
 
     def __init__(self) -> None:
         self.all: list[Slot] = []
+        self._open: dict[str, dict[str, Slot]] = {}  # by type and key: those that are not done
         self._found: dict[tuple[int | None, str], Slot] = {}
 
     def begun(self, event: Item, item: Item) -> Slot:
@@ -62,8 +71,13 @@ class Slots:
     def done(self, event: Item, item: Item) -> Slot:
         """Give the slot of an item that is done, whether its beginning was seen or not."""
         slot = self._slot(event, item, begins=False)
-        slot.is_done = True
+        self.finish(slot)
         return slot
+
+    def finish(self, slot: Slot) -> None:
+        """Take note that an item is done."""
+        slot.is_done = True
+        self._open.get(slot.type, {}).pop(slot.key, None)
 
     def growing(self, event: Item, item_type: str) -> Slot:
         """Give the slot that a fragment belongs to.
@@ -75,26 +89,31 @@ class Slots:
         if slot := self._find(index, item_id):
             return slot
         if index is None and not item_id:
-            open_slots = [slot for slot in self.all if slot.type == item_type and not slot.is_done]
-            if item_type in CALLS and len(open_slots) > 1:
+            if item_type in CALLS and len(self._open.get(item_type, {})) > 1:
                 raise BadReply("A fragment of a call does not say which of several calls it belongs to.")
-            if open_slots:
-                return open_slots[-1]
+            if slot := self._newest(item_type):
+                return slot
         return self._new(index, item_id, item_type)
 
     def final(self, output: list[Item]) -> list[tuple[Slot, Item]]:
         """Pair the items of the final event with their slots, by id, by call, or by where they stand."""
         by_id = {str(slot.item["id"]): slot for slot in self.all if slot.item.get("id")}
         by_call = {str(slot.item["call_id"]): slot for slot in self.all if slot.item.get("call_id")}
-        unnamed = [slot for slot in self.all if not slot.item]  # begun by a fragment, and nothing else came
+        unnamed: dict[str, deque[Slot]] = {}  # by type: begun by a fragment, and nothing else came
+        for slot in self.all:
+            if not slot.item:
+                unnamed.setdefault(slot.type, deque()).append(slot)
         pairs: list[tuple[Slot, Item]] = []
         used: set[str] = set()
         for place, item in enumerate(output):
             item_id = str(item.get("id"))
             slots = (by_id.get(item_id), self._found.get((None, item_id)), by_call.get(str(item.get("call_id"))))
-            candidates = (*slots, self._found.get((place, "")), *unnamed)
+            candidates = (*slots, self._found.get((place, "")))
             fits = (slot for slot in candidates if slot and slot.key not in used and slot.type == item.get("type"))
-            slot = next(fits, None) or self._new(None, "", str(item.get("type")))
+            left = unnamed.get(str(item.get("type")), deque())
+            while left and left[0].key in used:
+                left.popleft()
+            slot = next(fits, None) or (left[0] if left else self._new(None, "", str(item.get("type"))))
             used.add(slot.key)
             pairs.append((slot, item))
         return pairs
@@ -105,15 +124,17 @@ class Slots:
         if slot is None or _is_other(slot, item, begins):
             slot = self._new(index, item_id, str(item.get("type")))
         self._found.setdefault((index, item_id), slot)
-        slot.type = str(item.get("type"))
         return slot
 
     def _unplaced(self, item: Item, index: int | None, begins: bool) -> Slot | None:
         """Find an item that does not say where it stands: the one that is still open."""
         if begins or index is not None:
             return None
-        fits = (slot for slot in reversed(self.all) if slot.type == item.get("type") and not slot.is_done)
-        return next(fits, None)
+        return self._newest(str(item.get("type")))
+
+    def _newest(self, item_type: str) -> Slot | None:
+        """Give the item of a type that began last of those that are not done."""
+        return next(reversed(self._open.get(item_type, {}).values()), None)
 
     def _find(self, index: int | None, item_id: str) -> Slot | None:
         found = self._found
@@ -124,6 +145,7 @@ class Slots:
     def _new(self, index: int | None, item_id: str, item_type: str) -> Slot:
         slot = Slot(str(len(self.all)), item_type)
         self.all.append(slot)
+        self._open.setdefault(item_type, {})[slot.key] = slot
         if index is not None:
             self._found[index, ""] = slot
         if item_id:
