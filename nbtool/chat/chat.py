@@ -32,7 +32,8 @@ class Chat(Speaker):
     endpoint of your own. `approver` is asked at the gates; without one, a call that needs asking is denied.
     `notebook` is where exposed names are looked up when they are used.
 
-    Later turns are told the latest `window` turns and those that are pinned, all of them where it is None.
+    Results of calls are kept, by name and in their records, up to `result_bytes` together; the running turn's are never
+    dropped. Later turns are told the latest `window` turns and those that are pinned, all of them where it is None.
     With `keeps_notes` set the model may write and remove variables of its own (WriteVar, RemoveVars).
     `choose_tools` gives the names that a turn may use; `call_texts` are what the model is told of an outcome
     (`denied`, `cancelled`, `error` …) in place of our words.

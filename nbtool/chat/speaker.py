@@ -41,7 +41,7 @@ from nbtool.tools.approval import Approver, Desk
 from nbtool.tools.call import Bench
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
-from nbtool.tools.variables import Variable, Variables
+from nbtool.tools.variables import MAX_BYTES, Variable, Variables
 from nbtool.wire.base import Endpoint, Request
 from nbtool.wire.media_kinds import DOES
 
@@ -82,6 +82,7 @@ class Speaker(Conversation):
         wire: str | Endpoint | None = None,
         tool_mode: Literal["auto", "native", "prompted"] = "auto",
         max_rounds: int = 10,
+        result_bytes: int = MAX_BYTES,
         history: HistoryMode = "compact",
         options: Mapping[str, Any] | None = None,
         approver: Approver | None = None,
@@ -101,6 +102,7 @@ class Speaker(Conversation):
         self.approver = approver
         self.plugins = list(plugins or ())
         self.variables = Variables(notebook)
+        self.variables.max_bytes = result_bytes
         self._variable_tools = variable_tools(self.variables, writable=False)
         self.desk = Desk()
         self.recordings = Recordings()
@@ -248,14 +250,16 @@ class Speaker(Conversation):
             self.tree.put(plan.node, turn)
         if take.found:
             bench = self._bench(turn, emit, self.tools)
-            await take.tell(turn, started, (*context.history, context.prompt), bench)
+            with self.variables.held():
+                await take.tell(turn, started, (*context.history, context.prompt), bench)
             return
         await take.say_why(emit)
         if difference := plan.difference:
             turn.difference = difference
             await emit(Notice(str(difference)))
         try:
-            outcome = await engine.run()
+            with self.variables.held():
+                outcome = await engine.run()
         finally:  # what was done is told to later turns, whatever became of this one
             turn.messages = Messages((*context.history, context.prompt), tuple(context.chain))
         turn.settle(outcome, turn.messages.context, turn.messages.chain)

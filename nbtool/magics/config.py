@@ -42,6 +42,9 @@ class NbTool(Configurable):
     budget = Unicode(None, allow_none=True, help="What a turn may spend: `0.05` US dollars, or whole tokens.").tag(
         config=True
     )
+    result_bytes = Integer(
+        None, min=1, allow_none=True, help="Bytes that kept results may take together; None: 268435456."
+    ).tag(config=True)
     quiet = Bool(False, help="Show nothing; results only through `-o`.").tag(config=True)
     magic = Unicode("chat", help="The name of the magics, for ipython_config.py: read when the extension loads.").tag(
         config=True

@@ -42,6 +42,8 @@ class Workbench:
             self.chats[name] = Chat(notebook=self.shell.user_ns)
             self.chats[name].recordings.file = self.recording
         chat = self.chats[name]
+        if self.settings.result_bytes:
+            chat.variables.max_bytes = self.settings.result_bytes
         wanted = self.settings.setting("model")
         chat.model = chat.model.preferring(wanted.value or None, chosen_by=wanted.source)
         return chat

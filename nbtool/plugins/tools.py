@@ -125,6 +125,7 @@ class ToolCalling:
         """Answer a call by what came of it before."""
         for record in told:
             self.records.append(record)
+            self.bench.variables.count(record, record.reference)
             ready = (record.call_id, record.name, record.round, record.arguments, record.resolved)
             events: list[Event] = [CallReady(*ready), *record.decisions, record.finished()]
             for event in events:

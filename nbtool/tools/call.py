@@ -149,6 +149,7 @@ async def run_call(
     except Exception as error:  # noqa: BLE001 - a defect of ours must not leave a call without an answer
         record.end("error", error_text(error), error_text(error))
     record.tell(bench.texts)
+    bench.variables.count(record, record.reference)
     await asyncio.shield(asyncio.ensure_future(bench.emit(record.finished())))
     if record.status == "cancelled" or is_cancelling():
         raise asyncio.CancelledError

@@ -22,7 +22,7 @@ MAX_IMAGE_BYTES = 4 * 1024 * 1024
 """Bytes of an image that a model sees."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class CallRecord:
     """One call and what came of it.
 

@@ -65,7 +65,7 @@ class Tool:
     arguments will change, such as a file's diff; it changes nothing itself. `sends_to` names who is sent the arguments,
     where they leave this kernel: another model never gets what was exposed by reference alone, a server only where the
     person approves that very call. `is_async`: calling the function gives a coroutine or an async generator, so that it
-    belongs on the loop.
+    belongs on the loop. Calls of a tool that is `in_order` run after those before them in their round.
     """
 
     function: Callable[..., Any]
@@ -85,6 +85,7 @@ class Tool:
     notice: str = ""
     effect: Callable[..., str] | None = None
     sends_to: Literal["", "model", "server"] = ""
+    in_order: bool = False
     is_async: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,8 +100,8 @@ class Tool:
 
     @property
     def takes_turns(self) -> bool:
-        """Whether it runs where the notebook's own code does, so that its calls run one after another, in order."""
-        return not (self.is_async or self.thread or self.executor)
+        """Whether its calls run one after another, in order: it says so, or runs where the notebook's own code does."""
+        return self.in_order or not (self.is_async or self.thread or self.executor)
 
 
 @overload

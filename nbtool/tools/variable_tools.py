@@ -54,7 +54,7 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
     if writable:
         offered += [(functions.write_var, "WriteVar", free), (functions.remove_vars, "RemoveVars", free)]
     tools = [
-        made(function, "nbtool.variables", policy, name=name, thread=True, remembered=False)
+        made(function, "nbtool.variables", policy, name=name, thread=True, in_order=True, remembered=False)
         for function, name, policy in offered
     ]
     return Toolset("variables", tools, rules=RULES)

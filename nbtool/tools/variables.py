@@ -2,7 +2,7 @@
 
 Four kinds live here: notebook objects that a person exposed (looked up each time, so that a reassigned variable is the
 new one), results of calls, notes that the model wrote, and rules of toolsets, which stay. Results and notes are bounded
-in count and bytes; the least recently used goes first, and what is gone says so.
+in count and bytes, together with what the records of calls hold; the least recently used goes first, and says so.
 """
 
 from __future__ import annotations
@@ -10,25 +10,28 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import sys
 import threading
 import time
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.errors import BadUsage, UnknownReference
-from nbtool.messages import Media
 from nbtool.tools.describe import describe
-from nbtool.tools.parts import Parts
+from nbtool.tools.eviction import BoundedEntries, Holder
 from nbtool.tools.render import render
+from nbtool.tools.sizes import size_of
 
 MAX_ENTRIES = 1_000
 """Results and notes that are kept."""
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Bytes, as estimated, that they may take together."""
+"""Bytes, as estimated, that they may take together, unless said otherwise."""
+
+DROPPED = "it was dropped to make room (`%config NbTool.result_bytes`, or Chat(result_bytes=…), says how much is kept)"
 
 MAX_TEXT = 1_000_000
 """Characters of a text form."""
@@ -56,7 +59,9 @@ class Variable:
     description: str = ""
     tags: tuple[str, ...] = ()
     is_pinned: bool = False
+    is_held: bool = False
     size: int = 0
+    holders: list[weakref.ref[Any]] = field(default_factory=list, repr=False)
     created: float = field(default_factory=time.time)
 
     @property
@@ -79,13 +84,49 @@ class Variables:
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._look = notebook if callable(notebook) else (notebook if notebook is not None else {}).__getitem__
-        self._max_entries = max_entries
-        self._max_bytes = max_bytes
         self._lock = threading.RLock()
         self._exposed: dict[str, Variable] = {}
-        self._kept: OrderedDict[str, Variable] = OrderedDict()
+        self._kept: BoundedEntries[Variable] = BoundedEntries(max_entries, max_bytes)
         self._gone: OrderedDict[str, str] = OrderedDict()
         self._counts: dict[str, int] = {}
+
+    @property
+    def max_bytes(self) -> int:
+        """Bytes, as estimated, that results and notes may take together."""
+        return self._kept.max_bytes
+
+    @max_bytes.setter
+    def max_bytes(self, count: int) -> None:
+        if count < 1:
+            raise BadUsage(f"Results cannot be kept in {count} bytes.", fix="Give a number of bytes above 0.")
+        self._kept.max_bytes = count
+
+    @property
+    def dropped(self) -> int:
+        """How many results and notes were dropped to make room."""
+        return self._kept.dropped
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes, as estimated, of all results and notes, and of what the records of calls hold besides."""
+        with self._lock:
+            return self._kept.size
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Drop nothing of what is made or used within: a turn can go back to all that it has seen."""
+        with self._lock:
+            self._kept.begin_turn()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._bury_dropped(self._kept.end_turn())
+
+    def count(self, record: Holder, name: str = "") -> None:
+        """Count the result that a call's record holds, which may be the variable `name`; dropped, it leaves both."""
+        with self._lock:
+            self._kept.count(record, name)
 
     def expose(self, name: str, value: Any = _MISSING, *, readable: bool = False) -> None:
         """Let references point to a notebook object: to what `name` means there at the time, or to `value`.
@@ -96,8 +137,8 @@ class Variables:
         _check_name(name)
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
-            if name in self._kept:
-                raise BadUsage(f"{name!r} is a {self._kept[name].kind} already.", fix="Expose it under another name.")
+            if former := self._kept.get(name):
+                raise BadUsage(f"{name!r} is a {former.kind} already.", fix="Expose it under another name.")
             try:
                 found = self._object(variable)
             except UnknownReference as error:
@@ -119,7 +160,7 @@ class Variables:
 
     def afresh(self) -> Variables:
         """Give a store with the same exposed variables, and no results and notes."""
-        fresh = Variables(self._look, max_entries=self._max_entries, max_bytes=self._max_bytes)
+        fresh = Variables(self._look, max_entries=self._kept.max_entries, max_bytes=self.max_bytes)
         with self._lock:
             fresh._exposed = {name: replace(entry) for name, entry in self._exposed.items()}
         return fresh
@@ -187,11 +228,11 @@ class Variables:
         """
         wanted = {name: (text, description) for name, text, description in rules}
         with self._lock:
-            for name, entry in list(self._kept.items()):
-                if entry.kind == "rule" and wanted.get(name) != (entry.text, entry.description):
-                    del self._kept[name]
+            for entry in list(self._kept):
+                if entry.kind == "rule" and wanted.get(entry.name) != (entry.text, entry.description):
+                    self._kept.pop(entry.name)
                 elif entry.kind == "rule":
-                    del wanted[name]
+                    del wanted[entry.name]
             for name, (text, description) in wanted.items():
                 _check_name(name)
                 self._keep(Variable(name, "rule", True, text, text, description))
@@ -203,7 +244,7 @@ class Variables:
             entry = self._kept.get(name)
             if entry is None or entry.is_pinned:
                 return False
-            del self._kept[name]
+            self._kept.pop(name)
             self._bury(name, "it was removed")
             return True
 
@@ -218,12 +259,8 @@ class Variables:
             UnknownReference: there is none; the text names near ones, or says why it is gone.
         """
         with self._lock:
-            entry = self._exposed.get(name) or self._kept.get(name)
-            if entry is None:
-                raise self._unknown(name)
-            if name in self._kept:
-                self._kept.move_to_end(name)
-            return entry
+            self._kept.use(name)
+            return self._entry(name)
 
     def value(self, name: str) -> Any:
         """Give the live object of this name; raises as `get`, also where the notebook has lost it."""
@@ -246,7 +283,7 @@ class Variables:
     def entries(self) -> tuple[Variable, ...]:
         """Give all entries: the exposed ones, then results and notes, most recently used first."""
         with self._lock:
-            return (*self._exposed.values(), *reversed(self._kept.values()))
+            return (*self._exposed.values(), *reversed(list(self._kept)))
 
     def closed_objects(self) -> list[Any]:
         """Give the objects that may be passed on and not read.
@@ -257,11 +294,18 @@ class Variables:
         return [value for value in found if not _is_shared(value)]
 
     def describe(self, name: str) -> str:
-        """Say what a variable is without saying what is in it."""
+        """Say what a variable is without saying what is in it; it does not count as used."""
         try:
-            return describe(self.value(name))
+            return describe(self._object(self._entry(name)))
         except UnknownReference as error:
             return error.message
+
+    def _entry(self, name: str) -> Variable:
+        with self._lock:
+            entry = self._exposed.get(name) or self._kept.get(name)
+            if entry is None:
+                raise self._unknown(name)
+            return entry
 
     def _object(self, variable: Variable) -> Any:
         if not variable.is_live:
@@ -285,21 +329,14 @@ class Variables:
         with self._lock:
             if entry.name in self._exposed:
                 raise BadUsage(f"{entry.name!r} is an exposed variable and cannot be overwritten.")
-            former = self._kept.pop(entry.name, None)
+            former = self._kept.get(entry.name)
             entry.is_pinned = former is not None and former.is_pinned
-            self._kept[entry.name] = entry
             self._gone.pop(entry.name, None)
-            self._make_room(entry)
+            self._bury_dropped(self._kept.put(entry))
 
-    def _make_room(self, newest: Variable) -> None:
-        size = sum(entry.size for entry in self._kept.values())
-        for name, entry in list(self._kept.items()):
-            if len(self._kept) <= self._max_entries and size <= self._max_bytes:
-                return
-            if entry is not newest and not entry.is_pinned:
-                del self._kept[name]
-                self._bury(name, "it was dropped to make room")
-                size -= entry.size
+    def _bury_dropped(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._bury(name, DROPPED)
 
     def _bury(self, name: str, why: str) -> None:
         self._gone[name] = why
@@ -309,46 +346,13 @@ class Variables:
     def _unknown(self, name: str) -> UnknownReference:
         if why := self._gone.get(name):
             return UnknownReference(f"The variable {name!r} is gone: {why}.")
-        names = [*self._exposed, *reversed(self._kept)]
+        names = [entry.name for entry in self.entries()]
         near = difflib.get_close_matches(name, names, n=3)
         listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
         more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
         return UnknownReference(
             f"There is no variable {name[:64]!r}.", fix=f"Variables: {', '.join(listed) or 'none'}{more}."
         )
-
-
-def size_of(value: Any) -> int:
-    """Estimate the bytes an object takes, without walking more than a sample of a container."""
-    if isinstance(value, Media):
-        return len(value.data or b"")
-    if isinstance(value, Parts):
-        return sum(size_of(part) for part in value.values())
-    package = type(value).__module__.partition(".")[0]
-    try:
-        if package == "numpy" and hasattr(value, "nbytes"):
-            return int(value.nbytes)
-        if package == "pandas" and hasattr(value, "memory_usage"):
-            used = value.memory_usage(deep=False)
-            return int(used if isinstance(used, int) else used.sum())
-        if package == "polars" and hasattr(value, "estimated_size"):
-            return int(value.estimated_size())
-    except Exception:  # noqa: BLE001 - an estimate; what cannot tell its size counts as its head alone
-        return sys.getsizeof(object())
-    return _plain_size(value, depth=3)
-
-
-def _plain_size(value: Any, depth: int) -> int:
-    kind = type(value)
-    if kind not in (str, bytes, bytearray, list, tuple, dict, set, frozenset, int, float):
-        return 1_000  # an object of unknown make
-    own = sys.getsizeof(value)
-    if kind not in (list, tuple, dict, set, frozenset) or not value or depth == 0:
-        return own
-    items = value.items() if kind is dict else value
-    sample = [item for _, item in zip(range(50), items, strict=False)]
-    mean = sum(_plain_size(item, depth - 1) for item in sample) / len(sample)
-    return own + int(mean * len(value))
 
 
 def _is_shared(value: Any) -> bool:

@@ -19,6 +19,7 @@ from nbtool.chat.export.names import Names
 from nbtool.chat.export.refer import References, Stand
 from nbtool.chat.export.uses import Told, needed, succeeded, used_by
 from nbtool.errors import UnknownReference
+from nbtool.tools.eviction import Dropped
 from nbtool.tools.record import CallRecord
 
 TITLE = "# The calls of a chat as plain Python. nbtool wrote this; running it needs neither nbtool nor a model."
@@ -163,7 +164,9 @@ class _Sheet:
         if any(decided.gate == "result" and decided.edited for decided in call.decisions):
             self._put_in_place(call)
         elif call.reference:
-            self._references.know(call.reference, Stand(name or "None", value=call.result))
+            stand = Stand(name or "None")
+            is_there = not isinstance(call.result, Dropped)
+            self._references.know(call.reference, replace(stand, value=call.result) if is_there else stand)
         elif call.former_reference:  # the object is gone, and what it was is what the code gives
             self._references.know(call.former_reference, Stand(name or "None"))
         self._keep_arguments(call)

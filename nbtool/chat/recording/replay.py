@@ -163,6 +163,7 @@ class Replay:
         record.result = kept.value
         if record.reference:
             self._remember(record.reference, kept.value, None, f"Result of {record.name}.")
+        self.bench.variables.count(record, record.reference)
         if record.arguments_reference and (arguments := _read(record.edited or record.arguments)) is not None:
             written = json.dumps(arguments, sort_keys=True, indent=2, ensure_ascii=False)
             self._remember(record.arguments_reference, arguments, written, f"Arguments of {record.name}.")
@@ -189,6 +190,7 @@ class Replay:
             record.result, record.resolved, record.decisions = made.result, made.resolved, made.decisions
             record.started, record.ended = made.started, made.ended
             record.arguments_reference = made.arguments_reference
+            self.bench.variables.count(record, record.reference)
             if made.shown != finished.shown:
                 await self._notice(OTHER.format(name=ready.name, date=self.date))
         await self.emit(replace(finished, seconds=made.seconds if made else 0.0))

@@ -9,7 +9,8 @@ from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.recordings import told
 from nbtool.magics.config import FLAGS
 from nbtool.settings import from_environment, home
-from nbtool.tools.variables import Variable, size_of
+from nbtool.tools.sizes import size_of
+from nbtool.tools.variables import Variable
 from nbtool.wire.ledger import sent
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
@@ -19,14 +20,13 @@ def status(here: Here, _: list[str]) -> str:
     """Say what the chat is made of and why, what the model can see, and what has left this kernel."""
     chat = here.chat
     turns = [node.turn for node in chat.tree.line if node.turn]
-    kept = [entry for entry in chat.variables.entries() if entry.kind == "result"]
     rows = [
         ("model", f"{chat.model.name} ({chat.model.why})"),
         *_forced(chat),
         ("tools", _offered(chat)),
         ("variables", "" if chat.exposed() else "none"),
         *((f"  {entry.name}", _seen(chat, entry)) for entry in chat.exposed()),
-        ("results", f"{len(kept)} kept by reference, {_size(sum(entry.size for entry in kept))}" if kept else "none"),
+        ("results", _results(chat)),
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
         *_settings(here),
@@ -112,6 +112,14 @@ def _settings(here: Here) -> list[tuple[str, str]]:
     history = f"{told_how.value} ({told_how.source})" if told_how.value else here.chat.history
     others = [(name.replace("_", " "), one) for name, one in found.items() if one.source != "default"]
     return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
+
+
+def _results(chat: Chat) -> str:
+    """Say how much is kept of what calls gave, what the bound is, and what was dropped for it."""
+    kept, variables = sum(entry.kind == "result" for entry in chat.variables.entries()), chat.variables
+    count = f"{kept} kept by reference, " if kept else "none kept by reference, "
+    dropped = f"; {variables.dropped} dropped to make room" if variables.dropped else ""
+    return f"{count}{_size(variables.kept_bytes)} of {_size(variables.max_bytes)} in all (result_bytes){dropped}"
 
 
 def _seen(chat: Chat, entry: Variable) -> str:
