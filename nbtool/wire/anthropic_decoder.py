@@ -15,7 +15,7 @@ from typing import Any
 from nbtool.errors import BadReply
 from nbtool.events import CallDelta, Delta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
-from nbtool.wire.reply import CUT_SHORT
+from nbtool.wire.reply import CUT_SHORT, parse_arguments
 from nbtool.wire.status import provider_error, told_error
 from nbtool.wire.typed_events import TypedEvents
 
@@ -252,11 +252,7 @@ def _number(usage: dict[str, Any], name: str) -> int:
 
 def _object(written: str) -> Any:
     """Read the arguments of a call; what is no object cannot go back, so nothing stands in its place."""
-    try:
-        value = json.loads(written)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return parse_arguments(written)[0] or {}
 
 
 def _is_index(value: Any) -> bool:

@@ -17,7 +17,7 @@ from nbtool.wire.call_ids import CallIds, fitting_name
 from nbtool.wire.chat_decoder import ChatDecoder
 from nbtool.wire.chat_fields import THINKING_FIELDS
 from nbtool.wire.overlay import overlay
-from nbtool.wire.reply import parse_arguments
+from nbtool.wire.reply import sendable_arguments
 from nbtool.wire.settled import Settled
 
 NO_STREAM_OPTIONS = "no_stream_options"
@@ -170,10 +170,12 @@ def _echo(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | None:
 
 
 def _renamed(call: dict[str, Any], call_id: str) -> dict[str, Any]:
+    """Give a call as it came, with the id of this request and with arguments that are JSON."""
     renamed = {**call, "id": call_id}
     function = call.get("function")
-    if function and not function.get("arguments"):
-        renamed["function"] = {**function, "arguments": "{}"}
+    if isinstance(function, dict):
+        arguments, name = sendable_arguments(function.get("arguments")), function.get("name") or fitting_name("")
+        renamed["function"] = {**function, "name": name, "arguments": arguments}
     return renamed
 
 
@@ -184,9 +186,8 @@ def _wants_thoughts(message: Message, target: Target) -> bool:
 
 
 def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
-    args, _ = parse_arguments(call.arguments)
-    arguments = clean_text(call.arguments) if args else "{}"  # broken JSON would be refused in every round to come
-    return {"id": call_id, "type": "function", "function": {"name": fitting_name(call.name), "arguments": arguments}}
+    function = {"name": fitting_name(call.name), "arguments": sendable_arguments(call.arguments)}
+    return {"id": call_id, "type": "function", "function": function}
 
 
 # --- what is said to the model --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from nbtool.messages import ToolCall, ToolResult
 from nbtool.wire.base import ToolSpec
 from nbtool.wire.marks import MARKS, Mark
+from nbtool.wire.reply import sendable_arguments
 
 FormName = Literal["json", "hermes", "pythonic"]
 """Our own fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
@@ -93,14 +94,8 @@ def form_name(abilities: Iterable[str]) -> FormName:
 
 
 def arguments_of(call: ToolCall) -> str:
-    """Give a call's arguments as JSON text; what the model sent and is no JSON stands in a JSON string."""
-    if call.args is not None:
-        return json.dumps(call.args, ensure_ascii=False)
-    try:
-        json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return json.dumps(call.arguments, ensure_ascii=False) if call.arguments.strip() else "{}"
-    return call.arguments
+    """Give a call's arguments as the text of a JSON object, whatever the model sent."""
+    return json.dumps(call.args, ensure_ascii=False) if call.args is not None else sendable_arguments(call.arguments)
 
 
 def written_results(results: Iterable[ToolResult]) -> str:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import (
     AuthFailed,
@@ -337,10 +338,27 @@ def _body(request: Request) -> tuple[bytes, str]:
     if request.uploads:
         return form_data(request)
     try:
-        body = json.dumps(request.body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        try:
+            body = _json(request.body)
+        except ValueError:  # a reply that is sent back may hold a number that JSON cannot write
+            said = {name: _finite(value) for name, value in request.body.items() if name in ("messages", "input")}
+            body = _json({**request.body, **said})
         return body.encode(), "application/json"
     except (TypeError, ValueError) as error:
         raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
+
+
+def _json(body: dict[str, Any]) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """Leave out of a JSON value the numbers that are none: `NaN` and the infinite."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 async def _error_body(response: httpx.Response, who: str) -> bytes:

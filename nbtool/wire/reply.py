@@ -8,6 +8,7 @@ short by a limit or a filter, and its arguments are a whole JSON object.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -192,12 +193,13 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
     """Read a call's arguments strictly: a JSON object, or nothing at all for a call without arguments.
 
     Returns the arguments and None, or None and one line of what is wrong. Some servers write `null` for no
-    arguments; `NaN` and `Infinity` are not JSON (RFC 8259 section 6).
+    arguments; `NaN` and `Infinity` are not JSON (RFC 8259 section 6), and a number that no float can hold could not be
+    written again.
     """
     if not arguments.strip():
         return {}, None
     try:
-        value = json.loads(arguments, parse_constant=_refuse_constant)
+        value = json.loads(arguments, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         return None, f"The arguments are not JSON: {error}."
     if value is None:
@@ -209,6 +211,24 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
 
 def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
+
+
+def _finite(number: str) -> float:
+    if math.isinf(value := float(number)):
+        raise ValueError(f"{number[:20]} is too large for a number")
+    return value
+
+
+def sendable_arguments(arguments: object) -> str:
+    """Give the arguments of a call as they can go back to a provider: the text of a JSON object.
+
+    Servers parse them again with every request, and refuse the whole conversation for one that is broken; what was
+    wrong with them stands in the call's result.
+    """
+    if isinstance(arguments, dict):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    args, _ = parse_arguments(arguments) if isinstance(arguments, str) else (None, None)
+    return clean_text(str(arguments)) if args else "{}"
 
 
 def _without_doubles(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -11,7 +11,6 @@ https://platform.openai.com/docs/guides/reasoning.
 
 from __future__ import annotations
 
-import json
 import re
 from base64 import b64encode
 from collections.abc import Iterator
@@ -22,7 +21,7 @@ from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult,
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.call_ids import CallIds, fitting_name
 from nbtool.wire.overlay import overlay
-from nbtool.wire.reply import parse_arguments
+from nbtool.wire.reply import sendable_arguments
 from nbtool.wire.responses_decoder import ResponsesDecoder
 
 ENCRYPTED_REASONING = "encrypted_reasoning"
@@ -135,10 +134,9 @@ class _Input:
                     yield self._call(part)
 
     def _call(self, call: ToolCall) -> Item:
-        args, _ = parse_arguments(call.arguments)
-        arguments = call.arguments if args else "{}"  # broken JSON would be refused in every round to come
         name, call_id = fitting_name(call.name), self._ids.call(call)
-        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": clean_text(arguments)}
+        arguments = sendable_arguments(call.arguments)
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
 
 def _instructions(prompt: Prompt) -> str:
@@ -197,8 +195,9 @@ def _content(part: Text | Media) -> Item:
 def _sendable(item: Item) -> Item:
     """Copy an item of a reply so that it is accepted as input: its null fields are refused there."""
     kept = {key: value for key, value in item.items() if value is not None}
-    if kept.get("type") == "function_call" and not str(kept.get("arguments", "")).strip():
-        kept["arguments"] = "{}"
+    if kept.get("type") == "function_call":
+        kept["arguments"] = sendable_arguments(kept.get("arguments"))
+        kept["name"] = kept.get("name") or fitting_name("")
     if kept.get("type") == "reasoning":
         kept.setdefault("summary", [])
         if not kept.get("content") or kept.get("encrypted_content"):
@@ -214,13 +213,4 @@ def _is_whole(items: list[Item]) -> bool:
     for item in items:
         if item.get("type") == "reasoning" and not (item.get("encrypted_content") or item.get("content")):
             return False
-        if item.get("type") == "function_call" and not _is_object(item.get("arguments")):
-            return False
     return bool(items)
-
-
-def _is_object(arguments: Any) -> bool:
-    try:
-        return isinstance(json.loads(arguments), dict)
-    except (TypeError, ValueError, RecursionError):
-        return False

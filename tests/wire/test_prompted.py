@@ -131,11 +131,11 @@ def test_a_name_cannot_break_out_of_its_attribute() -> None:
     assert "<tool_call>" not in told
 
 
-def test_arguments_that_are_no_json_are_told_as_a_string() -> None:
+def test_arguments_that_are_no_json_are_told_as_an_empty_object() -> None:
     broken = replace(CALL, arguments="```\n{", args=None, error="not JSON")
     told = said(encoded(user("Hi"), assistant(broken))[-1])
 
-    assert json.loads(told.split("\n")[1]) == {"name": "price", "arguments": "```\n{"}
+    assert json.loads(told.split("\n")[1]) == {"name": "price", "arguments": {}}
 
 
 def test_a_forced_choice_is_said_at_the_end_of_the_conversation() -> None:
@@ -182,8 +182,8 @@ def test_arguments_that_python_cannot_name_are_written_as_json(arguments: str) -
     assert "price" in written.text
 
 
-def test_arguments_that_are_json_but_no_object_go_back_as_they_came() -> None:
-    assert arguments_of(ToolCall("price", "[1]", id="1", call_id="c1")) == "[1]"
+def test_arguments_that_are_json_but_no_object_go_back_as_an_empty_one() -> None:
+    assert arguments_of(ToolCall("price", "[1]", id="1", call_id="c1")) == "{}"
     assert arguments_of(ToolCall("price", "no JSON", id="1", call_id="c1")) == '"no JSON"'
     assert arguments_of(ToolCall("price", " ", id="1", call_id="c1")) == "{}"
 
