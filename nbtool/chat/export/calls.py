@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,11 +15,12 @@ from nbtool.blocks.plain import one_line
 from nbtool.chat.export.literals import Unwritable, Writer
 from nbtool.chat.export.names import Names, is_identifier, is_name
 from nbtool.chat.export.refer import References
+from nbtool.chat.export.steps import StepWriter
 from nbtool.errors import ToolError
 from nbtool.tools.bound import bind
 from nbtool.tools.record import CallRecord
 from nbtool.tools.references import Path, unresolved
-from nbtool.tools.tool import Progress, Tool
+from nbtool.tools.tool import Tool
 from nbtool.tools.variables import Variables
 
 WIDTH = 100
@@ -27,10 +29,7 @@ WIDTH = 100
 MAX_ARGUMENTS = 1_000_000
 """Characters of one call's arguments that are written as code."""
 
-Steps = Literal["", "async"]
 _KINDS = inspect.Parameter
-COLLECT = "collect"
-"""What a script calls the function that gathers what an asynchronous generator yields."""
 
 
 @dataclass(slots=True)
@@ -78,14 +77,17 @@ class CallWriter:
         written = f"{function}({self._arguments(arguments_of(record), tool)})"
         if len(written) > WIDTH:
             written = f"{function}({self._arguments(arguments_of(record), tool, broken=True)})"
-        expression = self._followed(written, tool, record.result)
+        steps = StepWriter(self.names, self.around.script)
+        expression = steps.write(written, tool.function) if tool else written
         return Written(expression, [*remarks, *dict.fromkeys(self.references.remarks)])
 
     def _function(self, name: str, tool: Tool | None, remarks: list[str]) -> str:
+        if tool and (why := _why_not_alone(tool)):
+            raise Unwritable(f"the tool `{one_line(name)}`, {why}")
         if tool and (found := self.names.where(tool.function)):
             return found
         own = getattr(tool.function, "__name__", name) if tool else name
-        if is_name(own) and self.names.has_function(own) and not (tool and tool.origin.startswith("nbtool.")):
+        if is_name(own) and self.names.has_function(own):
             remarks.append(f"`{own}` is what the notebook calls so now; it may be another than the one that ran.")
             return self.names.use(own)
         origin = f" ({one_line(tool.origin)})" if tool else ""
@@ -122,48 +124,18 @@ class CallWriter:
         except (ToolError, ValidationError, KeyError):
             return value  # the function has changed since, or what was referred to has
 
-    def _followed(self, expression: str, tool: Tool | None, result: Any) -> str:
-        """Follow what a function gives to its end, as nbtool does: awaited, and gathered where it yields."""
-        if tool is None:
-            return expression
-        function = inspect.unwrap(getattr(tool.function, "func", tool.function))
-        if inspect.isasyncgenfunction(function):
-            return self._gathered(expression, function, result, "async")
-        if inspect.iscoroutinefunction(function):
-            return f"{self.names.module('asyncio')}.run({expression})" if self.around.script else f"await {expression}"
-        if inspect.isgeneratorfunction(function):
-            return self._gathered(expression, function, result, "")
-        return expression
 
-    def _gathered(self, expression: str, function: Any, result: Any, steps: Steps) -> str:
-        if result is not None and type(result) not in (str, list):
-            raise Unwritable("what a generator returns beside what it yields")
-        keep = self._without_progress(function)
-        if steps and self.around.script:
-            gathered = f"{self.names.module('asyncio')}.run({self._collect()}({expression}))"
-            gathered = f"[piece for piece in {gathered}{keep}]" if keep else gathered
-        elif steps or keep:
-            gathered = f"[piece {'async ' if steps else ''}for piece in {expression}{keep}]"
-        else:
-            gathered = f"{self.names.builtin('list')}({expression})"
-        return f'"".join({gathered})' if type(result) is str else gathered
-
-    def _without_progress(self, function: Any) -> str:
-        """Give the condition that leaves out reports of progress, where a function makes some."""
-        code, known = function.__code__, function.__globals__
-        if not any(known.get(name) is Progress for name in code.co_names):
-            return ""
-        if not (found := self.names.where(Progress)):
-            raise Unwritable("a generator that reports its progress")
-        return f" if not {self.names.builtin('isinstance')}(piece, {found})"
-
-    def _collect(self) -> str:
-        lines = f"async def {COLLECT}(pieces):\n    return [piece async for piece in pieces]\n"
-        if lines not in self.names.made:
-            if self.names.has(COLLECT):
-                raise Unwritable("an asynchronous generator, in a script")
-            self.names.made.append(lines)
-        return COLLECT
+def _why_not_alone(tool: Tool) -> str:
+    """Say why a tool runs nowhere but in a chat; empty where its function is the person's own."""
+    if tool.origin.startswith("mcp."):
+        return f"which the MCP server `{one_line(tool.origin.split('.')[1])}` runs for a chat"
+    function: Any = tool.function
+    while isinstance(function, functools.partial):
+        function = function.func
+    made_by = str(getattr(function, "__module__", None) or type(function).__module__)
+    if "nbtool" in (made_by.partition(".")[0], tool.origin.partition(".")[0]):
+        return "which is a part of nbtool"
+    return ""
 
 
 def arguments_of(record: CallRecord) -> dict[str, Any]:

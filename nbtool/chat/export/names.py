@@ -19,7 +19,8 @@ class Names:
 
     `notebook` is where the code will run. A name that the code takes for itself clashes with nothing there, with no
     builtin and with none that it uses. `imports` are the lines that the code needs first, `used` the names of the
-    notebook that it needs, `made` the instances that it makes of the person's classes.
+    notebook that it needs, `made` the instances that it makes of the person's classes and the functions that it brings
+    with it, whose names are `helpers`.
     """
 
     def __init__(self, notebook: Mapping[str, Any], taken: Iterable[str] = ()) -> None:
@@ -30,6 +31,7 @@ class Names:
         self._numbers: dict[str, int] = {}
         self.imports: list[str] = []
         self.made: list[str] = []
+        self.helpers: dict[str, str] = {}
         self.used: dict[str, None] = {}
 
     def fresh(self, stem: str) -> str:
@@ -83,7 +85,7 @@ class Names:
             return self.where(thing.func)  # what `@tool` makes of a method or a builtin
         if inspect.ismethod(thing):
             return self._method(thing)
-        return self._in_module(thing)
+        return self._in_class(thing) or self._in_module(thing)
 
     def _method(self, method: Any) -> str:
         owner, name = method.__self__, method.__name__
@@ -110,14 +112,17 @@ class Names:
             return own
         return next((name for name, value in self._notebook.items() if value is thing and _is_public(name)), "")
 
+    def _in_class(self, thing: Any) -> str:
+        """Give a static method, or an inner class, through the class of the notebook that holds it."""
+        first, _, path = str(getattr(thing, "__qualname__", "")).partition(".")
+        found = self._notebook.get(first) if is_name(first) and path else None
+        return f"{self.use(first)}.{path}" if inspect.isclass(found) and _at(found, path) is thing else ""
+
     def _in_module(self, thing: Any) -> str:
         module, path = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
         if not isinstance(module, str) or not isinstance(path, str) or module in ("__main__", "") or _is_own(thing):
             return ""
-        found: Any = sys.modules.get(module)
-        for step in path.split("."):
-            found = inspect.getattr_static(found, step, None) if step.isidentifier() else None
-        found = getattr(found, "__func__", found)
+        found = _at(sys.modules.get(module), path)
         return f"{self.module(module)}.{path}" if found is getattr(thing, "__func__", thing) else ""
 
     def _imported(self, module: str) -> str:
@@ -125,6 +130,13 @@ class Names:
         name = self.fresh(last)
         self.imports.append(f"import {module}" if name == module else f"import {module} as {name}")
         return name
+
+
+def _at(holder: Any, path: str) -> Any:
+    """Give what a module or a class holds at a path of names, without running anything; None where there is nothing."""
+    for step in path.split("."):
+        holder = inspect.getattr_static(holder, step, None) if step.isidentifier() else None
+    return getattr(holder, "__func__", holder)
 
 
 def is_identifier(text: str) -> bool:

@@ -1,0 +1,139 @@
+"""How written code follows what a function gives to its end, as nbtool does: awaited, and gathered where it yields.
+
+A generator's result is what it returns, or else what it yields: texts joined, anything else as a list, without reports
+of progress. The written code has functions of its own for that, so that it needs no nbtool.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any, Literal
+
+from nbtool.chat.export.names import Names
+
+Kind = Literal["plain", "awaitable", "generator", "async generator", "unknown"]
+
+JOINED = """def {joined}(pieces):
+    # Texts joined, anything else as a list, without reports of progress.
+    pieces = [one for one in pieces if {type}(one).__name__ != "Progress" or not {hasattr}(one, "fraction")]
+    is_text = pieces and {all}({isinstance}(one, {str}) for one in pieces)
+    return "".join(pieces) if is_text else pieces or None
+"""
+COLLECTED = """def {collected}(steps):
+    # What a generator returns, or else what it yields.
+    pieces = []
+    while True:
+        try:
+            pieces.append({next}(steps))
+        except {StopIteration} as end:
+            return end.value if end.value is not None else {joined}(pieces)
+"""
+COLLECTED_ASYNC = """async def {collected_async}(steps):
+    return {joined}([piece async for piece in steps])
+"""
+FOLLOWED = """async def {followed}(value):
+    # What a function gives, awaited and gathered where it has to be.
+    value = await value if {inspect}.isawaitable(value) else value
+    if {inspect}.isgenerator(value):
+        return {collected}(value)
+    return {joined}([piece async for piece in value]) if {inspect}.isasyncgen(value) else value
+"""
+_BUILTINS = ("type", "hasattr", "all", "isinstance", "str", "next", "StopIteration")
+_YIELDS = ("Generator", "Iterator", "Awaitable", "Coroutine", "AsyncGenerator", "AsyncIterator", "Future", "Task")
+
+
+@dataclass(frozen=True, slots=True)
+class StepWriter:
+    """Writes how a call is followed; in a `script` nothing can be awaited."""
+
+    names: Names
+    script: bool
+
+    def write(self, expression: str, function: Callable[..., Any]) -> str:
+        """Return the expression for what comes of a call."""
+        match kind_of(function):
+            case "plain":
+                return expression
+            case "awaitable":
+                return self._awaited(expression)
+            case "generator":
+                return f"{self._collected()}({expression})"
+            case "async generator":
+                return self._awaited(f"{self._helper('collected_async', COLLECTED_ASYNC)}({expression})")
+            case "unknown":
+                self._collected()
+                return self._awaited(f"{self._helper('followed', FOLLOWED)}({expression})")
+
+    def _awaited(self, expression: str) -> str:
+        return f"{self.names.module('asyncio')}.run({expression})" if self.script else f"await {expression}"
+
+    def _collected(self) -> str:
+        return self._helper("collected", COLLECTED)
+
+    def _helper(self, name: str, source: str) -> str:
+        """Write a function once, under a name that is free, with those that it calls before it."""
+        if name in self.names.helpers:
+            return self.names.helpers[name]
+        needed = {"joined": self._helper("joined", JOINED)} if "{joined}" in source and name != "joined" else {}
+        if "{inspect}" in source:
+            needed["inspect"] = self.names.module("inspect")
+        own = self.names.helpers[name] = self.names.fresh(name)
+        builtins = {one: self.names.builtin(one) for one in _BUILTINS if f"{{{one}}}" in source}
+        known = {**self.names.helpers, **needed, **builtins}
+        self.names.made.append(source.format(**{**known, name: own}))
+        return own
+
+
+def kind_of(function: Callable[..., Any]) -> Kind:
+    """Say what calling a function gives; `unknown` where that shows only when it is called."""
+    own = _without_partials(function)
+    if found := _kind(own):
+        return found
+    inner = inspect.unwrap(own)
+    if _kind(inner) or _is_annotated(own) or any(map(_kind, _called(inner))):
+        return "unknown"
+    return "plain"
+
+
+def _without_partials(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    is_plain = inspect.isroutine(function) or inspect.isclass(function)
+    return function if is_plain else type(function).__call__
+
+
+def _kind(function: Any) -> Kind | None:
+    if inspect.isasyncgenfunction(function):
+        return "async generator"
+    if inspect.iscoroutinefunction(function):
+        return "awaitable"
+    return "generator" if inspect.isgeneratorfunction(function) else None
+
+
+def _is_annotated(function: Any) -> bool:
+    told = getattr(function, "__annotations__", {}).get("return")
+    return any(name in str(told) for name in _YIELDS)
+
+
+def _called(function: Any) -> Iterator[Any]:
+    """Give what a function names outside itself, and what it closes over."""
+    function = getattr(function, "__func__", function)
+    if isinstance(function, FunctionType):
+        names = _names(function.__code__)
+        yield from (function.__globals__[name] for name in names if name in function.__globals__)
+        yield from (cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell))
+
+
+def _names(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*(_names(part) for part in code.co_consts if isinstance(part, CodeType)))
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # the name is bound later
+        return False
