@@ -29,12 +29,16 @@ TICK = 0.05
 """Seconds between two looks around while the lent thread waits: an interrupt is noticed at once, a poll this often."""
 
 
+class LoopThread(threading.Thread):
+    """A thread that runs an event loop of nbtool."""
+
+
 class CoreLoop:
     """The asyncio loop of nbtool, in a daemon thread of its own."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="nbtool", daemon=True)
+        self._thread = LoopThread(target=self._run, name="nbtool", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
@@ -66,8 +70,8 @@ class CoreLoop:
         self._loop.call_soon_threadsafe(deed)
 
     def is_current(self) -> bool:
-        """Whether the caller is on the loop's own thread, where waiting would never end."""
-        return threading.current_thread() is self._thread
+        """Whether the caller is on the thread of this loop, or of the one of tools, where nobody may block."""
+        return isinstance(threading.current_thread(), LoopThread)
 
     def _cancel(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
         if future.cancelled():

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Literal
 
 from nbtool.errors import ToolError, ToolFailed, UnknownTool
-from nbtool.events import CallProgress, CallReady, CallStarted, Emit
+from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice
 from nbtool.loop import LentThread
 from nbtool.messages import ToolCall
 from nbtool.tools.approval import (
@@ -34,7 +34,7 @@ from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text,
 from nbtool.tools.order import Ticket
 from nbtool.tools.record import CallRecord, Closed
 from nbtool.tools.render import BUDGET, error_text
-from nbtool.tools.running import Ended, place_of, run_tool
+from nbtool.tools.running import Blocked, Ended, place_of, run_tool
 from nbtool.tools.tool import Progress
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables import Variables
@@ -51,6 +51,11 @@ BIND_SECONDS = 10.0
 FROM_CLOSED = (
     "The script has values that were exposed by reference only, and {tool!r} sends its arguments out of this kernel. "
     "Call it before, or outside of the script."
+)
+
+BLOCKED = (
+    "The async tool `{name}` blocked the loop that async tools share, so another call was moved to a new loop."
+    " Make it a plain function, or await asyncio.to_thread(…) in it."
 )
 
 TIMED_OUT = {
@@ -212,7 +217,7 @@ async def _approved(call: ToolCall, bound: Bound, bench: Bench, record: CallReco
     if not bound.tool.takes_turns:
         ticket.has_run()
     for attempt in range(MAX_ASKED):
-        word = word_of(bound, "run")
+        word = await word_of(bound, "run")
         word = "ask_always" if bound.is_disclosing else word
         await ticket.may_ask()
         if word == "auto":
@@ -275,8 +280,11 @@ async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
     return ended
 
 
-async def _report(call_id: str, emit: Emit, progress: Progress) -> None:
-    await emit(CallProgress(call_id, progress.text, progress.fraction))
+async def _report(call_id: str, emit: Emit, progress: Progress | Blocked) -> None:
+    if isinstance(progress, Blocked):
+        await emit(Notice(BLOCKED.format(name=progress.name), "warning"))
+    else:
+        await emit(CallProgress(call_id, progress.text, progress.fraction))
 
 
 def _is_whole(text: str) -> bool:

@@ -74,7 +74,7 @@ class Delivery:
         is_closed = self.record.is_closed = await self._is_closed(value)
         drawn = _described(value) if is_closed else await _drawn(value, self.budget)
         edited, images = None, () if is_closed else images_in(value)
-        if word_of(self.bound, "result") == "always" or (self.record.took_closed and not is_closed):
+        if await word_of(self.bound, "result") == "always" or (self.record.took_closed and not is_closed):
             edited = await self._released(drawn.text, images)
         if edited is not None:  # what the person took out must not be kept where a reference could reach it
             value, drawn, is_closed = edited, render(edited, self.budget), False
@@ -108,7 +108,7 @@ class Delivery:
     async def _failure(self, error: BaseException | None) -> None:
         text = _failure_text(error)
         may_tell = self.from_closed or self.record.took_closed or may_quote(error, self.bound, self.variables)
-        if word_of(self.bound, "result") != "never" or may_tell:
+        if await word_of(self.bound, "result") != "never" or may_tell:
             edited = await self._released(text, failed=type(error))
             text = text if edited is None else render(edited, self.budget).text
         self.record.end("error", self._noted(text), text)

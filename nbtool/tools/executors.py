@@ -26,6 +26,7 @@ class InExecutor:
     """An executor of the person's own. A deadline counts from when the call is handed over."""
 
     name = "executor"
+    has_refused = False
 
     def __init__(self, executor: Executor, begun: Callable[[], None]) -> None:
         self._executor = executor

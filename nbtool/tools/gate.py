@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate
@@ -22,12 +24,17 @@ from nbtool.tools.approval import (
     RunWord,
     Withheld,
 )
+from nbtool.tools.async_loop import on_tool_loop
 from nbtool.tools.bound import Bound
 from nbtool.tools.record import Closed
 from nbtool.tools.render import error_text
+from nbtool.workers import contained, off_loop
 
 REMEMBERED = "remembered"
 """Whose a ruling is that an earlier approval covers."""
+
+POLICY_SECONDS = 10.0
+"""Seconds that the policy of a tool may think about a call."""
 
 MAX_REASON = 2_000
 """Characters of a reason that a model reads."""
@@ -55,17 +62,21 @@ async def rule(
         desk.withdraw(question.digest)
 
 
-def word_of(bound: Bound, gate: Gate) -> RunWord | ResultWord:
-    """Ask the tool's policy about a gate; one that raises keeps it shut.
+async def word_of(bound: Bound, gate: Gate) -> RunWord | ResultWord:
+    """Ask the tool's policy about a gate, a function off the loop; one that raises or takes too long keeps it shut.
 
     Raises:
         Closed: the policy failed.
     """
     policy = bound.tool.policy
-    try:
-        return policy.run_word(bound.arguments) if gate == "run" else policy.result_word(bound.arguments)
-    except Exception as error:  # noqa: BLE001 - a policy that fails allows nothing
-        reason = f"The policy of the tool failed: {error_text(error)}"
+    ask = partial(policy.run_word if gate == "run" else policy.result_word, bound.arguments)
+    is_word = not callable(policy.run if gate == "run" else policy.result)
+    outcome = contained(ask) if is_word else await off_loop(ask, POLICY_SECONDS)
+    if outcome and outcome.error is None:
+        word: RunWord | ResultWord = outcome.value
+        return word
+    came = error_text(outcome.error) if outcome and outcome.error else f"it took longer than {POLICY_SECONDS:g} s"
+    reason = f"The policy of the tool failed: {came}"
     if gate == "run":
         raise Closed("denied", refused_text(Denied(reason)), reason)
     raise Closed("withheld", refused_text(Withheld(reason)), reason)
@@ -114,10 +125,20 @@ async def _ask(question: Question, desk: Desk, approver: Approver | AskFunction 
 async def _answer(approver: Approver | AskFunction, question: Question, lent: LentThread) -> Decision | None:
     ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # what has no `ask` is called
     if inspect.iscoroutinefunction(ask):
-        answer: Decision | None = await ask(question)
-        return answer
+        return await _on_its_loop(partial(ask, question), ask)
     given = await lent.run(lambda: ask(question))
-    return await given if inspect.isawaitable(given) else given
+    return await _on_its_loop(lambda: given, ask) if inspect.isawaitable(given) else given
+
+
+async def _on_its_loop(answer: Callable[[], Awaitable[Decision | None]], ask: AskFunction) -> Decision | None:
+    """Await an answer: nbtool's own here, a person's function on the loop of tools, so that it may block."""
+    if str(getattr(ask, "__module__", "")).startswith("nbtool."):
+        return await answer()
+    outcome, _ = await on_tool_loop(answer, "approver")
+    if outcome.error:
+        raise outcome.error
+    decision: Decision | None = outcome.value
+    return decision
 
 
 def _asked(question: Question) -> CallAsked:

@@ -23,9 +23,10 @@ cancelled, and nobody knows whether it had begun."""
 
 
 class Place(Protocol):
-    """A thread where synchronous work is done."""
+    """A thread where synchronous work is done; `has_refused` work that came after it was told to stop."""
 
     name: str
+    has_refused: bool
 
     async def do(self, work: Callable[[], Any]) -> Outcome:
         """Do some work there."""
@@ -43,6 +44,7 @@ class OnLent:
         self._lent = lent
         self._begun = begun
         self._lock = threading.Lock()
+        self.has_refused = False
         self._is_running = False
         self._is_closed = False
         self._is_interrupting = False
@@ -82,6 +84,7 @@ class OnLent:
     def _enter(self) -> bool:
         with self._lock:
             self._is_running = not self._is_closed
+            self.has_refused = self._is_closed
         if self._is_running:
             self._begun()
         return self._is_running
@@ -99,17 +102,23 @@ class InWorker:
     name = "worker"
 
     def __init__(self, begun: Callable[[], None]) -> None:
+        self.has_refused = False
         self._begun = begun
         self._running = 0
+        self._is_closed = False
 
     async def do(self, work: Callable[[], Any]) -> Outcome:
         """Do some work in a thread that does nothing else meanwhile."""
+        if self._is_closed:
+            self.has_refused = True
+            return Outcome(error=KeyboardInterrupt())
         self._running += 1
         self._begun()
         return await in_worker(work, done=self._leave)
 
     def stop(self) -> Stopping:
-        """Say whether anything runs: a thread cannot be stopped."""
+        """Let no more work begin, and say whether any runs: a thread cannot be stopped."""
+        self._is_closed = True
         return "beyond reach" if self._running else "idle"
 
     def _leave(self) -> None:

@@ -1,8 +1,8 @@
 """Where a tool runs, and how it ends.
 
-Asynchronous tools run on the loop. Synchronous ones run on the lent thread, where the notebook's own code runs, in a
-worker thread of their own, or at an executor of the person's. Whatever a tool raises stays in its outcome; a tool that
-cannot be stopped is left behind and said to be still running.
+Asynchronous tools run on a loop of their own, those of nbtool on nbtool's. Synchronous ones run on the lent thread,
+where the notebook's own code runs, in a worker thread of their own, or at an executor of the person's. Whatever a tool
+raises stays in its outcome; a tool that cannot be stopped is left behind and said to be still running.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from nbtool.events import CallStatus
 from nbtool.loop import LentThread
+from nbtool.tools.async_loop import on_tool_loop
 from nbtool.tools.executors import InExecutor
 from nbtool.tools.places import GRACE, InWorker, OnLent, Place
 from nbtool.tools.tool import Progress, Tool
@@ -26,10 +27,21 @@ from nbtool.workers import Outcome
 PROGRESS_INTERVAL = 0.1
 """Seconds between two reports of progress; what comes faster is joined."""
 
+STEP_GRACE = 0.5
+"""Seconds in which the step of a generator that cannot be interrupted may end by itself once it was stopped."""
+
 MAX_STEPS = 1_000_000
 """Values that a generator tool may yield."""
 
-Report = Callable[[Progress], Awaitable[None]]
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Reported where another function, named here, blocked the loop of asynchronous tools."""
+
+    name: str
+
+
+Report = Callable[[Progress | Blocked], Coroutine[Any, Any, None]]
 Left = Literal["nothing", "running", "perhaps"]
 
 
@@ -104,37 +116,69 @@ async def _stop(task: asyncio.Task[Outcome], place: Place) -> Left:
     """Stop a run; says what is left of it."""
     found = place.stop()
     if found == "beyond reach":
-        return "running"
+        await _wait_uncancelled(task, STEP_GRACE)  # a step of a generator may end, and no other follows
+        return "nothing" if task.done() and place.has_refused else "running"
     if found != "interrupted":
         task.cancel()
-    with suppress(asyncio.CancelledError):
-        await asyncio.wait({task}, timeout=GRACE)
+    await _wait_uncancelled(task, GRACE)
     if not task.done():
         return "running"
     return "perhaps" if found == "not sure" else "nothing"
+
+
+async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None:
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait({task}, timeout=seconds)
 
 
 async def _whole(
     tool: Tool, arguments: Sequence[Any], keywords: Mapping[str, Any], place: Place, report: Report
 ) -> Outcome:
     """Call the function and follow whatever it gives to its end; nothing is raised."""
+    function, reported = partial(tool.function, *arguments, **keywords), _from_any_loop(report)
     try:
         if tool.is_async:
-            value = tool.function(*arguments, **keywords)
+            outcome = await _on_its_loop(tool, partial(_awaited, function, reported), report)
         else:
-            outcome = await place.do(partial(tool.function, *arguments, **keywords))
-            if outcome.error:
-                return outcome
-            value = outcome.value
-        if inspect.isawaitable(value):
-            value = await value
-        if inspect.isgenerator(value):
-            return await _steps(value, place, _Yields(report))
-        if inspect.isasyncgen(value):
-            value = await _async_steps(value, _Yields(report))
-        return Outcome(value)
+            outcome = await place.do(function)
+            if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
+                value = outcome.value
+                outcome = await _on_its_loop(tool, partial(_awaited, lambda: value, reported), report)
+        if outcome.error is None and inspect.isgenerator(outcome.value):
+            return await _steps(outcome.value, place, _Yields(report))
+        return outcome
     except BaseException as error:  # noqa: BLE001 - SystemExit and its like must not reach the loop
         return Outcome(error=error)
+
+
+async def _on_its_loop(tool: Tool, work: Callable[[], Awaitable[Any]], report: Report) -> Outcome:
+    """Run asynchronous work: nbtool's own here, a person's on the loop of tools; one that blocked that is named."""
+    if tool.is_ours:
+        return Outcome(await work())
+    outcome, blocker = await on_tool_loop(work, tool.name)
+    if blocker:
+        await report(Blocked(blocker))
+    return outcome
+
+
+async def _awaited(function: Callable[[], Any], report: Report) -> Any:
+    value = function()
+    if inspect.isawaitable(value):
+        value = await value
+    return await _async_steps(value, _Yields(report)) if inspect.isasyncgen(value) else value
+
+
+def _from_any_loop(report: Report) -> Report:
+    """Give a report that can be awaited on another loop than this one."""
+    home = asyncio.get_running_loop()
+
+    async def reported(progress: Progress | Blocked) -> None:
+        if asyncio.get_running_loop() is home:
+            await report(progress)
+        else:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(report(progress), home))
+
+    return reported
 
 
 async def _steps(steps: Iterator[Any], place: Place, yields: _Yields) -> Outcome:

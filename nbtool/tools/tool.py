@@ -65,7 +65,8 @@ class Tool:
     arguments will change, such as a file's diff; it changes nothing itself. `sends_to` names who is sent the arguments,
     where they leave this kernel: another model never gets what was exposed by reference alone, a server only where the
     person approves that very call. `is_async`: calling the function gives a coroutine or an async generator, so that it
-    belongs on the loop. Calls of a tool that is `in_order` run after those before them in their round.
+    belongs on a loop: on nbtool's own where it `is_ours`. Calls of a tool that is `in_order` run after those before
+    them in their round.
     """
 
     function: Callable[..., Any]
@@ -87,11 +88,13 @@ class Tool:
     sends_to: Literal["", "model", "server"] = ""
     in_order: bool = False
     is_async: bool = field(init=False)
+    is_ours: bool = field(init=False)
 
     def __post_init__(self) -> None:
         function = _plain(self.function)
         is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
         object.__setattr__(self, "is_async", is_async)  # asked several times a call
+        object.__setattr__(self, "is_ours", str(getattr(function, "__module__", "")).startswith("nbtool."))
 
     @property
     def spec(self) -> dict[str, Any]:

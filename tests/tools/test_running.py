@@ -31,7 +31,7 @@ def gated() -> str:
     return "SECRET"
 
 
-def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_the_loop() -> None:
+def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_a_loop_of_their_own() -> None:
     @tool(run="auto")
     def here() -> str:
         return threading.current_thread().name
@@ -47,7 +47,7 @@ def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_the_l
     desk = desktop(here, apart, looped)
     records = desk.run_lent(ask_for("here"), ask_for("apart"), ask_for("looped"))
 
-    assert [record.result for record in records] == [threading.main_thread().name, "nbtool-tool", "nbtool"]
+    assert [record.result for record in records] == [threading.main_thread().name, "nbtool-tool", "nbtool-async-tools"]
     assert sorted(event.thread for event in desk.of("call_started")) == ["loop", "main", "worker"]
 
 
