@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from nbtool.chat.journal.disks import is_network
@@ -19,6 +20,8 @@ CHECK_SECONDS = 0.1
 
 TROUBLE = (sqlite3.Error, OSError, UnicodeError, OverflowError)
 """What comes of a disk or a file that is not in order; a damaged one may hold names and numbers that Python cannot."""
+
+_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
 _MIGRATIONS = (
     """
@@ -110,6 +113,12 @@ def _way_to_read(path: Path) -> str:
     return "mode=rw" if path.with_name(f"{path.name}-journal").exists() else "mode=ro"
 
 
+def is_locked(error: BaseException) -> bool:
+    """Whether an error is of a moment: another connection holds the file, which is in order."""
+    code = getattr(error, "sqlite_errorcode", None) or 0
+    return isinstance(error, sqlite3.OperationalError) and code & 0xFF in _LOCKED  # the rest says which lock
+
+
 def version(connection: sqlite3.Connection) -> int:
     """Give the version of the tables in a file; 0 where there are none yet."""
     (found,) = connection.execute("PRAGMA user_version").fetchone()
@@ -160,7 +169,9 @@ def _damage(connection: sqlite3.Connection) -> str:
 def _make_private(path: Path) -> None:
     """Make the file for its owner alone, and the folder too where it holds nothing else yet."""
     names = {entry.name for entry in os.scandir(path.parent)}
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    if path.name not in names:  # one that is there is not opened beside SQLite: closing it would end SQLite's locks
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     ours = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]
     for one in [*ours, *([path.parent] if names <= {each.name for each in ours} else [])]:
         if one.exists() and stat.S_IMODE(one.stat().st_mode) & 0o077:

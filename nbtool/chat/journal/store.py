@@ -6,10 +6,11 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +18,12 @@ from nbtool.chat.journal import layout
 from nbtool.chat.journal.contents import save, split
 
 T = TypeVar("T")
+
+RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5)
+"""How long a write waits before it tries a locked file again; the last holds for all further ones."""
+
+CHANGE_SECONDS = 30.0
+"""How long one statement of a change waits for another process's lock."""
 
 MAX_TOGETHER = 100
 """Writes that are put into one transaction, where so many wait."""
@@ -60,9 +67,14 @@ class Store:
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
+        self._abandoned = threading.Event()
+        self.is_locked = False  # another process was found to hold the file when it was tried last
 
     def write(self, rows: list[Row]) -> Future[None]:
-        """Write rows; the future is done when they are on the disk, and raises what kept them from it."""
+        """Write rows; the future is done when they are on the disk, and raises what kept them from it.
+
+        A file that another process has locked is tried again until it is free, or until `abandon`.
+        """
         write = _Write(rows)
         self._put(write)
         return write.done
@@ -73,7 +85,8 @@ class Store:
 
         def do() -> None:
             try:
-                done.set_result(work(self._open()))
+                with _patient(self._open()) as connection:
+                    done.set_result(work(connection))
             except BaseException as error:  # noqa: BLE001 - it is the caller's
                 done.set_exception(error)
 
@@ -103,6 +116,10 @@ class Store:
             return ask(connection)
         finally:
             connection.close()
+
+    def abandon(self) -> None:
+        """Try a locked file no more: what waits for it fails."""
+        self._abandoned.set()
 
     def close(self) -> Future[None]:
         """Close the file and end the thread; later writes open it again."""
@@ -153,23 +170,34 @@ class Store:
 
     def _write(self, together: list[_Write]) -> None:
         """Write what waits in one transaction: one wait for the disk, however many ask for it."""
-        try:
-            connection = self._open()
-            connection.execute("BEGIN IMMEDIATE")
+        for attempt in count():
             try:
+                self._commit(together)
+            except BaseException as error:  # noqa: BLE001 - it is told to those who wait
+                self.is_locked = layout.is_locked(error)
+                pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
+                if self.is_locked and not self._abandoned.wait(pause):
+                    continue
                 for write in together:
-                    self._insert(connection, write.rows)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        except BaseException as error:  # noqa: BLE001 - it is told to those who wait
+                    write.done.set_exception(error)
+            else:
+                self.is_locked = False
+                for write in together:
+                    write.done.set_result(None)
+            return
+
+    def _commit(self, together: list[_Write]) -> None:
+        connection = self._open()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
             for write in together:
-                write.done.set_exception(error)
-        else:
-            for write in together:
-                write.done.set_result(None)
+                self._insert(connection, write.rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            self._known.clear()  # the chats of this transaction are in no table now
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
 
     def _insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         for row in rows:
@@ -189,6 +217,17 @@ class Store:
             self._known.clear()
             self._connection = layout.connect(self.path)
         return self._connection
+
+
+@contextmanager
+def _patient(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """Let statements wait longer for another process: a change is asked for by a person, and no turn waits for it."""
+    connection.execute(f"PRAGMA busy_timeout = {CHANGE_SECONDS * 1000:.0f}")
+    try:
+        yield connection
+    finally:
+        with suppress(sqlite3.Error):
+            connection.execute(f"PRAGMA busy_timeout = {layout.BUSY_SECONDS * 1000:.0f}")
 
 
 def forget_in_children(forget: Callable[[], object]) -> None:
