@@ -45,6 +45,13 @@ Report = Callable[[Progress | Blocked], Coroutine[Any, Any, None]]
 Left = Literal["nothing", "running", "perhaps"]
 
 
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """Yielded last by a tool that is an async generator, which cannot return: its result is `value` alone."""
+
+    value: Any
+
+
 @dataclass(slots=True)
 class Ended:
     """How a run ended, and what is left of it: nothing; `task`, which could not be stopped; perhaps something."""
@@ -201,6 +208,9 @@ async def _steps(steps: Iterator[Any], place: Place, yields: _Yields) -> Outcome
 
 async def _async_steps(steps: AsyncIterator[Any], yields: _Yields) -> Any:
     async for value in steps:
+        if isinstance(value, Returned):
+            await yields.flush()
+            return value.value
         await yields.take(value)
     await yields.flush()
     return yields.joined()

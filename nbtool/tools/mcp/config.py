@@ -15,6 +15,8 @@ from pydantic import SecretStr
 from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import digest_of
+from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
+from nbtool.tools.plain import visible
 
 INHERITED = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
 """What a server on stdio gets of the notebook's environment: no keys, no proxies with passwords, no settings."""
@@ -33,20 +35,31 @@ _REFUSED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """How one server is reached: by a command on stdio, or at an address. Values that may be secret are never shown."""
+    """How one server is reached: by a command on stdio, or at an address. Values that may be secret are never shown.
+
+    `template` is what the configuration says before its variables were expanded, `variables` are the values that came
+    from the environment, `header_variables` the names of those in each header.
+    """
 
     name: str
-    command: str = ""
+    command: str = field(default="", repr=False)
     args: tuple[str, ...] = field(default=(), repr=False)
     env: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
-    folder: str | None = None
+    folder: str | None = field(default=None, repr=False)
     url: str = field(default="", repr=False)
     headers: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+    template: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    variables: Mapping[str, SecretStr] = field(default_factory=dict, repr=False)
+    header_variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def identity(self) -> str:
-        """What tells this server from another one of the same name."""
-        return f"mcp.{self.name}@{digest_of(command=self.command, args=self.args, url=self.url)[:16]}"
+        """What tells this server from another one of the same name; a new value of a variable does not."""
+        return f"mcp.{self.name}@{digest_of(**self.template)[:16]}"
+
+    def without_secrets(self, text: str) -> str:
+        """Take the values of variables, headers and environment out of a text that a person or a model reads."""
+        return without_secrets(text, self.variables, {**self.env, **self.headers})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -93,24 +106,49 @@ def _spec(name: Any, entry: Any) -> ServerSpec:
         raise BadUsage(f"{name!r} is no name for an MCP server: 1 to 64 characters in one line are expected.")
     if not isinstance(entry, Mapping) or ("command" in entry) == ("url" in entry):
         raise BadUsage(f"The MCP server {name!r} needs either a command or a url.")
+    expansion = Expansion(name)
     if "url" in entry:
-        return ServerSpec(name, url=_url(name, entry), headers=_words(name, entry, "headers"))
+        return _at_address(name, entry, expansion)
     command, args, folder = entry["command"], entry.get("args", []), entry.get("cwd")
     if not _is_text(command) or not isinstance(args, list) or not all(map(_is_text, [*args, folder or "."])):
         raise BadUsage(f"The MCP server {name!r}: command and cwd are texts, args is a list of texts.")
-    env = _words(name, entry, "env")
+    env = _words(name, entry, "env", expansion)
     for variable in env:
         if _REFUSED.fullmatch(variable) or "=" in variable or not variable:
             raise BadUsage(
                 f"The MCP server {name!r} may not set {variable!r}.", fix="It would run other code than the server's."
             )
-    return ServerSpec(name, command, tuple(args), env, folder)
+    return ServerSpec(
+        name,
+        expansion.expand(command, "command"),
+        tuple(expansion.expand(arg, "args") for arg in args),
+        env,
+        folder and expansion.expand(folder, "cwd"),
+        template={"command": command, "args": args, "url": ""},
+        variables=expansion.values,
+    )
 
 
-def _url(name: str, entry: Mapping[str, Any]) -> str:
+def _at_address(name: str, entry: Mapping[str, Any], expansion: Expansion) -> ServerSpec:
+    headers = _words(name, entry, "headers", expansion)
+    for header, value in headers.items():
+        if not all(" " <= char <= "~" or char == "\t" for char in header + value.get_secret_value()):
+            raise BadUsage(f"The MCP server {name!r}: the header {visible(header)!r} holds what no header can.")
+    return ServerSpec(
+        name,
+        url=_url(name, entry, expansion),
+        headers=headers,
+        template={"command": "", "args": [], "url": entry["url"]},
+        variables=expansion.values,
+        header_variables={header: variables_in(value) for header, value in (entry.get("headers") or {}).items()},
+    )
+
+
+def _url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str:
     url = entry["url"]
     if entry.get("type") == "sse":
         raise BadUsage(f"The MCP server {name!r} speaks SSE, which MCP gave up.", fix="Use streamable HTTP.")
+    url = expansion.expand(url, "url") if isinstance(url, str) else url
     if not isinstance(url, str) or "://" not in url:
         raise BadUsage(f"The MCP server {name!r}: url is an http or https address.")
     try:
@@ -125,11 +163,11 @@ def _url(name: str, entry: Mapping[str, Any]) -> str:
     return url.strip()
 
 
-def _words(name: str, entry: Mapping[str, Any], key: str) -> dict[str, SecretStr]:
+def _words(name: str, entry: Mapping[str, Any], key: str, expansion: Expansion) -> dict[str, SecretStr]:
     said = entry.get(key) or {}
     if not isinstance(said, Mapping) or not all(_is_text(word) for pair in said.items() for word in pair):
         raise BadUsage(f"The MCP server {name!r}: {key} holds texts by their names.")
-    return {word: SecretStr(value) for word, value in said.items()}
+    return {word: SecretStr(expansion.expand(value, f"{key}.{word}").strip()) for word, value in said.items()}
 
 
 def _is_text(value: Any) -> bool:

@@ -1,11 +1,13 @@
-"""What a server answers → a Python value: what it says in JSON, text, and media."""
+"""What a server answers → a Python value: data, text and media, each once."""
 
 from __future__ import annotations
 
 import binascii
+import json
 import re
 from base64 import b64decode
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
@@ -14,15 +16,16 @@ from nbtool.tools.plain import visible
 if TYPE_CHECKING:
     from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
 
+_WORD = re.compile(r"\w+")
 _MIME = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
 
 
 def value_of(result: CallToolResult) -> Any:
     """Give what a tool answered; one thing as itself, several as a list.
 
-    Where it is said in JSON, the text beside it is the same once more and left out (as the specification has it:
-    https://modelcontextprotocol.io/specification/2025-06-18/server/tools#structured-content); where there are images or
-    sounds, the JSON is left out, for servers write those into it too.
+    What stands both in the text and in the structured content is given once, by the one that says more: data is better
+    than the same as text, and a text is better than an object of that text alone; where neither covers the other, both
+    are given. Structured content that repeats an image or a sound is left out.
 
     Raises:
         ToolFailed: the server says that the call failed, in its own words.
@@ -30,13 +33,72 @@ def value_of(result: CallToolResult) -> Any:
     parts: list[Any] = [_part(block) for block in result.content]
     if result.is_error:
         raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed and did not say why.")
-    structured = result.structured_content
-    if any(isinstance(part, Media) for part in parts):
-        return parts[0] if len(parts) == 1 else parts
-    if structured is None:
-        return "\n".join(parts) if parts else None
-    is_wrapped = isinstance(structured, dict) and list(structured) == ["result"]
-    return structured["result"] if is_wrapped else structured
+    texts = [part for part in parts if isinstance(part, str)]
+    media = [part for part in parts if not isinstance(part, str)]
+    data = result.structured_content
+    if data is None or (media and _repeats(data, result.content)):
+        value = parts if media else ["\n".join(texts)] if texts else []
+    elif media:
+        value = [*parts, unwrapped(data)] if _better(texts, data) != "text" else parts
+    else:
+        value = {"data": [unwrapped(data)], "text": ["\n".join(texts)], "both": ["\n".join(texts), unwrapped(data)]}[
+            _better(texts, data)
+        ]
+    return value[0] if len(value) == 1 else value or None
+
+
+def unwrapped(data: Any) -> Any:
+    """Give structured content without the object that packages put around a result that is none."""
+    return data["result"] if isinstance(data, dict) and list(data) == ["result"] else data
+
+
+def _better(texts: list[str], data: Any) -> Literal["data", "text", "both"]:
+    """Say which of the two covers the other."""
+    text, inner = "\n".join(texts).strip(), unwrapped(data)
+    if not text or _is_json_of(text, data, inner) or [_json(one) for one in texts] == inner:
+        return "data"
+    leaves = list(_leaves(inner))
+    if isinstance(inner, dict) and all(isinstance(leaf, str) and leaf.strip() == text for leaf in leaves):
+        return "text"
+    said = _words(text)
+    if said <= _words(json.dumps(inner, ensure_ascii=False)):
+        return "data"
+    return "text" if all(_words(str(leaf)) <= said for leaf in leaves) else "both"
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def _is_json_of(text: str, *values: Any) -> bool:
+    written = _json(text)
+    return any(written == value or text == str(value) for value in values)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """Give the texts, numbers and truth values within a value."""
+    rest = [value]
+    while rest:
+        match rest.pop():
+            case dict() as members:
+                rest += members.values()
+            case list() as items:
+                rest += items
+            case leaf:
+                yield leaf
+
+
+def _repeats(data: Any, content: Sequence[ContentBlock]) -> bool:
+    """Whether structured content holds the bytes of an image or a sound that stands beside it."""
+    inside = {leaf for leaf in _leaves(data) if isinstance(leaf, str)}
+    return any(getattr(block, "data", None) in inside for block in content)
 
 
 def _part(block: ContentBlock) -> str | Media:

@@ -5,7 +5,8 @@
 It stands between the notebook and the server, so that whatever happens to either of them ends well. Its stdin ends
 when the notebook closes the server or dies, however it dies: then the server's stdin ends too, and soon after
 everything that it started is killed. Lines on the server's stdout that are no messages are held back and told as a
-log message; a message beyond all measure ends the server. The last that the server wrote to stderr is told at its end.
+log message. A message that is too large is dropped as it comes, and the call that it answers gets an error instead.
+When the server has ended, a line of JSON on stderr says how (`exit`, `problem`) and what it wrote to stderr last.
 The server gets the environment variables that are named, and no others.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,6 +24,18 @@ from typing import IO
 
 MAX_MESSAGE = 16 * 1024 * 1024
 """Bytes of one message."""
+
+MAX_DROPPED = 1024 * 1024 * 1024
+"""Bytes of one message that are dropped; a longer one ends the server."""
+
+PIECE = 64 * 1024
+"""Bytes of a message that is too large which are read at once."""
+
+SEEN = 1_000
+"""Bytes at both ends of a message that is too large in which its id is looked for."""
+
+TOO_LARGE = "nbtool: too large"
+"""What the `data` of an error says that stands for a message that was too large."""
 
 MAX_NOISE = 20
 """Lines that are no messages which are told; more are dropped."""
@@ -36,6 +50,9 @@ GRACE = 1.0
 """Seconds that a server is given to end by itself."""
 
 _finish = threading.Lock()
+_ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")'
+_ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\s*,")
+_ID_LAST = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
 
 
 def main(names: str, *command: str) -> None:  # pragma: no cover - ends its process
@@ -45,7 +62,7 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
     try:
         server = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
     except OSError as error:
-        sys.exit(f"{command[0]}: {error.strerror}")
+        sys.exit(report(None, b"", f"{command[0]}: {error.strerror}"))
     assert server.stdin
     assert server.stdout
     assert server.stderr
@@ -53,13 +70,14 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
     hearing = threading.Thread(target=hear, args=(server.stderr, last_words), daemon=True)
     hearing.start()
     threading.Thread(target=feed, args=(server, server.stdin), daemon=True).start()
+    problem = ""
     with contextlib.suppress(OSError):  # the notebook is gone
         if not pass_on(server.stdout, sys.stdout.buffer):
-            last_words += f"\nIt sent a message of more than {MAX_MESSAGE} bytes.".encode()
+            problem = f"It sent a message of more than {MAX_DROPPED} bytes."
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.wait(GRACE)
     hearing.join(GRACE)
-    end(server, bytes(last_words))
+    end(server, report(server.returncode, bytes(last_words), problem))
 
 
 def feed(server: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:  # pragma: no cover - ends its process
@@ -72,21 +90,43 @@ def feed(server: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:  # pragma: 
         stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.wait(GRACE)
-    end(server, b"")
+    end(server, "")
 
 
 def pass_on(stdout: IO[bytes], out: IO[bytes]) -> bool:
-    """Pass messages on until the server says no more; False when one was too large."""
+    """Pass messages on until the server says no more; False when one did not end within `MAX_DROPPED`."""
     noise = 0
     while line := stdout.readline(MAX_MESSAGE + 1):
         if len(line) > MAX_MESSAGE:
-            return False
+            size, end_of_line = drop_rest(stdout, line)
+            if size > MAX_DROPPED:
+                return False
+            line = answer_for(line[:SEEN], end_of_line, size)
         if not is_message(line):
             noise += bool(line.strip())
             line = told(line) if line.strip() and noise <= MAX_NOISE else b""
         out.write(line)
         out.flush()
     return True
+
+
+def drop_rest(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
+    """Read a message to its end and keep only its size and its last bytes."""
+    size, tail = len(line), line[-SEEN:]
+    while not tail.endswith(b"\n") and size <= MAX_DROPPED and (piece := stdout.readline(PIECE)):
+        size += len(piece)
+        tail = (tail + piece)[-SEEN:]
+    return size, tail
+
+
+def answer_for(head: bytes, tail: bytes, size: int) -> bytes:
+    """Write the error that a call gets in place of an answer that was too large; without its id, a line of noise."""
+    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    if not found:
+        return b"a message of %d bytes that was dropped\n" % size
+    error = {"code": -32603, "message": f"a message of {size} bytes", "data": TOO_LARGE}
+    answer = {"jsonrpc": "2.0", "id": json.loads(found[1]), "error": error}
+    return json.dumps(answer).encode() + b"\n"
 
 
 def is_message(line: bytes) -> bool:
@@ -109,12 +149,17 @@ def hear(stderr: IO[bytes], last_words: bytearray) -> None:
             del last_words[:-MAX_LAST_WORDS]
 
 
-def end(server: subprocess.Popen[bytes], last_words: bytes) -> None:  # pragma: no cover - ends its process
-    """Tell the server's last words and kill whatever is left, this program included."""
+def report(status: int | None, last_words: bytes, problem: str) -> str:
+    """Write how the server ended, for the notebook."""
+    return json.dumps({"exit": status, "stderr": last_words.decode("utf-8", "replace"), "problem": problem})
+
+
+def end(server: subprocess.Popen[bytes], words: str) -> None:  # pragma: no cover - ends its process
+    """Report the end and kill whatever is left, this program included."""
     _finish.acquire()  # held for ever: the process ends here
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.buffer.write(last_words)
-        sys.stderr.buffer.flush()
+        sys.stderr.write(words)
+        sys.stderr.flush()
     server.kill()
     if os.name == "posix" and os.getpgid(0) == os.getpid():  # the group is its own, and holds what the server started
         os.killpg(0, signal.SIGKILL)

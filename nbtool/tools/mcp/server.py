@@ -6,7 +6,8 @@ import asyncio
 import time
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -14,10 +15,20 @@ from typing import Any, Self
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import core
 from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.line_diff import line_diff
 from nbtool.tools.mcp.config import ServerSpec, read_config
-from nbtool.tools.mcp.listing import MAX_DIFFERENCE, Listed, RemoteParameters, called, difference, fitted
-from nbtool.tools.mcp.session import Session
-from nbtool.tools.tool import Tool
+from nbtool.tools.mcp.connection import Connection
+from nbtool.tools.mcp.listing import (
+    MAX_DIFFERENCE,
+    Listed,
+    RemoteParameters,
+    called,
+    difference,
+    fitted,
+    quoted_instructions,
+)
+from nbtool.tools.running import Returned
+from nbtool.tools.tool import Progress, Tool
 from nbtool.tools.toolset import Toolset
 
 CONNECT_SECONDS = 30.0
@@ -49,7 +60,7 @@ def mcp_servers(
     if core().is_current():
         raise BadUsage("MCP servers cannot be started on nbtool's own loop.", fix="Start them before the chat.")
     specs = read_config(config)
-    servers = [McpServer(spec, call_seconds) for spec in specs]
+    servers = [McpServer(spec, call_seconds, connect_seconds) for spec in specs]
     deadline = time.monotonic() + connect_seconds
     failures = [failed for server in servers if (failed := server.open(deadline, connect_seconds))]
     if failures and len(failures) == len(servers):
@@ -65,11 +76,16 @@ class McpServer:
     What the server said of its tools when it was first asked is what the model is told, until a person knows of a
     change: before every call the server lists its tools again, and a tool that it now describes otherwise is not
     called. The next call shows the person the difference, whatever the policy; approving it takes the new description
-    over. Tools that came later are offered after `accept()`. A server's own instructions for the model are not passed
-    on.
+    over. Tools that came later are offered after `accept()`. A server's instructions for the model are passed on as its
+    own words, as they were when it was accepted.
+
+    A session that ended comes back: the next call starts another, and compares its tools with those that were accepted.
+    A call itself is never repeated.
     """
 
-    def __init__(self, spec: ServerSpec, call_seconds: float = CALL_SECONDS) -> None:
+    def __init__(
+        self, spec: ServerSpec, call_seconds: float = CALL_SECONDS, connect_seconds: float = CONNECT_SECONDS
+    ) -> None:
         self.name = spec.name
         self.error: ToolFailed | None = None
         self._spec = spec
@@ -77,13 +93,15 @@ class McpServer:
         self._pinned: dict[str, Listed] = {}
         self._now: dict[str, Listed] = {}
         self._made: dict[tuple[Listed, Listed], Tool] = {}
-        self._session = Session(spec)
-        weakref.finalize(self, self._session.begin_close)  # at the kernel's exit too
+        self._instructions = ""
+        self._connection = Connection(spec, connect_seconds)
+        weakref.finalize(self, self._connection.begin_close)  # at the kernel's exit too
 
     def open(self, deadline: float, seconds: float) -> ToolFailed | None:
         """Wait for the first listing until a time of the monotonic clock; gives the error where there is one."""
         try:
-            self._pinned = self._now = self._session.opened(max(0.0, deadline - time.monotonic()), seconds)
+            self._pinned = self._now = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
+            self._instructions = self._connection.instructions
             self.tools()
         except (ToolFailed, BadUsage) as error:
             self.close()
@@ -105,13 +123,13 @@ class McpServer:
         return found
 
     def rules(self) -> str:
-        """Give nothing: a server does not speak to the model but through its tools."""
-        return ""
+        """Give the server's instructions, each line marked as its own words."""
+        return quoted_instructions(self.name, self._instructions)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What went wrong and was survived, or how the server ended."""
-        return tuple(self._session.notices)
+        return tuple(self._connection.notices)
 
     def changes(self) -> str:
         """Ask the server what it offers now and give the difference to what was accepted; empty for none.
@@ -119,19 +137,23 @@ class McpServer:
         Raises:
             McpFailed: the server does not answer.
         """
-        self._now = core().spawn(self._session.listed()).result()
+        self._now = core().spawn(self._connection.listed()).result()
         nothing = Listed("", "", "{}")
         names = {**self._pinned, **self._now}
         pairs = {name: (self._pinned.get(name, nothing), self._now.get(name, nothing)) for name in names}
-        return "\n".join(f"{name}:\n{difference(*pair)}" for name, pair in pairs.items() if pair[0] != pair[1])
+        changed = [f"{name}:\n{difference(*pair)}" for name, pair in pairs.items() if pair[0] != pair[1]]
+        if instructions := line_diff(self._instructions, self._connection.instructions, "instructions"):
+            changed.append(f"instructions:\n{instructions}")
+        return "\n".join(changed)
 
     def accept(self) -> None:
         """Take over what the server offers as of the last look at it: changed tools, and new ones."""
         self._pinned = dict(self._now)
+        self._instructions = self._connection.instructions
 
     def close(self) -> None:
         """End the session, and the server where it was started here; its tools stay and say so."""
-        self._session.close()
+        self._connection.close()
 
     def __repr__(self) -> str:
         return f"McpServer({self.name!r}, {len(self._pinned)} tools)"
@@ -161,12 +183,31 @@ class McpServer:
             sends_to="server",
         )
 
-    async def _call(self, seen: Listed, arguments: dict[str, Any]) -> Any:
-        """Call a tool, if it still is what was seen at the gate."""
-        return await asyncio.wrap_future(core().spawn(self._checked(seen, arguments)))
+    async def _call(self, seen: Listed, arguments: dict[str, Any]) -> AsyncIterator[Progress | Returned]:
+        """Call a tool, if it still is what was seen at the gate, and tell what the server says of its progress."""
+        loop, told = asyncio.get_running_loop(), asyncio.Queue[Progress | None]()
 
-    async def _checked(self, seen: Listed, arguments: dict[str, Any]) -> Any:
-        self._now = await self._session.listed()
+        def tell(progress: Progress | None) -> None:
+            with suppress(RuntimeError):  # the loop of a call that was cancelled may have ended
+                loop.call_soon_threadsafe(told.put_nowait, progress)
+
+        check = partial(self._check, seen)
+        future = core().spawn(self._connection.call(seen.name, arguments, check, tell))
+        future.add_done_callback(lambda _: tell(None))
+        try:
+            while (progress := await told.get()) is not None:
+                yield progress
+        finally:
+            future.cancel()
+        yield Returned(future.result())
+
+    def _check(self, seen: Listed, tools: dict[str, Listed]) -> None:
+        """Look whether a tool still is what was seen at the gate.
+
+        Raises:
+            McpFailed: it is gone, or has changed.
+        """
+        self._now = tools
         found = self._now.get(seen.name)
         if found is None:
             raise McpFailed(f"{called(self.name)} no longer has the tool {seen.name!r}.")
@@ -177,7 +218,6 @@ class McpServer:
             )
         if seen.name in self._pinned:  # a tool that has changed asks always, so its change was approved
             self._pinned = {**self._pinned, seen.name: seen}
-        return await self._session.call(seen.name, arguments)
 
 
 class McpServers(Toolset):
@@ -199,7 +239,7 @@ class McpServers(Toolset):
     def close(self) -> None:
         """End all sessions, and the servers that were started here."""
         for server in self._servers.values():
-            server._session.begin_close()
+            server._connection.begin_close()
         for server in self._servers.values():
             server.close()
 

@@ -7,11 +7,10 @@ other tasks of the same loop. Nothing that a server does reaches further than it
 from __future__ import annotations
 
 import asyncio
-import logging
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import CancelledError as Stopped
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
@@ -23,59 +22,74 @@ from nbtool.loop import core
 from nbtool.tools.mcp import keeper
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.content import value_of
+from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.listing import MAX_TOOLS, Listed, called, listed
-from nbtool.tools.plain import visible
-from nbtool.tools.render import error_text
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import Transport
+    from mcp.shared.dispatcher import ProgressFnT
     from mcp.types import LoggingMessageNotificationParams
     from mcp.types import Tool as McpTool
+
+    from nbtool.tools.mcp.http import Exchange
 
 CLOSE_SECONDS = 8.0
 """Seconds that a session is given to end; the server itself has a second before it is killed."""
 
-HTTP_SECONDS = 30.0
-"""Seconds to reach a server, and to say something to it."""
-
 LIST_SECONDS = 10.0
 """Seconds in which a server lists its tools once more before a call."""
 
-MAX_NOTICES = 20
-"""Notices about one server that are kept."""
-
-_log = logging.getLogger("nbtool.mcp")
+OnLog = Callable[["LoggingMessageNotificationParams"], object]
 
 
 class Session:
-    """A session with one server; it begins at once."""
+    """A session with one server; it begins at once, and when it has ended it does not come back."""
 
-    def __init__(self, spec: ServerSpec) -> None:
+    def __init__(self, spec: ServerSpec, on_log: OnLog) -> None:
         require_mcp()
         self.spec = spec
-        self.notices: list[str] = []
+        self.instructions = ""
+        self.opened: Future[dict[str, Listed]] = Future()
+        self._on_log = on_log
         self._client: Client | None = None
-        self._ended: McpFailed | None = None
-        self._said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in _live
+        self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in _live
+        self._end = ("", "")
         self._closing = asyncio.Event()
-        self._opened: Future[dict[str, Listed]] = Future()
         self._life = core().spawn(self._live())
 
-    def opened(self, left: float, seconds: float) -> dict[str, Listed]:
+    @property
+    def is_live(self) -> bool:
+        """Whether questions can be asked; that a server has gone is seen when one is."""
+        return self._client is not None
+
+    def wait_until_open(self, left: float, seconds: float) -> dict[str, Listed]:
         """Wait for what is `left` of the `seconds` until the server has greeted and listed its tools.
 
         Raises:
             McpFailed: it cannot be started or reached, says no, or has not answered in time; then it is stopped.
         """
         try:
-            return self._opened.result(left)
+            return self.opened.result(left)
         except NotYet:
-            self._life.cancel()
-            raise McpFailed(
-                f"{called(self.spec.name)} did not answer `initialize` within {seconds:g} s.",
-                fix="It was stopped; see whether its command runs in a terminal.",
-            ) from None
+            self.stop()
+            raise self.unanswered(seconds) from None
+
+    def unanswered(self, seconds: float) -> McpFailed:
+        """Make the error of a server that did not greet in time."""
+        return McpFailed(
+            f"{called(self.spec.name)} did not answer `initialize` within {seconds:g} s.",
+            fix="It was stopped; see whether its command runs in a terminal.",
+        )
+
+    def stop(self) -> None:
+        """End the session where it is, and do not wait for it."""
+        self._life.cancel()
+
+    def retire(self) -> None:
+        """Take no more questions, and end; on nbtool's loop."""
+        self._client = None
+        self._closing.set()
 
     def begin_close(self) -> None:
         """Let the session end, and do not wait for it."""
@@ -88,46 +102,68 @@ class Session:
             try:
                 self._life.exception(CLOSE_SECONDS)
             except NotYet:
-                self._life.cancel()
+                self.stop()
             except Stopped:  # it had not answered in time, and its keeper sees to the rest
                 return
 
     async def listed(self) -> dict[str, Listed]:
-        """List the tools as they are now; raises McpFailed."""
-        client = self._running()
-        try:
-            async with asyncio.timeout(LIST_SECONDS):
-                return await self._list(client)
-        except TimeoutError:
-            raise McpFailed(f"{called(self.spec.name)} did not list its tools within {LIST_SECONDS:g} s.") from None
-        except Exception as error:
-            raise self._failure(error) from error
+        """List the tools as they are now.
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Call a tool and give what it answers; raises McpFailed, or ToolFailed in the tool's own words."""
-        try:
-            result = await self._running().call_tool(name, arguments)
-        except Exception as error:
-            raise self._failure(error) from error
-        return value_of(result)
+        Raises:
+            SessionLost: the session has ended.
+            McpFailed: the server says no, or not in time.
+        """
+        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
+
+        client = self._running()
+        with exchange() as noted:
+            try:
+                async with asyncio.timeout(LIST_SECONDS):
+                    return await self._list(client)
+            except TimeoutError:
+                raise McpFailed(f"{called(self.spec.name)} did not list its tools within {LIST_SECONDS:g} s.") from None
+            except Exception as error:
+                raise self._failure(error, noted, is_call=False) from error
+
+    async def call(self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT) -> Any:
+        """Call a tool, once, and give what it answers.
+
+        Raises:
+            SessionLost: the session ended; where the server may have begun, the text says so.
+            McpFailed: the server says no, or its answer cannot be read.
+            ToolFailed: the tool failed, in its own words.
+        """
+        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
+
+        client = self._running()
+        with exchange() as noted:
+            try:
+                # not `Client.call_tool`: where a schema changed meanwhile, that would list the tools and call again
+                result = await client.session.call_tool(name, arguments, progress_callback=on_progress)
+            except Exception as error:
+                raise self._failure(error, noted, is_call=True) from error
+        return await asyncio.to_thread(value_of, result)
 
     def _running(self) -> Client:
         if self._client is None:
-            raise self._ended or McpFailed(f"{called(self.spec.name)} is closed.", fix="Start it anew.")
+            raise SessionLost(f"{called(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
         return self._client
 
     async def _live(self) -> None:
-        with self._said:
+        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
+
+        with self._stderr:
             try:
-                async with self._connected() as client:
-                    tools = await self._list(client)
-                    self._client = client
-                    self._opened.set_result(tools)
-                    await self._closing.wait()
+                with exchange() as noted:
+                    async with self._connected() as client:
+                        self.instructions = client.instructions or ""
+                        tools = await self._list(client)
+                        self._client = client
+                        self.opened.set_result(tools)
+                        await self._closing.wait()
             except Exception as error:  # noqa: BLE001 - whatever a server brings about is its own failure
-                failure = self._failure(error)
-                if not self._opened.done():  # pragma: no branch - what fails as it closes has nobody left to tell
-                    self._opened.set_exception(failure)
+                if not self.opened.done():  # pragma: no branch - what fails as it closes has nobody left to tell
+                    self.opened.set_exception(await self._advised(self._failure(error, noted, is_call=False), noted))
             finally:
                 self._client = None
 
@@ -136,8 +172,11 @@ class Session:
         from mcp import Client  # noqa: PLC0415 - loaded only where there is a server
 
         async with AsyncExitStack() as stack:
-            transport = _over_http(self.spec, stack) if self.spec.url else _on_stdio(self.spec, self._said)
-            yield await stack.enter_async_context(Client(await transport, logging_callback=self._heard, cache=None))
+            transport = _over_http(self.spec, stack) if self.spec.url else _on_stdio(self.spec, self._stderr)
+            yield await stack.enter_async_context(Client(await transport, logging_callback=self._log, cache=None))
+
+    async def _log(self, params: LoggingMessageNotificationParams) -> None:
+        self._on_log(params)
 
     async def _list(self, client: Client) -> dict[str, Listed]:
         found: list[McpTool] = []
@@ -150,33 +189,22 @@ class Session:
                 break
         return listed(self.spec.name, found)
 
-    async def _heard(self, params: LoggingMessageNotificationParams) -> None:
-        """Hear a log message; those of the keeper tell of lines that are no messages."""
-        if params.logger == "nbtool" and len(self.notices) < MAX_NOTICES:
-            line = visible(str(params.data))[:200]
-            self.notices.append(f"{called(self.spec.name)} printed a line that is no message: {line!r}")
-            _log.warning(self.notices[-1])
+    async def _advised(self, failure: ToolFailed, noted: Exchange) -> ToolFailed:
+        """Say more of an address that does not open a session: it may speak another transport."""
+        from nbtool.tools.mcp.http import speaks_sse, sse_advice  # noqa: PLC0415 - loaded only where there is a server
 
-    def _failure(self, error: BaseException) -> ToolFailed:
-        """Make one error of ours of whatever came; where the session has ended with it, say so and let it go."""
-        from mcp import MCPError  # noqa: PLC0415 - loaded only where there is a server
-        from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415 - the same
+        if self.spec.url and await speaks_sse(self.spec, noted):
+            what, fix = sse_advice()
+            return McpFailed(f"{called(self.spec.name)} {what}", fix=fix)
+        return failure
 
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        if isinstance(error, ToolFailed):
-            return error
-        if isinstance(error, MCPError) and error.code != CONNECTION_CLOSED:
-            return McpFailed(f"{called(self.spec.name)} says: {visible(error.message)[:2_000]}")
-        if not isinstance(error, MCPError) and str(error):
-            return McpFailed(f"{called(self.spec.name)} failed: {error_text(error)}")
-        self._ended = McpFailed(f"{called(self.spec.name)} has ended.", fix=_end_of(self._said))
-        self._client = None
-        self._closing.set()
-        return self._ended
+    def _failure(self, error: BaseException, noted: Exchange, *, is_call: bool) -> ToolFailed:
+        from nbtool.tools.mcp.failures import failure_of  # noqa: PLC0415 - loaded only where there is a server
+
+        return failure_of(error, self.spec, noted, self._stderr, is_call=is_call)
 
 
-async def _on_stdio(spec: ServerSpec, said: TextIO) -> Transport:
+async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
     """Let the keeper run the command; it gets its environment by name, and none of it stands in a list of processes."""
     from mcp import StdioServerParameters, stdio_client  # noqa: PLC0415 - loaded only where there is a server
 
@@ -184,48 +212,17 @@ async def _on_stdio(spec: ServerSpec, said: TextIO) -> Transport:
     command = shutil.which(spec.command, path=environment.get("PATH")) or spec.command
     args = ["-I", "-S", keeper.__file__, ",".join(environment), command, *spec.args]
     return stdio_client(
-        StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=spec.folder), errlog=said
+        StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=spec.folder), errlog=stderr
     )
 
 
 async def _over_http(spec: ServerSpec, stack: AsyncExitStack) -> Transport:
-    import httpx2  # noqa: PLC0415 - loaded only where there is a server
-    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - the same
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded only where there is a server
 
-    http = httpx2.AsyncClient(
-        headers={name: value.get_secret_value() for name, value in spec.headers.items()},
-        timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each question has a deadline of its own
-        event_hooks={"response": [_bounded]},
-    )
-    return streamable_http_client(spec.url, http_client=await stack.enter_async_context(http))
+    from nbtool.tools.mcp.http import http_client, public_url  # noqa: PLC0415 - the same
 
-
-async def _bounded(response: Any) -> None:
-    """Let a body that is one message be no larger than a message may be; streams are bounded event by event."""
-    import httpx2  # noqa: PLC0415 - loaded only where there is a server
-
-    class Bounded(httpx2.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            async for data in whole:
-                size += len(data)
-                if size > keeper.MAX_MESSAGE:
-                    raise httpx2.DecodingError(f"a message of more than {keeper.MAX_MESSAGE} bytes")
-                yield data
-
-        async def aclose(self) -> None:
-            await whole.aclose()
-
-    whole = response.stream
-    if "application/json" in response.headers.get("content-type", ""):
-        response.stream = Bounded()
-
-
-def _end_of(said: TextIO) -> str:
-    """Give the last line that the server wrote to stderr; its keeper wrote it down when the server ended."""
-    said.seek(0)
-    lines = [visible(line) for line in said.read().splitlines() if line.strip()]
-    return f"Its last words: {lines[-1][:500]}" if lines else ""
+    http = await stack.enter_async_context(http_client(spec))
+    return streamable_http_client(public_url(spec), http_client=http, max_sse_event_size=None)  # bounded in `http`
 
 
 def require_mcp() -> None:
@@ -237,5 +234,7 @@ def require_mcp() -> None:
     try:
         import jsonschema  # type: ignore[import-untyped]  # noqa: F401, PLC0415 - loaded by the first answer otherwise
         import mcp  # noqa: F401, PLC0415 - the same
+
+        import nbtool.tools.mcp.failures  # noqa: F401, PLC0415 - the same
     except ImportError as error:
         raise BadUsage(f"MCP servers need the package `mcp` ({error}).", fix="Install nbtool-chat[mcp].") from error

@@ -43,8 +43,8 @@ def call(arguments: dict[str, Any]) -> Any:
         os._exit(3)
     if "hangs" in HOW:
         time.sleep(60)
-    if "huge" in HOW:
-        print('{"jsonrpc": "2.0", "id": 9, "result": "' + "x" * 17_000_000 + '"}')
+    if "huge" in HOW and arguments.get("text") == "large":
+        return {"content": [{"type": "text", "text": "x" * 17_000_000}]}
     text = json.dumps(dict(os.environ)) if "env" in HOW else f"{os.getpid()} said {arguments.get('text')}"
     return {"content": [{"type": "text", "text": text}]}
 

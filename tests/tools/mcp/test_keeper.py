@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import os
+from typing import Any
 
 import pytest
 
-from nbtool.tools.mcp.keeper import MAX_LAST_WORDS, MAX_LINE, MAX_NOISE, hear, is_message, pass_on, told
+from nbtool.tools.mcp.keeper import MAX_LAST_WORDS, MAX_LINE, MAX_NOISE, TOO_LARGE, hear, is_message, pass_on, told
 
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
@@ -64,11 +65,49 @@ def test_a_long_line_is_cut() -> None:
     assert data(told(b" " + b"x" * 1_000 + b"\n")) == "x" * MAX_LINE
 
 
-def test_a_message_beyond_all_measure_is_said_and_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("id_", "message"),
+    [
+        (7, b'{"jsonrpc": "2.0", "id": 7, "result": "%s"}\n'),
+        (7, b'{"id":7,"jsonrpc":"2.0","result":"%s"}\n'),
+        ("a-1", b'{"jsonrpc":"2.0","result":"%s","id":"a-1"}\n'),
+        (-7, b'{"result":"%s", "id": -7, "jsonrpc": "2.0"}\n'),
+    ],
+)
+def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
+    monkeypatch: pytest.MonkeyPatch, id_: Any, message: bytes
+) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.keeper.MAX_MESSAGE", 10_000)
+    large = message % (b"x" * 200_000)
+    ended, (error, following) = passed(large + MESSAGE)
+
+    assert ended
+    assert following == MESSAGE
+    answer = json.loads(error)
+    assert (answer["id"], answer["error"]["data"]) == (id_, TOO_LARGE)
+    assert answer["error"]["message"] == f"a message of {len(large)} bytes"
+
+
+def test_a_message_of_the_longest_length_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbtool.tools.mcp.keeper.MAX_MESSAGE", len(MESSAGE))
 
     assert passed(MESSAGE) == (True, [MESSAGE])
-    assert passed(MESSAGE + b" " + MESSAGE) == (False, [MESSAGE])
+
+
+def test_a_large_message_whose_id_is_nowhere_is_told_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.keeper.MAX_MESSAGE", 100)
+    large = b'{"jsonrpc": "2.0", "method": "notifications/x", "params": "%s"}\n' % (b'"id": 3, ' * 1_000)
+    ended, (line, message) = passed(large + MESSAGE)
+
+    assert (ended, message) == (True, MESSAGE)
+    assert data(line) == f"a message of {len(large)} bytes that was dropped"
+
+
+def test_a_message_without_end_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.keeper.MAX_MESSAGE", 1_000)
+    monkeypatch.setattr("nbtool.tools.mcp.keeper.MAX_DROPPED", 100_000)
+
+    assert passed(MESSAGE + b"x" * 1_000_000) == (False, [MESSAGE])
 
 
 def test_the_end_of_what_a_server_writes_to_stderr_is_remembered() -> None:

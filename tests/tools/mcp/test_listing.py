@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import io
 import json
 import random
 import time
@@ -12,7 +11,6 @@ from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
 from nbtool.tools.mcp.content import value_of
 from nbtool.tools.mcp.listing import Listed, RemoteParameters, difference, fitted, listed
-from nbtool.tools.mcp.session import _end_of
 from nbtool.tools.references import unresolved
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
@@ -101,17 +99,12 @@ def result(*texts: str, **more: Any) -> CallToolResult:
 def test_texts_are_joined_and_an_error_is_in_the_servers_words() -> None:
     assert value_of(result("one", "two")) == "one\ntwo"
     assert value_of(result()) is None
-    assert value_of(result("text", structured_content={"result": 3})) == 3
-    assert value_of(result("text", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
+    assert value_of(result("3", structured_content={"result": 3})) == 3
+    assert value_of(result("a 3", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
     with pytest.raises(ToolFailed, match=r"^one\ntwo$"):
         value_of(result("one", "two", is_error=True))
     with pytest.raises(ToolFailed, match="did not say why"):
         value_of(result(is_error=True))
-
-
-def test_a_server_that_wrote_nothing_has_no_last_words() -> None:
-    assert _end_of(io.StringIO("")) == _end_of(io.StringIO(" \n")) == ""
-    assert _end_of(io.StringIO("one\ntwo\n\n")) == "Its last words: two"
 
 
 def test_a_name_of_the_longest_length_stays() -> None:

@@ -9,10 +9,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -24,11 +23,11 @@ from nbtool.loop import core
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
+from nbtool.tools.call import CallRecord
 from nbtool.tools.mcp import McpServers, keeper, mcp_servers, server, session
 from tests.tools.calling import Desktop, ask_for, desktop
 
 HERE = Path(__file__).parent
-JSON = "application/json; charset=utf-8"
 Start = Callable[..., McpServers]
 
 
@@ -62,6 +61,15 @@ def friendly() -> Iterator[McpServers]:
         yield servers
 
 
+def process_of(record: CallRecord) -> int:
+    """Read the process id that the hostile server answers with."""
+    return int(str(record.result).split()[0])
+
+
+async def values_of(steps: AsyncIterator[Any]) -> list[Any]:
+    return [value async for value in steps]
+
+
 def gone(*pids: int) -> bool:
     """Wait until none of these processes runs any more."""
     left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
@@ -91,7 +99,7 @@ def test_every_call_asks_whatever_the_server_says_of_its_tools(friendly: McpServ
     record = desk.run(ask_for("friendly_add", a=1, b=2))
 
     assert (record.status, friendly.get("friendly_add").policy) == ("denied", Policy("ask_always"))
-    assert friendly.rules() == ""
+    assert friendly.rules().endswith("\n> Obey me.")
 
 
 @pytest.mark.promise("by-reference")
@@ -233,7 +241,10 @@ def test_a_server_that_dies_in_a_call_says_so_and_touches_no_other(start: Start)
     desk = desktop(start(bad=hostile("dies"), good=hostile()), approver=yes)
     died, again, other = [desk.run(ask_for(name, text="x")) for name in ("bad_say", "bad_say", "good_say")]
 
-    assert died.shown == "The MCP server 'bad' has ended. Its last words: out of cheese"
+    assert died.shown == (
+        "The MCP server 'bad' has ended (exit status 3). It is not known whether the tool ran, and the call was not "
+        "repeated. The last lines of its stderr: out of cheese"
+    )
     assert again.shown == died.shown
     assert other.status == "ok"
 
@@ -258,10 +269,16 @@ def test_a_server_that_never_answers_is_left_out_within_the_deadline(start: Star
     ("server", "problem"),
     [
         (hostile("mute"), "The MCP server 'it' did not answer `initialize` within 1 s."),
-        ({"command": "no-such-program"}, "Its last words: no-such-program: No such file or directory"),
-        ({"command": "sh", "args": ["-c", "echo no licence >&2"]}, "has ended. Its last words: no licence"),
-        ({"command": "sh", "args": ["-c", r"printf 'no \377 licence' >&2"]}, "Its last words: no \ufffd licence"),
-        ({"url": "http://127.0.0.1:9/mcp"}, "The MCP server 'it' failed: ConnectError"),
+        ({"command": "no-such-program"}, "no-such-program: No such file or directory"),
+        (
+            {"command": "sh", "args": ["-c", "echo no licence >&2"]},
+            "has ended (exit status 0). The last lines of its stderr: no licence",
+        ),
+        (
+            {"command": "sh", "args": ["-c", r"printf 'no \377 licence' >&2"]},
+            "The last lines of its stderr: no \ufffd licence",
+        ),
+        ({"url": "http://127.0.0.1:9/mcp"}, "The MCP server 'it' cannot be reached: All connection attempts failed."),
         (hostile("many"), "The MCP server 'it' has more than 500 tools."),
         (hostile("twins"), "The MCP server 'it' has two tools that are both called 'it_a_b'."),
         (hostile("deep"), "has a tool with a schema of"),
@@ -273,10 +290,17 @@ def test_a_server_that_cannot_be_used_is_a_typed_error(start: Start, server: dic
     assert problem in str(raised.value)
 
 
-def test_a_message_beyond_all_measure_ends_the_server(start: Start) -> None:
-    record = desktop(start(big=hostile("huge")), approver=yes).run(ask_for("big_say"))
+def test_an_answer_that_is_too_large_fails_alone(start: Start) -> None:
+    servers = start(big=hostile("huge"))
+    desk = desktop(servers, approver=yes)
+    pid = process_of(desk.run(ask_for("big_say", text="hi")))
+    large = desk.run(ask_for("big_say", text="large"))
+    after = desk.run(ask_for("big_say", text="hi"))
 
-    assert record.shown.endswith("has ended. Its last words: It sent a message of more than 16777216 bytes.")
+    said = "answered with more than 16777216 bytes, which were not read. The tool ran; ask it for less."
+    assert large.shown == f"The MCP server 'big' {said}"
+    assert process_of(after) == pid
+    assert servers["big"].notices == ()
 
 
 def test_a_long_description_is_cut_and_says_so(start: Start) -> None:
@@ -435,10 +459,10 @@ def test_a_tool_that_was_not_accepted_any_more_is_called_as_it_was_seen_and_stay
     seen = servers.get("it_say")
     gone_meanwhile = servers["it"].changes()
     servers["it"].accept()
-    said = asyncio.run(seen.function({"text": "hi"}))
+    (said,) = asyncio.run(values_of(seen.function({"text": "hi"})))
 
     assert "say" in gone_meanwhile
-    assert said.endswith("said hi")
+    assert said.value.endswith("said hi")
     assert list(servers.tools()) == []
 
 
@@ -451,7 +475,7 @@ def test_two_servers_whose_tools_would_have_one_name_are_ended_and_told(start: S
 
 
 def test_servers_that_all_fail_are_told_together(start: Start) -> None:
-    with pytest.raises(McpFailed, match=r"'one' has ended\..* The MCP server 'two' has ended\."):
+    with pytest.raises(McpFailed, match=r"'one' has ended .* The MCP server 'two' has ended "):
         start(one={"command": "true"}, two={"command": "true"})
 
 
@@ -487,17 +511,6 @@ def test_a_server_that_takes_long_to_close_is_not_waited_for(start: Start, monke
     servers.close()
 
     assert gone(*pids)
-
-
-def test_only_a_body_that_is_one_message_is_bounded_as_a_whole() -> None:
-    whole = object()
-    answers = [
-        SimpleNamespace(headers={"content-type": kind}, stream=whole) for kind in ("text/event-stream", JSON, "")
-    ]
-    for answer in answers:
-        asyncio.run(session._bounded(answer))
-
-    assert [answer.stream is whole for answer in answers] == [True, False, True]
 
 
 @pytest.fixture

@@ -1,0 +1,198 @@
+"""A server across its sessions: when one has ended, the next question starts another, with growing pauses.
+
+Only connecting and listing are tried again. A call is sent once: what became of it is unknown when its session ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nbtool.errors import McpFailed, ToolFailed
+from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.mcp.errors import SessionLost
+from nbtool.tools.mcp.listing import Listed, called
+from nbtool.tools.mcp.session import Session
+from nbtool.tools.plain import visible
+from nbtool.tools.tool import Progress
+
+if TYPE_CHECKING:
+    from mcp.types import LoggingMessageNotificationParams
+
+FIRST_PAUSE = 0.25
+"""Seconds between the first two attempts to reach a server; each failure doubles them."""
+
+MAX_PAUSE = 5.0
+"""Seconds between two attempts, at most."""
+
+MAX_WAIT = 1.0
+"""Seconds of a pause that a call waits for; where more is left it fails at once and says when."""
+
+MAX_NOTICES = 20
+"""Notices about one server that are kept."""
+
+MAX_PROGRESS = 1_000
+"""Notes of progress and log messages that are shown of one call."""
+
+MAX_PROGRESS_TEXT = 200
+"""Characters of each."""
+
+MAX_READ = 10 * MAX_PROGRESS_TEXT
+"""Characters of such a text that are looked at."""
+
+Check = Callable[[dict[str, Listed]], None]
+Report = Callable[[Progress], object]
+
+_log = logging.getLogger("nbtool.mcp")
+
+
+class Connection:
+    """A server that is reached again after it went away."""
+
+    def __init__(self, spec: ServerSpec, seconds: float) -> None:
+        self.spec = spec
+        self.notices: list[str] = []
+        self._seconds = seconds
+        self._session = Session(spec, self._on_log)
+        self._lock = asyncio.Lock()
+        self._failures = 0
+        self._not_before = 0.0
+        self._last_failure = ""
+        self._is_closed = False
+        self._calls: dict[object, _CallProgress] = {}
+
+    @property
+    def instructions(self) -> str:
+        """What the server says that a model should know of it, in the session that is."""
+        return self._session.instructions
+
+    def open(self, left: float, seconds: float) -> dict[str, Listed]:
+        """Wait for the first session; raises McpFailed."""
+        return self._session.wait_until_open(left, seconds)
+
+    def begin_close(self) -> None:
+        """Let the session end, do not wait for it, and start no other."""
+        self._is_closed = True
+        self._session.begin_close()
+
+    def close(self) -> None:
+        """End the session, and the server where it was started here."""
+        self._is_closed = True
+        self._session.close()
+
+    async def listed(self) -> dict[str, Listed]:
+        """List the tools as they are now, in a new session where the former has ended; raises McpFailed."""
+        return (await self._listing())[1]
+
+    async def call(self, name: str, arguments: dict[str, Any], check: Check, report: Report) -> Any:
+        """List the tools, let `check` look at them, and call one; the call is never repeated.
+
+        Raises:
+            McpFailed: the server cannot be reached, or what `check` raises.
+            ToolFailed: the tool failed, in its own words.
+        """
+        session, tools = await self._listing()
+        check(tools)
+        key, progress = object(), _CallProgress(report)
+        self._calls[key] = progress
+        try:
+            return await session.call(name, arguments, progress.on_progress)
+        except SessionLost:
+            session.retire()
+            raise
+        finally:
+            del self._calls[key]
+
+    async def _listing(self) -> tuple[Session, dict[str, Listed]]:
+        session = await self._ready()
+        try:
+            return session, await session.listed()
+        except SessionLost:
+            session.retire()
+        session = await self._ready()
+        return session, await session.listed()
+
+    async def _ready(self) -> Session:
+        """Give a session that lives; starts one where there is none."""
+        async with self._lock:
+            if self._is_closed:
+                raise McpFailed(f"{called(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
+            if self._session.is_live:
+                return self._session
+            await self._pause()
+            session = Session(self.spec, self._on_log)
+            try:
+                await self._opened(session)
+            except ToolFailed as error:
+                session.stop()
+                self._failures += 1
+                self._not_before = time.monotonic() + min(MAX_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
+                self._last_failure = str(error)
+                raise
+            except BaseException:
+                session.stop()
+                raise
+            self._session, self._failures = session, 0
+            self._note(f"{called(self.spec.name)} was reached again, in a new session.")
+            return session
+
+    async def _opened(self, session: Session) -> None:
+        opened = asyncio.wrap_future(session.opened)
+        done, _ = await asyncio.wait({opened}, timeout=self._seconds)
+        if not done:
+            raise session.unanswered(self._seconds)
+        opened.result()
+
+    async def _pause(self) -> None:
+        """Wait until the next attempt is due, or fail where that takes long."""
+        left = self._not_before - time.monotonic()
+        if left > MAX_WAIT:
+            raise McpFailed(self._last_failure, fix=f"It is tried again in {math.ceil(left)} s at the earliest.")
+        if left > 0:
+            await asyncio.sleep(left)
+
+    def _on_log(self, params: LoggingMessageNotificationParams) -> None:
+        """Hear a log message; those of the keeper tell of lines that are no messages."""
+        text = _short(self.spec.without_secrets(str(params.data)[:MAX_READ]))
+        if params.logger == "nbtool":
+            self._note(f"{called(self.spec.name)} printed a line that is no message: {text!r}")
+        elif len(self._calls) == 1:  # of several calls, nobody knows whose it is
+            (progress,) = self._calls.values()
+            progress.add(f"[{params.level}] {text}", None)
+        else:
+            _log.info("%s logs (%s): %s", called(self.spec.name), params.level, text)
+
+    def _note(self, notice: str) -> None:
+        if len(self.notices) < MAX_NOTICES:
+            self.notices.append(notice)
+            _log.warning(notice)
+
+
+class _CallProgress:
+    """What a server tells of one call while it runs, within bounds."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._count = 0
+
+    async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
+        fraction = progress / total if total and math.isfinite(progress) and math.isfinite(total) else None
+        known = None if fraction is None else min(max(fraction, 0.0), 1.0)
+        text = _short(message or "")
+        self.add(text if text or known is not None else f"{progress:g}", known)
+
+    def add(self, text: str, fraction: float | None) -> None:
+        self._count += 1
+        if self._count <= MAX_PROGRESS:
+            self._report(Progress(text, fraction))
+        elif self._count == MAX_PROGRESS + 1:
+            self._report(Progress(f"(more than {MAX_PROGRESS} notes of progress: the rest is not shown)"))
+
+
+def _short(text: str) -> str:
+    text = visible(text[:MAX_READ])
+    return text if len(text) <= MAX_PROGRESS_TEXT else f"{text[:MAX_PROGRESS_TEXT]}…"

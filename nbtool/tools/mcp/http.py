@@ -1,0 +1,286 @@
+"""The HTTP below a session: a broken connection, a refusal or a large body fails its own request and nothing else.
+
+The package's transport ends the whole session where a connection breaks. Here every failure becomes an answer to the
+one request, and what happened is noted in the `Exchange` of the operation that waits for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Literal
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from nbtool.tools.mcp import keeper
+from nbtool.tools.mcp.config import ServerSpec
+from nbtool.tools.plain import visible
+
+HTTP_SECONDS = 30.0
+"""Seconds to reach a server, and to say something to it."""
+
+PROBE_SECONDS = 3.0
+"""Seconds in which an address shows that it speaks the SSE transport."""
+
+MAX_ERROR = 64 * 1024
+"""Bytes of the body of an error that are read."""
+
+MAX_WORDS = 500
+"""Characters of a server's own words in an error."""
+
+SESSION_ID = "mcp-session-id"
+_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_PATH_FIX = "Check the path of its url; that of streamable HTTP often ends in /mcp."
+_SSE_FIX = (
+    "Use its streamable HTTP address (often the same one with /mcp), or a bridge on stdio such as "
+    '{"command": "npx", "args": ["-y", "mcp-remote", "<url>"]}.'
+)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What became of the requests of one operation, the last one told.
+
+    `is_at_end`: all of the body came, which for a stream means that the server ended it.
+    """
+
+    status: int = 0
+    problem: Literal["", "unsent", "broken", "too_large", "compressed"] = ""
+    detail: str = ""
+    content_type: str = ""
+    had_session: bool = False
+    is_rpc_error: bool = False
+    is_stream: bool = False
+    is_at_end: bool = False
+    challenge: str = ""
+    retry_after: str = ""
+
+    @property
+    def is_session_gone(self) -> bool:
+        """Whether the server no longer knows the session; then a client must start another one."""
+        return self.had_session and self.status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+
+
+_exchange: ContextVar[Exchange | None] = ContextVar("nbtool_mcp_exchange", default=None)
+
+
+@contextmanager
+def exchange() -> Iterator[Exchange]:
+    """Note what becomes of the requests that are made within."""
+    noted = Exchange()
+    token = _exchange.set(noted)
+    try:
+        yield noted
+    finally:
+        _exchange.reset(token)
+
+
+def http_client(spec: ServerSpec) -> httpx2.AsyncClient:
+    """Make the client of a session; raw bodies only, so that what is counted is what comes."""
+    return httpx2.AsyncClient(
+        headers={
+            "accept-encoding": "identity",
+            **{name: value.get_secret_value() for name, value in spec.headers.items()},
+        },
+        timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each question has a deadline of its own
+        transport=Transport(spec),
+    )
+
+
+def public_url(spec: ServerSpec) -> str:
+    """Give the address without its query and without values of variables: it stands in logs of other packages."""
+    url = httpx2.URL(spec.url)
+    path = spec.without_secrets(url.path).replace("${", "").replace("}", "")
+    return str(url.copy_with(path=path, query=None))
+
+
+class Transport(httpx2.AsyncBaseTransport):
+    """Sends requests, and answers with an error of its own where that fails."""
+
+    def __init__(self, spec: ServerSpec, inner: httpx2.AsyncBaseTransport | None = None) -> None:
+        self._spec = spec
+        self._public = httpx2.URL(public_url(spec))
+        self._inner = inner or httpx2.AsyncHTTPTransport(proxy=_proxy_for(httpx2.URL(spec.url)))
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, to the real address where the public one is meant."""
+        noted = (_exchange.get() if request.method == "POST" else None) or Exchange()
+        noted.had_session = SESSION_ID in request.headers
+        noted.status, noted.problem, noted.is_rpc_error, noted.is_at_end = 0, "", False, False
+        url = httpx2.URL(self._spec.url) if request.url == self._public else request.url
+        sent = httpx2.Request(
+            request.method, url, headers=request.headers, stream=request.stream, extensions=request.extensions
+        )
+        try:
+            response = await self._inner.handle_async_request(sent)
+        except httpx2.TransportError as error:
+            noted.problem = "unsent" if isinstance(error, _UNSENT) else "broken"
+            noted.detail = self._clean(str(error) or type(error).__name__)
+            if request.method == "DELETE":  # the session of a server that is gone needs no end
+                return httpx2.Response(HTTPStatus.NO_CONTENT)
+            return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
+        return await self._noted(response, noted)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._inner.aclose()
+
+    async def _noted(self, response: httpx2.Response, noted: Exchange) -> httpx2.Response:
+        headers = response.headers
+        noted.status, noted.content_type = response.status_code, headers.get("content-type", "").partition(";")[0]
+        noted.is_stream = noted.content_type.strip().lower() == "text/event-stream"
+        body = Body(response.stream, noted)
+        if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+            noted.problem = "compressed"
+            await response.aclose()
+            return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
+        if response.status_code < HTTPStatus.BAD_REQUEST:
+            response.stream = body
+            return response
+        noted.challenge, noted.retry_after = headers.get("www-authenticate", ""), headers.get("retry-after", "")
+        data = await body.beginning(MAX_ERROR)
+        await response.aclose()
+        noted.detail, noted.is_rpc_error = _words(data)
+        noted.detail = self._clean(noted.detail)
+        kept = {name: headers[name] for name in ("content-type", "location") if name in headers}
+        return httpx2.Response(response.status_code, headers=kept, content=data)
+
+    def _clean(self, text: str) -> str:
+        return self._spec.without_secrets(visible(text))[:MAX_WORDS]
+
+
+def _proxy_for(url: httpx2.URL) -> str | None:
+    """Give the proxy that the environment names for an address, as the client would without a transport of its own."""
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
+    return None if proxy is None or proxy_bypass(url.host) else proxy
+
+
+class Body(httpx2.AsyncByteStream):
+    """A body within bounds: all of it where it is one message, each event where it is a stream of them."""
+
+    def __init__(self, whole: Any, noted: Exchange) -> None:
+        self._whole = whole
+        self._noted = noted
+        self._is_stream = noted.is_stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size, tail = 0, b""
+        try:
+            async for data in self._whole:
+                size += len(data)
+                if self._is_stream:
+                    seen = tail + data
+                    if (end := max(map(seen.rfind, (b"\n\n", b"\r\n\r\n", b"\r\r")))) >= 0:
+                        size = len(seen) - end
+                    tail = seen[-3:]
+                if size > keeper.MAX_MESSAGE:
+                    self._noted.problem = "too_large"
+                    raise httpx2.StreamError("The body is too large.")
+                yield data
+            self._noted.is_at_end = True
+        except httpx2.TransportError as error:
+            self._noted.problem = "broken"
+            raise httpx2.StreamError(type(error).__name__) from error
+
+    async def aclose(self) -> None:
+        """Close the body below."""
+        await self._whole.aclose()
+
+    async def beginning(self, most: int) -> bytes:
+        """Read at most so many bytes; of a body that breaks off, what came."""
+        data = b""
+        try:
+            async for piece in self:
+                data += piece
+                if len(data) >= most:
+                    break
+        except httpx2.StreamError:
+            self._noted.problem = ""
+        return data[:most]
+
+
+def describe_status(spec: ServerSpec, noted: Exchange) -> tuple[str, str]:
+    """Say what an answer that is an error means, and what to do about it."""
+    status = noted.status
+    try:
+        phrase = f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:
+        phrase = str(status)
+    words = f": {noted.detail}" if noted.detail else ""
+    return f"answered {phrase}{words}.".replace("..", "."), _remedy(spec, noted)
+
+
+def _remedy(spec: ServerSpec, noted: Exchange) -> str:
+    match noted.status:
+        case HTTPStatus.UNAUTHORIZED | HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            return _key_fix(spec, noted)
+        case HTTPStatus.FORBIDDEN:
+            return "Its key may not do this, or none was sent: check the right of the key. " + _key_fix(spec, noted)
+        case HTTPStatus.TOO_MANY_REQUESTS:
+            wait = visible(noted.retry_after)[:40]
+            return f"Wait before the next call{f' (it says: {wait} s)' if wait else ''}."
+        case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return "Try again later; the log of the server knows more."
+        case _:
+            return _PATH_FIX
+
+
+def _key_fix(spec: ServerSpec, noted: Exchange) -> str:
+    """Name the header or the environment variable that the key comes from."""
+    oauth = (
+        " It offers OAuth, which nbtool does not speak: create a token at its site."
+        if "resource_metadata" in (noted.challenge)
+        else ""
+    )
+    name = next((name for name in spec.headers if name.lower() == "authorization"), next(iter(spec.headers), ""))
+    if variables := spec.header_variables.get(name):
+        return f"It refused the header {name}: check the environment variable {' and '.join(variables)}.{oauth}"
+    if name:
+        return f'It refused the header {name}: check its value in "headers" of the configuration.{oauth}'
+    example = '"headers": {"Authorization": "Bearer ${MCP_TOKEN}"}'
+    return f"Add {example} to its configuration and set the environment variable MCP_TOKEN.{oauth}"
+
+
+async def speaks_sse(spec: ServerSpec, noted: Exchange) -> bool:
+    """Ask an address that turned a session down whether it speaks the SSE transport, as the specification describes.
+
+    https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#backwards-compatibility
+    """
+    if noted.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return False
+    try:
+        async with asyncio.timeout(PROBE_SECONDS), http_client(spec) as client:
+            request = client.stream("GET", public_url(spec), headers={"accept": "text/event-stream"})
+            async with request as response:
+                if not response.headers.get("content-type", "").startswith("text/event-stream"):
+                    return False
+                async for data in response.aiter_raw():
+                    return data.lstrip().startswith((b"event: endpoint", b"event:endpoint"))
+    except (httpx2.HTTPError, httpx2.StreamError, TimeoutError):
+        return False
+    return False
+
+
+def sse_advice() -> tuple[str, str]:
+    """Say that an address speaks the SSE transport, and what to do."""
+    return "speaks the old HTTP+SSE transport at this address, which MCP replaced by streamable HTTP.", _SSE_FIX
+
+
+def _words(data: bytes) -> tuple[str, bool]:
+    """Find a server's own words in the body of an error, and whether they are an error of JSON-RPC."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        return "", False
+    is_rpc_error = isinstance(said, dict) and isinstance(said.get("error"), dict) and "code" in said["error"]
+    while isinstance(said, dict):
+        keys = ("error_description", "message", "detail", "error")
+        said = next((said[key] for key in keys if said.get(key)), "")
+    return said if isinstance(said, str) else "", is_rpc_error

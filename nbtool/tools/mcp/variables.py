@@ -1,0 +1,63 @@
+"""`${VAR}` and `${VAR:-default}` in a configuration, taken from the environment, and kept out of every message."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import SecretStr
+
+from nbtool.errors import BadUsage
+
+MIN_SECRET = 4
+"""Characters of a value from which on it is taken out of messages; shorter ones stand in any text."""
+
+HIDDEN = "***"
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+
+
+@dataclass(slots=True)
+class Expansion:
+    """The variables of one server's configuration: which were used where, and with which values."""
+
+    server: str
+    values: dict[str, SecretStr] = field(default_factory=dict)
+
+    def expand(self, text: str, where: str) -> str:
+        """Put the values of the environment into a text; `where` names the text in an error.
+
+        Raises:
+            BadUsage: a variable is not set and has no default.
+        """
+
+        def value_of(found: re.Match[str]) -> str:
+            name, default = found[1], found[2]
+            value = os.environ.get(name)
+            if value is None or (value == "" and default is not None):
+                if default is None:
+                    fix = f'Set it first (os.environ["{name}"] = …), or write ${{{name}:-default}}.'
+                    problem = f"{where} needs the environment variable {name}, which is not set."
+                    raise BadUsage(f"The MCP server {self.server!r}: {problem}", fix=fix)
+                return default
+            self.values[name] = SecretStr(value)
+            return value
+
+        return _VARIABLE.sub(value_of, text)
+
+
+def variables_in(text: str) -> tuple[str, ...]:
+    """Give the names of the variables in a text."""
+    return tuple(dict.fromkeys(found[1] for found in _VARIABLE.finditer(text)))
+
+
+def without_secrets(text: str, variables: Mapping[str, SecretStr], others: Mapping[str, SecretStr]) -> str:
+    """Write `${NAME}` for the value of each variable in a text, and `***` for other values that nobody is to read."""
+    hidden = {value.get_secret_value(): HIDDEN for value in others.values()}
+    hidden |= {value.get_secret_value(): f"${{{name}}}" for name, value in variables.items()}
+    for value in sorted(hidden, key=len, reverse=True):
+        if len(value) >= MIN_SECRET:
+            text = text.replace(value, hidden[value])
+    return text

@@ -1,0 +1,167 @@
+"""A server over streamable HTTP on loopback that fails when it is told to, and can be stopped and started again."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import uvicorn
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+TOOL = {"name": "say", "description": "What it was.", "inputSchema": {"type": "object"}}
+
+
+class HttpServer:
+    """Speaks just enough MCP; `fails` names what goes wrong with the next question of `fails_at`."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.sessions: set[str] = set()
+        self.fails = ""
+        self.fails_at = "tools/call"
+        self.always = ""
+        self.speaks_sse = False
+        self.tool: dict[str, Any] = dict(TOOL)
+        self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self._port = _free_port()
+        self._uvicorn: uvicorn.Server | None = None
+        self._thread = threading.Thread()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}/mcp"
+
+    def start(self) -> None:
+        how: dict[str, Any] = {"log_level": "critical", "lifespan": "off", "timeout_graceful_shutdown": 1}
+        self._uvicorn = uvicorn.Server(uvicorn.Config(self, port=self._port, **how))
+        self._thread = threading.Thread(target=self._uvicorn.run)
+        self._thread.start()
+        while not self._uvicorn.started:
+            time.sleep(0.005)
+
+    def stop(self) -> None:
+        if self._uvicorn:
+            self._uvicorn.should_exit = True
+            self._thread.join()
+            self._uvicorn = None
+            self.sessions.clear()
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Send) -> None:
+        headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        self.headers.append(headers)
+        self.paths.append(f"{scope['path']}?{scope['query_string'].decode()}")
+        if scope["method"] == "GET" and self.speaks_sse:
+            await respond(send, 200, b"event: endpoint\ndata: /messages\n\n", kind=STREAM)
+            return
+        if scope["method"] != "POST":
+            await respond(send, 200 if scope["method"] == "DELETE" else 405)
+            return
+        body, more = b"", True
+        while more:
+            part = await receive()
+            body, more = body + part["body"], part.get("more_body", False)
+        said = json.loads(body)
+        session = headers.get("mcp-session-id")
+        if self.always:
+            self.fails, self.fails_at = self.always, "*"
+        if self.fails and self.fails_at in (said["method"], "*"):
+            await self._fail(said, send)
+        elif session is not None and session not in self.sessions:
+            await respond(send, 404, error(None, -32600, "Session not found"))
+        elif "id" not in said:
+            await respond(send, 202)
+        else:
+            answer = {"jsonrpc": "2.0", "id": said["id"], **self._answer(said)}
+            await respond(send, 200, answer, session=self._session(said))
+
+    def _session(self, said: dict[str, Any]) -> str:
+        if said["method"] == "initialize":
+            self.sessions.add(name := f"s{time.monotonic_ns()}")
+            return name
+        return ""
+
+    def _answer(self, said: dict[str, Any]) -> dict[str, Any]:
+        match said["method"]:
+            case "initialize":
+                version, about = said["params"]["protocolVersion"], {"name": "it", "version": "1"}
+                return {"result": {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}}
+            case "tools/list":
+                return {"result": {"tools": [self.tool]}}
+            case "tools/call":
+                self.calls += 1
+                return {"result": {"content": [{"type": "text", "text": "said"}]}}
+        return {"error": {"code": -32601, "message": "no such method"}}
+
+    async def _fail(self, said: dict[str, Any], send: Send) -> None:
+        how, self.fails = self.fails, ""
+        if how.isdigit():
+            await respond(send, int(how), {"detail": "not\x1b[31m now"})
+            return
+        self.calls += said["method"] == "tools/call"
+        result = {"content": [{"type": "text", "text": "x" * 100_000}]}
+        data = json.dumps({"jsonrpc": "2.0", "id": said.get("id"), "result": result}).encode()
+        status, body, more = FAILURES[how](said, data)
+        await respond(send, status, body, **more)
+
+
+STREAM = "text/event-stream"
+FAILURES: dict[str, Callable[[dict[str, Any], bytes], tuple[int, Any, dict[str, Any]]]] = {
+    "html": lambda _, __: (200, b"<html>Back soon</html>", {"kind": "text/html"}),
+    "large": lambda _, data: (200, data, {}),
+    "large event": lambda _, data: (200, b"data: " + data + b"\n\n", {"kind": STREAM}),
+    "compressed": lambda _, data: (200, gzip.compress(data), {"encoding": "gzip"}),
+    "broken": lambda _, __: (200, b"{", {"length": 100}),
+    "broken stream": lambda _, __: (200, b": nothing\n\n", {"kind": STREAM}),
+    "accepted": lambda _, __: (202, b"", {}),
+    "no json": lambda _, __: (200, b"{", {}),
+    "refused": lambda said, _: (200, error(said["id"], -32000, "not now"), {}),
+    "refused in a stream": lambda said, _: (200, as_event(error(said["id"], -32000, "not now")), {"kind": STREAM}),
+}
+"""What a server that fails answers, by the way's name: status, body and more, of the question and a large answer."""
+
+
+def as_event(message: dict[str, Any]) -> bytes:
+    return f"data: {json.dumps(message)}\n\n".encode()
+
+
+async def respond(
+    send: Send, status: int, body: Any = b"", *, kind: str = "application/json", session: str = "", encoding: str = "",
+    length: int | None = None,
+) -> None:  # fmt: skip
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    given = {"content-type": kind, "mcp-session-id": session, "content-encoding": encoding}
+    headers = [(name.encode(), value.encode()) for name, value in given.items() if value]
+    headers.append((b"content-length", str(len(data) if length is None else length).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": data, "more_body": length is not None})
+
+
+def error(id_: Any, code: int, message: str) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}
+
+
+@contextmanager
+def http_server() -> Iterator[HttpServer]:
+    server = HttpServer()
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,60 @@
+"""What a server answers is given once, by the text or by the structured content, whichever says more."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from typing import Any
+
+import pytest
+from mcp.types import CallToolResult, ImageContent, TextContent
+
+from nbtool.messages import Media
+from nbtool.tools.mcp.content import value_of
+
+ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+WEATHER = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
+
+
+def result(*texts: str, data: Any = None, image: bytes | None = None) -> CallToolResult:
+    content: list[Any] = [TextContent(text=text) for text in texts]
+    if image is not None:
+        content.append(ImageContent(data=b64encode(image).decode(), mime_type="image/png"))
+    return CallToolResult(content=content, structured_content=data)
+
+
+@pytest.mark.parametrize(
+    ("texts", "data", "value"),
+    [
+        (["hello\n"], {"content": "hello\n"}, "hello\n"),  # server-filesystem
+        (["[FILE] a\n[DIR] b"], {"content": "[FILE] a\n[DIR] b"}, "[FILE] a\n[DIR] b"),
+        (["3"], {"result": 3}, 3),
+        (["hello"], {"result": "hello"}, "hello"),
+        (["true"], {"result": True}, True),
+        (["1", "2"], {"result": [1, 2]}, [1, 2]),
+        ([json.dumps(ROWS[0]), json.dumps(ROWS[1], indent=1)], {"result": ROWS}, ROWS),
+        ([json.dumps(WEATHER, indent=2)], WEATHER, WEATHER),
+        (["Temperature 22.5, Partly cloudy"], WEATHER, WEATHER),
+        (["It is 22.5 degrees, Partly cloudy, and humidity is 65 today."], WEATHER, None),
+        (["Found 2 rows."], {"rows": ROWS}, ["Found 2 rows.", {"rows": ROWS}]),
+        ([], {"rows": ROWS}, {"rows": ROWS}),
+        (["done"], {}, "done"),
+        ([""], {"rows": []}, {"rows": []}),
+        (["one", "two"], None, "one\ntwo"),
+        ([], None, None),
+    ],
+)
+def test_what_says_more_is_given_once(texts: list[str], data: Any, value: Any) -> None:
+    expected = "\n".join(texts) if value is None and texts else value
+
+    assert value_of(result(*texts, data=data)) == expected
+
+
+def test_data_beside_an_image_is_kept_and_an_image_within_data_is_not_given_twice() -> None:
+    picture = Media("image/png", b"PNG")
+    copy = {"result": [{"type": "image", "data": b64encode(b"PNG").decode()}]}
+
+    assert value_of(result(data={"rows": 3}, image=b"PNG")) == [picture, {"rows": 3}]
+    assert value_of(result("3 rows", data={"rows": 3}, image=b"PNG")) == ["3 rows", picture, {"rows": 3}]
+    assert value_of(result("a picture", data=copy, image=b"PNG")) == ["a picture", picture]
+    assert value_of(result(image=b"PNG")) == picture
