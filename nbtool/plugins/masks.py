@@ -1,7 +1,10 @@
 """The masks that stand for private values: `__MASK_<TYPE>_<n>__`.
 
 Everything found in a text is masked in one pass, and a mask is restored in one pass, so no pattern ever sees a mask
-and no mask hides another. Where matches overlap, all they cover becomes one mask, named after the first.
+and no mask hides another. Where matches overlap, all they cover becomes one mask, named after the first. What is looked
+through is the text in one spelling (see `normalize`), and what is masked is the piece of the text as it is, so that a
+mask gives back the very letters that were there. A piece in base64 or hexadecimal is masked whole if what it says
+holds anything private.
 """
 
 from __future__ import annotations
@@ -14,10 +17,14 @@ from dataclasses import replace
 from typing import Any
 
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
+from nbtool.plugins.normalize import as_text, encoded_texts, normalize
 from nbtool.plugins.private import MAX_TYPE, Kind
 
 MAX_MASKS = 1_000
 """Values that have a mask at one time; beyond them the one that was met longest ago is forgotten."""
+
+DEPTH = 2
+"""Encodings inside of encodings that are looked through."""
 
 LONGEST = MAX_TYPE + 24
 """Characters of the longest mask."""
@@ -78,12 +85,7 @@ class Masks:
 
     def _found(self, text: str) -> list[tuple[int, int, str]]:
         """Find what to mask, in order; overlapping matches become one."""
-        matches = sorted(
-            (start, -end, kind.name)
-            for since, until in self._between_masks(text)
-            for kind in self._kinds
-            for start, end in _spans(kind, text, since, until)
-        )
+        matches = sorted((start, -end, name) for start, end, name in self._matches(text, DEPTH))
         joined: list[tuple[int, int, str]] = []
         for start, minus_end, name in matches:
             if joined and start < joined[-1][1]:
@@ -91,6 +93,17 @@ class Masks:
             else:
                 joined.append((start, -minus_end, name))
         return joined
+
+    def _matches(self, text: str, depth: int) -> Iterator[tuple[int, int, str]]:
+        spelling = normalize(text)
+        for since, until in self._between_masks(spelling.text):
+            for kind in self._kinds:
+                for start, end in _spans(kind, spelling.text, since, until):
+                    yield *spelling.span(start, end), kind.name
+        for since, until in self._between_masks(text) if depth else ():
+            for start, end, said in encoded_texts(text, since, until):
+                if inside := next(self._matches(said, depth - 1), None):
+                    yield start, end, inside[2]
 
     def _between_masks(self, text: str) -> Iterator[tuple[int, int]]:
         at = 0
@@ -132,10 +145,18 @@ def mask_part(part: Part, masks: Masks) -> Part:
 
 
 def _mask_media(media: Media, masks: Masks) -> Media:
-    data = media.data
-    if data is not None and (media.mime.startswith("text/") or media.mime.endswith(("json", "xml"))):
-        data = masks.mask(data.decode("utf-8", "replace")).encode()
+    data = media.data and _mask_data(media.data, media.mime, masks)
     return replace(media, data=data, url=media.url and masks.mask(media.url), name=masks.mask(media.name))
+
+
+def _mask_data(data: bytes, mime: str, masks: Masks) -> bytes:
+    """Mask what is text, whatever it is called and in whichever encoding; the bytes around masks stay as they are."""
+    says_text = mime.startswith("text/") or mime.endswith(("json", "xml"))
+    if mime.startswith(("image/", "audio/", "video/")) and not says_text:
+        return data
+    text, encoding = as_text(data) or ((data.decode("latin-1"), "latin-1") if says_text else ("", ""))
+    masked = masks.mask(text)
+    return data if masked == text else masked.encode(encoding)
 
 
 def _mask_arguments(arguments: str, masks: Masks) -> str:

@@ -1,8 +1,10 @@
 """Private values never leave: each request carries masks in their place, and what comes back is made clear again.
 
 Everything that goes out is masked, in every round: what was said, results, system text, descriptions of tools, request
-options, names and contents of attached texts. Images, sounds and binary files go as they are. Tools and the view are
-given clear text; the journal keeps `[email]` and the like, unless you want it to keep the values. Where a reply breaks
+options, names and contents of attached texts, in whichever of the spellings that `normalize` knows. Images, sounds and
+binary files go as they are, with their metadata; values split over several texts, spelt in words or turned around are
+not found. Sub-chats are masked by the plugins of the chat that asks. Tools, MCP servers too, and the view are given
+clear text; the journal keeps `[email]` and the like, unless you want it to keep the values. Where a reply breaks
 off in the middle of a mask, that half of a mask is not shown.
 """
 

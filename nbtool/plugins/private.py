@@ -11,11 +11,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
+from nbtool.plugins.normalize import normalize
 
 MAX_TYPE = 24
 """Characters of a type's name."""
 
 _TYPE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_ENDINGS = (
+    "com|org|net|edu|gov|mil|info|biz|dev|app|io|ai|eu|uk|de|fr|es|nl|ch|se|dk|fi|pl|pt|cz|ru|ua|cn|jp|kr|au|nz|ca|br"
+)
+"""Ends of addresses that are looked for where one is spelt out in words; most words of two letters are words."""
+
 _DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 
@@ -39,8 +45,11 @@ def _is_card(text: str) -> bool:
 
 
 def _is_iban(text: str) -> bool:
-    """Take everything written in groups; check what is written in one piece (ISO 7064, modulo 97)."""
-    return " " in text or int("".join(str(int(letter, 36)) for letter in text[4:] + text[:4])) % 97 == 1
+    """Take what is written in groups of capitals; check what is written otherwise (ISO 7064, modulo 97)."""
+    bare = re.sub(r"[ .-]", "", text)
+    if " " in text and text.isupper():
+        return True
+    return bare.isascii() and int("".join(str(int(letter, 36)) for letter in bare[4:] + bare[:4])) % 97 == 1
 
 
 def _is_ip(text: str) -> bool:
@@ -55,14 +64,24 @@ def _kind(name: str, pattern: str, check: Callable[[str], bool] = bool) -> Kind:
 
 
 KINDS = {
-    "email": _kind("EMAIL", r"(?<![\w.+%-])[\w.+%-]++@(?:[\w-]++\.)+[^\W\d_]{2,24}"),
+    "email": _kind(
+        "EMAIL",
+        r"(?<![\w.+%-])(?:[\w.+%-]++ ?@ ?(?:[\w-]++\.)+[^\W\d_]{2,24}"
+        r"|[\w.+%-]++ {1,2}(?i:at) {1,2}[\w-]++(?:(?: {1,2}(?i:dot) {1,2}|\.)[\w-]++)*"
+        rf" {{1,2}}(?i:dot) {{1,2}}(?i:{_ENDINGS})(?!\w))",
+    ),
     "phone": _kind(
         "PHONE", r"(?<![\w.+-])(?:(?:\+|0|\(0)\d[\d ()./-]{4,18}\d|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)", _is_phone
     ),
-    "card": _kind("CARD", r"(?<![\w.])(?:\d{13,19}|\d{4}(?:[ -]\d{4}){3}|3\d{3}[ -]\d{6}[ -]\d{5})(?!\w)", _is_card),
+    "card": _kind(
+        "CARD",
+        r"(?<![\w.])(?:\d{13,19}|\d{4}(?:[ ./_-]{1,2}\d{4}){3}|3\d{3}[ ./_-]{1,2}\d{6}[ ./_-]{1,2}\d{4,5})(?!\w)",
+        _is_card,
+    ),
     "iban": _kind(
         "IBAN",
-        r"\b(?:[A-Za-z]{2}\d{2}[A-Za-z0-9]{11,30}|[A-Z]{2}\d{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)\b",
+        r"\b(?:[A-Za-z]{2}\d{2}[A-Za-z0-9]{11,30}"
+        r"|[A-Za-z]{2}\d{2}(?:[ .-]{1,2}[A-Za-z0-9]{4}){2,7}(?:[ .-]{1,2}[A-Za-z0-9]{1,3})?)\b",
         _is_iban,
     ),
     "ip": _kind("IP", r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])", _is_ip),
@@ -87,9 +106,14 @@ def kinds(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, 
         if name not in KINDS:
             raise BadUsage(f"There is no private type {name!r}.", fix=f"Known are {', '.join(KINDS)}.")
         chosen.append(KINDS[name])
-    words = "|".join(re.escape(name.strip()) for name in sorted(names, key=len, reverse=True) if name.strip())
+    words = "|".join(_words(name) for name in sorted(names, key=len, reverse=True) if name.strip())
     own = [("NAME", rf"(?i:(?<![^\W_])(?:{words})(?![^\W_]))")] if words else []
     return [*chosen, *(_own(name, pattern) for name, pattern in [*own, *patterns.items()])]
+
+
+def _words(name: str) -> str:
+    """Write the pattern of a name: as all text is spelt, its words parted by anything that parts words."""
+    return r"[\s._-]{1,3}".join(re.escape(word) for word in normalize(name).text.split())
 
 
 def _own(name: str, pattern: str) -> Kind:

@@ -1,0 +1,187 @@
+"""A text as patterns read it: one spelling for what can be spelt in many ways, and the way back to the text as it is.
+
+Compatibility forms and digits of any script become plain ones, what is invisible is dropped, spaces and dashes of any
+kind are plain, letters of Cyrillic and Greek that look like Latin ones are Latin, entities of HTML, percent, backslash
+and quoted-printable escapes are undone, and `[at]`, `(dot)` and the like are signs. Each change covers a few characters
+and is found by one pass of one expression, so the work grows with the text.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from urllib.parse import unquote_to_bytes
+
+PASSES = 3
+"""Spellings inside of spellings that are undone: `&amp;#64;` takes two."""
+
+MAX_SHOWN_LOSS = 0.1
+"""Part of a decoded text that may be unprintable, above which it is taken for no text."""
+
+_CHANGE = re.compile(
+    r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,31});"
+    r"|(?:%[0-9A-Fa-f]{2})+"
+    r"|\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}"
+    r"|=(?:40|2[DdEe])"
+    r"|\s{0,2}[\[({<]\s{0,2}(?i:at|@|dot|\.)\s{0,2}[\])}>]\s{0,2}"
+    r"|[A-Za-z][\u0300-\u036f]+"
+    r"|[^\x01-\x08\x0a-\x7f][\u0300-\u036f]*"
+)
+_PLAIN = re.compile(r"[^\x00\t&%\\=\[({<\x80-\U0010ffff]*")
+"""A text in which there is nothing to change."""
+
+_TWINS = str.maketrans(
+    "аеорсухіјѕԁһԛԝӏьАВЕКМНОРСТУХІЈЅαινορυΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
+    "aeopcyxijsdhqwlbABEKMHOPCTYXIJSaivopuABEZHIKMNOPTYX",
+)
+"""Letters of Cyrillic and Greek, and the Latin ones that they look like (Unicode TR39)."""
+
+_BASE64 = re.compile(r"(?<![\w+/-])[A-Za-z0-9+/_-]{12,}(?:\r?\n[A-Za-z0-9+/_-]{4,})*={0,2}")
+_PIECE = re.compile(r"[A-Za-z0-9+]{12,}={0,2}")
+_HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9A-Fa-f]{2}[ :-]?){8,}+")
+
+
+@dataclass(slots=True)
+class Spelling:
+    """A text in the one spelling; `span` gives where a piece of it stands in the text as it is."""
+
+    text: str
+    _ends: list[int] = field(default_factory=list)
+    _changes: list[tuple[int, int, int]] = field(default_factory=list)
+    _before: Spelling | None = None
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """Give the piece of the text as it is that became this one."""
+        here = (self._place(start, is_end=False), self._place(end, is_end=True))
+        return self._before.span(*here) if self._before else here
+
+    def _place(self, at: int, *, is_end: bool) -> int:
+        number = bisect_right(self._ends, at - is_end)  # changes that are over before this character
+        begin, was_begin, _ = self._changes[number] if number < len(self._changes) else (len(self.text) + 1, 0, 0)
+        if begin < at or (begin == at and not is_end):
+            return self._changes[number][2] if is_end else was_begin
+        if not number:
+            return at
+        return self._changes[number - 1][2] + at - self._ends[number - 1]
+
+
+def normalize(text: str) -> Spelling:
+    """Give a text in the one spelling."""
+    spelling = Spelling(text)
+    for _ in range(PASSES):
+        if _PLAIN.fullmatch(spelling.text):
+            break
+        changed = _changed(spelling)
+        if changed is None:
+            break
+        spelling = changed
+    return spelling
+
+
+def encoded_texts(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, str]]:
+    """Give the pieces that are texts in base64 or hexadecimal, with what they say."""
+    end = len(text) if end is None else end
+    for found in _HEX.finditer(text, start, end):
+        if said := _said(_from_hex(found[0])):
+            yield found.start(), found.end(), said
+    for found in _BASE64.finditer(text, start, end):
+        if said := _said(_from_base64(found[0])):
+            yield found.start(), found.end(), said
+        elif "/" in found[0] or "-" in found[0] or "_" in found[0]:  # part of a path, or of a name
+            for piece in _PIECE.finditer(text, *found.span()):
+                if said := _said(_from_base64(piece[0])):
+                    yield piece.start(), piece.end(), said
+
+
+def as_text(data: bytes) -> tuple[str, str] | None:
+    """Give bytes as a text, with the encoding that gives the very same bytes back; None where they are none."""
+    for mark, encoding in ((b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")):
+        if data.startswith(mark):
+            return _decoded(data, encoding)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return _decoded(data, "utf-16-le" if data[0] == 0xFF else "utf-16-be")
+    head = data[:4_096]
+    if head.count(0) * 4 > len(head):  # every second byte of Latin text is zero
+        return _decoded(data, "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be")
+    return _decoded(data, "utf-8") if 0 not in head else None
+
+
+def _said(data: bytes | None) -> str:
+    """Give what bytes say, where it is a text to be read."""
+    said = as_text(data) if data else None
+    return said[0] if said and _is_readable(said[0]) else ""
+
+
+def _decoded(data: bytes, encoding: str) -> tuple[str, str] | None:
+    try:
+        return data.decode(encoding), encoding
+    except UnicodeDecodeError:
+        return None
+
+
+def _changed(before: Spelling) -> Spelling | None:
+    """Make one pass; gives None where nothing changes."""
+    text, pieces, at, length = before.text, list[str](), 0, 0
+    ends, changes = list[int](), list[tuple[int, int, int]]()
+    for found in _CHANGE.finditer(text):
+        start, end = found.span()
+        if (plain := _plain(found[0])) == found[0]:
+            continue
+        pieces += [text[at:start], plain]
+        begin = length + start - at
+        length, at = begin + len(plain), end
+        ends.append(length)
+        changes.append((begin, start, end))
+    if not changes:
+        return None
+    return Spelling("".join([*pieces, text[at:]]), ends, changes, before)
+
+
+@lru_cache(maxsize=4_096)
+def _plain(piece: str) -> str:
+    first = piece[0]
+    if first == "&":
+        return html.unescape(piece)
+    if first in "%=":
+        return unquote_to_bytes(piece.replace("=", "%")).decode("utf-8", "replace")
+    if first == "\\":
+        return chr(int(piece[2:], 16))
+    if piece.isascii() and len(piece) > 1:
+        return "@" if "@" in piece or "at" in piece.lower() else "."
+    return "".join(map(_letter, unicodedata.normalize("NFKC", piece))).translate(_TWINS)
+
+
+def _letter(letter: str) -> str:
+    kind = unicodedata.category(letter)
+    if kind == "Nd":
+        return str(unicodedata.digit(letter))
+    if kind in ("Cf", "Cc"):
+        return " " if letter == "\t" else ""
+    if kind == "Pd" or letter == "\u2212":
+        return "-"
+    return " " if kind == "Zs" else "" if letter in "\u034f\u115f\u1160\u3164\ufe0e\ufe0f" else letter
+
+
+def _from_base64(piece: str) -> bytes | None:
+    joined = "".join(piece.split()).rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(joined[: len(joined) - (len(joined) % 4 == 1)] + "=" * (-len(joined) % 4))
+    except binascii.Error:
+        return None
+
+
+def _from_hex(piece: str) -> bytes | None:
+    digits = re.sub(r"[ :-]", "", piece.removeprefix("0x"))
+    return bytes.fromhex(digits) if len(digits) % 2 == 0 else None
+
+
+def _is_readable(text: str) -> bool:
+    head = text[:2_000]
+    return sum(not (letter.isprintable() or letter.isspace()) for letter in head) <= len(head) * MAX_SHOWN_LOSS
