@@ -30,6 +30,7 @@ class Chat(Speaker):
 
     `model` is `provider:model`; None takes what is found (see `%chat status`). `wire` forces a dialect, or is an
     endpoint of your own. `approver` is asked at the gates; without one, a call that needs asking is denied.
+    With `check_results` every result is shown to a person before the model reads it, whatever its tool says.
     `notebook` is where exposed names are looked up when they are used.
 
     Results of calls are kept, by name and in their records, up to `result_bytes` together; the running turn's are never

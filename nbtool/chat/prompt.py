@@ -16,6 +16,14 @@ from nbtool.messages import Message, Part, Text, assistant, user
 
 HistoryMode = Literal["compact", "native", "results", "none"]
 
+NO_REPLY: Mapping[str, str] = {
+    "completed": "[nbtool] The reply to this was empty.",
+    "cancelled": "[nbtool] The user stopped this before there was a reply.",
+    "timeout": "[nbtool] The time for this was over before there was a reply.",
+    "error": "[nbtool] This failed before there was a reply.",
+}
+"""What stands in a history in place of a reply that never came, by the status of its turn."""
+
 
 def system_text(own: str, rules: str) -> str:
     """Join the date, the person's own text and the rules of the tools, always in this order."""
@@ -45,16 +53,22 @@ def as_said(prompt: str | Message, parts: Iterable[Part]) -> Message:
 
 
 def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:
-    """Tell a finished turn to a later one; a turn that brought nothing is not told at all."""
-    prompt, chain = turn.messages.context[-1:], turn.messages.chain
-    if mode == "none" or not prompt or not chain:
+    """Tell a finished turn to a later one; the prompt is told also where no reply came, and why none did."""
+    prompt = turn.messages.context[-1:]
+    if mode == "none" or not prompt:
         return []
     if mode == "native":
-        return [*prompt, *chain]
-    if mode == "results":
+        told = [message for message in turn.messages.chain if message.parts]
+    elif mode == "results":
         came = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
-        return [*prompt, assistant("\n\n".join([*came, turn.text]))]
-    return [*prompt, assistant(turn.content)] if turn.content.strip() else []
+        told = _as_assistant("\n\n".join([*came, turn.text]))
+    else:
+        told = _as_assistant(turn.content)
+    return [*prompt, *(told or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
+
+
+def _as_assistant(text: str) -> list[Message]:
+    return [assistant(text)] if text.strip() else []
 
 
 def _today() -> str:

@@ -62,6 +62,7 @@ class TurnSettings:
     history: HistoryMode | None = None
     verb: Verb | None = None
     replay: ReplayMode | None = None
+    check_results: bool | None = None
 
 
 class Speaker(Conversation):
@@ -88,6 +89,7 @@ class Speaker(Conversation):
         approver: Approver | None = None,
         plugins: Sequence[object] = (),
         notebook: Mapping[str, Any] | None = None,
+        check_results: bool = False,
     ) -> None:
         super().__init__()
         one_of("history", history, get_args(HistoryMode))
@@ -100,6 +102,7 @@ class Speaker(Conversation):
         self.history: HistoryMode = history
         self.options = dict(options or {})
         self.approver = approver
+        self.check_results = check_results
         self.plugins = list(plugins or ())
         self.variables = Variables(notebook)
         self.variables.max_bytes = result_bytes
@@ -249,7 +252,7 @@ class Speaker(Conversation):
             await emit(started)
             self.tree.put(plan.node, turn)
         if take.found:
-            bench = self._bench(turn, emit, self.tools)
+            bench = self._bench(turn, emit, self.tools, how)
             with self.variables.held():
                 await take.tell(turn, started, (*context.history, context.prompt), bench)
             return
@@ -280,7 +283,7 @@ class Speaker(Conversation):
         history, prompt = tuple(self._history(plan.node, how)), told(turn.prompt, {} if is_media else exposed)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._offered()
-        bench = self._bench(turn, emit, tools)
+        bench = self._bench(turn, emit, tools, how)
         choose = None if is_media else self.choose_tools
         calling = ToolCalling(bench, tuple(self.plugins), turn.calls, choose, plan.script.told)
         system = system_text(self.system, tools.rules())
@@ -291,7 +294,7 @@ class Speaker(Conversation):
             context, endpoint, plugins, system=system, options=options, stream=how.stream, given=given
         ), context
 
-    def _bench(self, turn: Turn, emit: Emit, tools: Toolset) -> Bench:
+    def _bench(self, turn: Turn, emit: Emit, tools: Toolset, how: TurnSettings) -> Bench:
         return Bench(
             tools=tools,
             variables=self.variables,
@@ -301,6 +304,7 @@ class Speaker(Conversation):
             lent=turn.lent,
             texts=self.call_texts,
             plugins=tuple(self.plugins),
+            check_results=self.check_results if how.check_results is None else how.check_results,
         )
 
     def scene(self, turn: Turn, options: Mapping[str, Any]) -> Scene:

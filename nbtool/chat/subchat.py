@@ -7,6 +7,7 @@ cannot be part of a question.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -20,6 +21,7 @@ from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, Ca
 from nbtool.tools.approval import Policy
 from nbtool.tools.call import RunningCall, running_call
 from nbtool.tools.describe import grouped
+from nbtool.tools.places import GRACE
 from nbtool.tools.tool import Tool, tool, tools_of
 
 MAX_DEPTH = 3
@@ -77,7 +79,7 @@ def _joined(own: Sequence[object], asking: Sequence[object]) -> list[object]:
 
 async def _asked(chat: Chat, question: str, call: RunningCall) -> Turn:
     """See a turn of the sub-chat through, and let its calls be seen in the turn that asks."""
-    chat.desk = call.bench.desk
+    chat.desk, chat.check_results = call.bench.desk, call.bench.check_results
     turn = chat.compose(question)
     turn.approver = call.bench.approver  # type: ignore[assignment]  # a plain callable will do for a bench
     turn.lent = call.bench.lent
@@ -88,6 +90,7 @@ async def _asked(chat: Chat, question: str, call: RunningCall) -> Turn:
                 await call.bench.emit(seen)
     finally:
         turn.signal.cancel()  # and nothing else of it: the thread is lent to the turn that asks
+        await asyncio.wait({asyncio.wrap_future(turn.done)}, timeout=GRACE)
     return turn
 
 

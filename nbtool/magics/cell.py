@@ -206,6 +206,7 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
         limits=limits,
         history=flags.history,
         replay=flags.replay,
+        check_results=flags.check_results,
         verb=verb_of(flags),
     )
 

@@ -15,7 +15,7 @@ from nbtool.wire.providers import parse_model
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "none")
-FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget")
+FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget", "check_results")
 """What is taken from here where a cell's flags say nothing."""
 
 
@@ -44,6 +44,9 @@ class NbTool(Configurable):
     )
     result_bytes = Integer(
         None, min=1, allow_none=True, help="Bytes that kept results may take together; None: 268435456."
+    ).tag(config=True)
+    check_results = Bool(
+        None, allow_none=True, help="Ask about every result before the model reads it; None: as the chat says."
     ).tag(config=True)
     quiet = Bool(False, help="Show nothing; results only through `-o`.").tag(config=True)
     magic = Unicode("chat", help="The name of the magics, for ipython_config.py: read when the extension loads.").tag(

@@ -138,6 +138,12 @@ def cell_parser() -> Parser:
     add("--budget", metavar="USD_OR_TOKENS", help="`0.05` US dollars, or a whole number of tokens")
     add("--approve", choices=("ask", "input", "park", "auto", "deny"), help=_APPROVE)
     add("--answer-within", metavar="S", type=_seconds, help="seconds after which an open question is refused")
+    add(
+        "--check-results",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="show every result to a person before the model reads it",
+    )
     add("--replay", choices=("auto", "only", "off"), help=_REPLAY)
     add("--history", choices=("compact", "native", "results", "none"), help="how finished turns are told to the model")
     add(

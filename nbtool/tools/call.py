@@ -75,7 +75,8 @@ class Bench:
     `make` is how a tool that works with the chat makes calls of its own: the turn counts, watches and records them.
     `texts` are what the model is told of an outcome in place of our own words; `{name}` and `{reason}` are filled in.
     `plugins` are those of the chat: whatever a tool sends to a model on its own goes through them too. `from_closed`
-    says that the calls are made by a script which was given closed values.
+    says that the calls are made by a script which was given closed values. With `check_results` a person is asked
+    before any result reaches the model, whatever its tool says.
     """
 
     tools: Toolset
@@ -89,6 +90,7 @@ class Bench:
     texts: Mapping[str, str] = field(default_factory=dict)
     plugins: tuple[object, ...] = ()
     from_closed: bool = False
+    check_results: bool = False
     left_running: dict[str, asyncio.Task[Outcome]] = field(default_factory=dict)
     make: Make = field(default=lambda call, bench, round: run_call(call, bench, round=round))
 
@@ -177,7 +179,10 @@ async def _see_through(call: ToolCall, bench: Bench, record: CallRecord, ticket:
     name = bound.tool.store_as or bench.variables.next_name(bound.tool.name)  # in the order of the calls
     ticket.leave()
     ask = partial(bench.rule, record=record)
-    await Delivery(bound, record, bench.variables, bench.budget, ask, name, bench.from_closed).deliver(ended)
+    delivery = Delivery(
+        bound, record, bench.variables, bench.budget, ask, name, bench.from_closed, is_checked=bench.check_results
+    )
+    await delivery.deliver(ended)
 
 
 async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
@@ -266,7 +271,7 @@ async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
     record.status, record.started = "running", time.time()
     if any(decided.gate == "run" and decided.edited for decided in record.decisions):
         record.edited = json.dumps(bound.arguments, ensure_ascii=False)
-    is_guarded = tool.policy.result != "never"
+    is_guarded = bench.check_results or tool.policy.result != "never"
     await bench.emit(CallStarted(record.call_id, record.started, where, record.edited, is_guarded))
     positional, keywords = tool.parameters.bind(bound.values)
     report = partial(_report, record.call_id, bench.emit)

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
-from nbtool.tools.approval import Question, Released, Ruling
+from nbtool.tools.approval import Question, Released, ResultWord, Ruling, RunWord
 from nbtool.tools.bound import Bound
 from nbtool.tools.closed import ClosedValues, may_quote
 from nbtool.tools.describe import declared_name, describe
@@ -42,7 +42,8 @@ class Delivery:
     """The way of an outcome to the model.
 
     `ask` gets a ruling on a question of the second gate; under `name` the result is remembered. `from_closed` says that
-    a script made the call which had been given closed values: the result may be made of them.
+    a script made the call which had been given closed values: the result may be made of them. `is_checked`: a person is
+    asked about any result, whatever the tool's policy says.
     """
 
     bound: Bound
@@ -52,6 +53,7 @@ class Delivery:
     ask: Callable[[Question], Awaitable[Ruling]]
     name: str
     from_closed: bool = False
+    is_checked: bool = False
 
     async def deliver(self, ended: Ended) -> None:
         """Give the record its outcome.
@@ -74,7 +76,7 @@ class Delivery:
         is_closed = self.record.is_closed = await self._is_closed(value)
         drawn = _described(value) if is_closed else await _drawn(value, self.budget)
         edited, images = None, () if is_closed else images_in(value)
-        if await word_of(self.bound, "result") == "always" or (self.record.took_closed and not is_closed):
+        if await self._word() == "always" or (self.record.took_closed and not is_closed):
             edited = await self._released(drawn.text, images)
         if edited is not None:  # what the person took out must not be kept where a reference could reach it
             value, drawn, is_closed = edited, render(edited, self.budget), False
@@ -108,10 +110,13 @@ class Delivery:
     async def _failure(self, error: BaseException | None) -> None:
         text = _failure_text(error)
         may_tell = self.from_closed or self.record.took_closed or may_quote(error, self.bound, self.variables)
-        if await word_of(self.bound, "result") != "never" or may_tell:
+        if await self._word() != "never" or may_tell:
             edited = await self._released(text, failed=type(error))
             text = text if edited is None else render(edited, self.budget).text
         self.record.end("error", self._noted(text), text)
+
+    async def _word(self) -> RunWord | ResultWord:
+        return "always" if self.is_checked else await word_of(self.bound, "result")
 
     def _noted(self, text: str) -> str:
         return f"{CHANGED}\n{text}" if self.record.edited else text

@@ -29,7 +29,7 @@ def test_config_lists_the_settings_and_says_what_each_is_for(shell: Any, capsys:
 
 def test_a_setting_holds_for_cells_that_say_nothing_of_it(shell: Any) -> None:
     shell.run_cell("%config NbTool.model = 'practice:fast'")
-    shell.run_cell("%config NbTool.max_rounds = 1")
+    shell.run_cell("%config NbTool.max_rounds = 2")
     shell.run_cell("%%chat -q -t double -o capped\nDouble 3 with &`double`, then double the result.")
     shell.run_cell("%%chat -q -t double --max-rounds 4 -o free\nDouble 3 with &`double`.")
 
@@ -66,6 +66,20 @@ def test_the_chat_command_sets_what_config_sets_and_names_the_source(
     assert said(shell, "config max_rounds 7", capsys) == "max_rounds: 7\n"
     assert "7 (%config NbTool.max_rounds)" in said(shell, "config max_rounds", capsys)
     assert "not set  (default)" in said(shell, "config", capsys)
+
+
+@pytest.mark.parametrize(
+    ("setting", "flag", "asked"),
+    [(None, "", 0), (True, "", 1), (True, "--no-check-results", 0), (None, "--check-results", 1)],
+)
+def test_every_result_is_asked_about_where_the_setting_or_the_flag_says_so(
+    shell: Any, setting: bool | None, flag: str, asked: int
+) -> None:
+    shell.run_cell(f"%config NbTool.model = 'practice:fast'\n%config NbTool.check_results = {setting}")
+    shell.run_cell(f"%%chat -q -t double --approve auto --max-rounds 2 -o turn {flag}\nDouble 3 with &`double`.")
+
+    decisions = [decided.gate for made in shell.user_ns["turn"].calls for decided in made.decisions]
+    assert decisions.count("result") == asked
 
 
 @pytest.mark.parametrize("words", ["max_rounds many", "max_rounds 0", "approve perhaps", "colour red", "a b c d"])
