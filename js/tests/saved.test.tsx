@@ -245,7 +245,7 @@ test.each(Object.entries(FORGED_PLACES))(
 
     for (const deed of deedsOf(versions)) putBelow(node, panel, deed, versions, 2);
 
-    expect(put).toEqual(["%%chat --rerun t", "%chat code t", "%chat explore", "%chat switch t2"]);
+    expect(put).toEqual(["%%chat --rerun t", "%chat code t", "%chat explore t", "%chat switch t2"]);
   },
 );
 

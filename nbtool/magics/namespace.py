@@ -82,6 +82,10 @@ class Namespace:
             for tool in self._of(chat).pop(name, (name,)):
                 chat.tools.remove(tool)
 
+    def is_function(self, name: str) -> bool:
+        """Whether the notebook has a function of its own of this name."""
+        return callable(found := self._names.get(name)) and not isinstance(found, type)
+
     def refresh_tools(self, chat: Chat) -> None:
         """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
         for name in list(self._of(chat)):

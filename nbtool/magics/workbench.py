@@ -13,6 +13,7 @@ from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics import cell, commands
 from nbtool.magics.commands.here import Here
+from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.config import NbTool
 from nbtool.magics.env_consent import with_consent
 from nbtool.magics.namespace import Namespace
@@ -66,6 +67,9 @@ class Workbench:
             raise
 
     def _say(self, flags: Flags, body: str) -> None:
+        for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
+            if note := reopen_chat_of(Here(self, flags.chat), turn):
+                print(note)  # noqa: T201 - a chat that goes on here is told to the person
         chat = self.chat(flags.chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(cell.rehearse, self.shell, chat, self.names, flags, body)

@@ -15,7 +15,7 @@ const CELLS: Record<Deed, (of: Of) => string | undefined> = {
   rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
   code: ({ line, head }) => `${line} code ${head.turn_id}`,
-  explore: ({ line }) => `${line} explore`,
+  explore: ({ line, head }) => `${line} explore ${head.turn_id}`,
   version: ({ line, head, version = 0 }) => {
     const turn = head.turns?.[version - 1];
     return turn && `${line} switch ${turn}`;

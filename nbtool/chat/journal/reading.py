@@ -69,6 +69,12 @@ def chat_events(connection: sqlite3.Connection, chat_id: str) -> list[tuple[str,
     return [(turn_id, one) for turn_id, one in found if one is not None]
 
 
+def chats_of_turn(connection: sqlite3.Connection, begin: str) -> list[str]:
+    """Return the chats that have a turn whose id begins so."""
+    query = "SELECT DISTINCT chat_id FROM events WHERE turn_id >= ? AND turn_id < ? AND chat_id != '' LIMIT 2"
+    return [str(chat_id) for (chat_id,) in connection.execute(query, (begin, f"{begin}\U0010ffff")).fetchall()]
+
+
 def moments(connection: sqlite3.Connection, turn_id: str) -> list[tuple[float, Event]]:
     """Give the events of a turn in order, each with the time at which it was written."""
     query = "SELECT seq, at, body FROM events WHERE turn_id = ? ORDER BY seq LIMIT ?"

@@ -20,6 +20,7 @@ from nbtool.magics.commands import (
     show,
 )
 from nbtool.magics.commands.here import Command, Here, table
+from nbtool.magics.commands.reopen import reopen_chat_of
 
 
 def run(here: Here, words: list[str]) -> str:
@@ -32,13 +33,17 @@ def run(here: Here, words: list[str]) -> str:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         raise BadUsage(f"%chat knows no {name!r}.", fix=f"Did you mean {near[0]}?" if near else "See `%chat help`.")
-    return COMMANDS[name](here, rest)
+    notes = [reopen_chat_of(here, word) for word in rest] if name in OF_TURNS else []
+    return "\n".join(filter(None, [*notes, COMMANDS[name](here, rest)]))
 
 
 def help_(_: Here, __: list[str]) -> str:
     """List the commands."""
     return table(*((name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()))
 
+
+OF_TURNS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
+"""Commands that name a turn, which may be of an earlier chat."""
 
 COMMANDS: dict[str, Command] = {
     **about.COMMANDS,

@@ -8,24 +8,27 @@ from nbtool.chat import recall
 from nbtool.chat.journal import journal, reading
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.here import Command, Here
+from nbtool.magics.commands.reopen import TURN_ID
 from nbtool.magics.explored import Explored
 from nbtool.magics.waiting import has_front_end
 
 STATIC = "--static"
+NOTHING = "Nothing was said yet. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
 
 
 def explore(here: Here, words: list[str]) -> str:
     """Explore the history: tree, time lines, search, comparison, totals; `explore [CHAT_ID] [--static]`.
 
     In a page it is a widget, and below it the same as text, which a saved notebook keeps. What is done from there is a
-    cell that it puts below, for you to run. A past chat of the journal is named by its id.
+    cell that it puts below, for you to run. A past chat of the journal is named by its id, or by one of its
+    turns, and then goes on here.
     """
-    named = [word for word in words if word != STATIC]
+    named = [word for word in words if word != STATIC and not TURN_ID.fullmatch(word)]
     if len(named) > 1:
         raise BadUsage("%chat explore takes one chat at most.", fix="`%chat history chats` lists them.")
     explored = _past(here, named[0]) if named else Explored(here)
     if not explored.tree.roots:
-        return "Nothing was said yet."
+        return NOTHING
     kept = explored.bundle()
     if getattr(here.kernel.shell, "kernel", None) is None:
         return kept["text/plain"]

@@ -6,13 +6,13 @@ import datetime as dt
 from pathlib import Path
 
 from nbtool.blocks.plain import one_line
-from nbtool.chat import recall
 from nbtool.chat.journal import journal, keeping, reading, search
 from nbtool.chat.journal.frame import frame
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.exports import open_file
 from nbtool.magics.commands.here import Command, Here, table
+from nbtool.magics.commands.reopen import continue_chat
 
 MAX_LISTED = 50
 """Chats, or places found, that are listed; the latest first."""
@@ -48,8 +48,8 @@ def about_history(here: Here, words: list[str]) -> str:
 def open_(here: Here, words: list[str]) -> str:
     """Continue an old chat in this kernel: `open ID`, as `history chats` lists it, or `open FILE` from an export.
 
-    Its tree comes back with all versions. Nothing runs, no approval is carried over, and what its references pointed
-    to is gone until it is exposed again.
+    Its tree comes back with all versions, and its tools where the notebook has functions of their names. Nothing runs,
+    no approval is carried over, and what its references pointed to is gone until it is exposed again.
     """
     if len(words) != 1:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
@@ -60,22 +60,10 @@ def open_(here: Here, words: list[str]) -> str:
         many = "several chats begin" if found else "no chat begins"
         raise BadUsage(f"In the journal {many} with {words[0][:60]!r}.", fix="`%chat history chats` lists them.")
     chat_id = found[0].chat_id
-    events = journal().read(lambda connection: reading.chat_events(connection, chat_id))
-    dead = recall.into(here.anew(), chat_id, events)
-    turns = len(here.chat.tree.line)
-    lost = f" Not exposed any more: {', '.join(dead[:20])}{' …' if len(dead) > 20 else ''}." if dead else ""
-    said = f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
-    return f"{said}{lost}{_broken(here)}"
+    return continue_chat(here, here.anew(), chat_id)
 
 
 COMMANDS: dict[str, Command] = {"open": open_}
-
-
-def _broken(here: Here) -> str:
-    """Say that the last turn of the line broke off with its kernel, and what goes on with it."""
-    last = next((node.turn for node in here.chat.tree.line[-1:]), None)
-    is_broken = last is not None and isinstance(last.error, recall.Interrupted)
-    return " Its last turn was interrupted; `%%chat --resume` goes on with it." if is_broken else ""
 
 
 def _listed() -> str:

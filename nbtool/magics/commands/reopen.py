@@ -1,0 +1,92 @@
+"""Earlier chats in this kernel: a chat of the journal goes on here, also where only one of its turns is named."""
+
+from __future__ import annotations
+
+import re
+
+from nbtool.chat import recall
+from nbtool.chat.chat import Chat
+from nbtool.chat.journal import journal, reading
+from nbtool.errors import BadUsage
+from nbtool.magics.commands.here import Here
+from nbtool.magics.options import mentions
+
+MAX_NAMES = 20
+"""Names that one line lists."""
+
+TURN_ID = re.compile(r"turn_\w+")
+
+
+def reopen_chat_of(here: Here, turn: str) -> str:
+    """Let the chat of a turn go on here where this kernel does not know the turn; returns what the person is told.
+
+    That is what the buttons of a saved notebook name on the next day. Only an empty chat is replaced.
+
+    Raises:
+        BadUsage: the turn is in no journal, or this chat has turns of its own.
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+    if not TURN_ID.fullmatch(turn) or _knows(here.chat, turn):
+        return ""
+    found = journal().read(lambda connection: reading.chats_of_turn(connection, turn))
+    if not found:
+        raise BadUsage(
+            f"The turn {turn[:60]} is neither in this chat nor in the journal.",
+            fix="Run its cell again, or `%chat open FILE` where you exported it.",
+        )
+    if len(found) > 1:
+        raise BadUsage(f"In the journal several turns begin with {turn[:60]}.", fix="Name more of its id.")
+    if here.chat.tree.roots:
+        raise BadUsage(
+            f"The turn {turn[:60]} belongs to an earlier chat.",
+            fix=f"`%chat open {found[0]}` continues it here, `%chat -c earlier open {found[0]}` beside this chat.",
+        )
+    return continue_chat(here, here.chat, found[0])
+
+
+def continue_chat(here: Here, chat: Chat, chat_id: str) -> str:
+    """Let a chat without turns go on with one of the journal; returns what came back and what did not.
+
+    Raises:
+        nbtool.errors.JournalError: the journal cannot be read.
+    """
+    events = journal().read(lambda connection: reading.chat_events(connection, chat_id))
+    exposed = {entry.name for entry in chat.exposed()}
+    dead = recall.into(chat, chat_id, events)
+    turns = len(chat.tree.line)
+    said = f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
+    lost = _listed([name for name in dead if name not in exposed])
+    return f"{said}{lost and f' Not exposed any more: {lost}.'}{_tools(here, chat)}{_broken(chat)}"
+
+
+def _knows(chat: Chat, turn: str) -> bool:
+    return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
+
+
+def _tools(here: Here, chat: Chat) -> str:
+    """Expose the tools of the earlier turns that the notebook has by name, and say which it has not."""
+    turns = [version for node in chat.tree.nodes() for version in node.versions]
+    named = {call.name for turn in turns for call in turn.calls if call.status != "not_found"}
+    named |= {name for turn in turns for name in mentions(turn.prompt.text).tools}
+    wanted = sorted(named - chat.tools.tools().keys() - _OWN)
+    there = [name for name in wanted if here.kernel.names.is_function(name)]
+    here.kernel.names.add_tools(chat, there)
+    gone = [name for name in wanted if name not in there]
+    back = f" Tools that are here again: {_listed(there)}." if there else ""
+    missing = f" Tools that are not in this notebook: {_listed(gone)}; give them with `-t NAME`." if gone else ""
+    return f"{back}{missing}"
+
+
+_OWN = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
+"""Tools that every chat has for its variables."""
+
+
+def _broken(chat: Chat) -> str:
+    """Say that the last turn of the line broke off with its kernel, and what goes on with it."""
+    last = next((node.turn for node in chat.tree.line[-1:]), None)
+    is_broken = last is not None and isinstance(last.error, recall.Interrupted)
+    return " Its last turn was interrupted; `%%chat --resume` goes on with it." if is_broken else ""
+
+
+def _listed(names: list[str]) -> str:
+    return f"{', '.join(names[:MAX_NAMES])}{' …' if len(names) > MAX_NAMES else ''}"
