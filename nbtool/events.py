@@ -310,8 +310,9 @@ class CallProgress:
 
 @dataclass(slots=True)
 class CallFinished:
-    """A call got its one outcome. `shown` is the text that the model reads, `preview` what the person sees.
+    """A call got its one outcome. `shown` is the text that the model reads, `preview` what the person sees if not that.
 
+    `traceback` says where the person's own code failed; no model is told it.
     `media` are images and sounds of the result, for the person's eyes and ears alone: no journal and no recording
     keeps them. `media_left_out` counts those that were too large or too many.
     """
@@ -327,6 +328,7 @@ class CallFinished:
     seconds: float = 0.0
     media: tuple[Media, ...] = ()
     media_left_out: int = 0
+    traceback: str = ""
     kind: Literal["call_finished"] = "call_finished"
 
 

@@ -99,6 +99,8 @@ export interface CallBlock {
   glances?: Record<string, Glance>;
   media?: Media[];
   media_left_out?: number;
+  /** Where the person's own code failed; no model is told it. */
+  traceback?: string;
 }
 
 /** Something the person should know. */

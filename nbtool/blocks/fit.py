@@ -47,7 +47,7 @@ def _short(document: Document, kept: int, cap: int) -> Document:
 
 def _fields(block: Block) -> tuple[str, ...]:
     if block["kind"] == "call":
-        return ("arguments", "progress", "result", *(("shown",) if "shown" in block else ()))
+        return ("arguments", "progress", "result", *(name for name in ("shown", "traceback") if name in block))
     return () if block["kind"] == "notice" else ("text",)
 
 

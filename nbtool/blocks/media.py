@@ -36,13 +36,16 @@ _CAPTION = "font-size:85%;opacity:.75"
 def told(media: Iterable[Media], shelf: dict[str, Media]) -> list[MediaShape]:
     """Tell of images, sounds and files, and put their bytes on a shelf, by their keys."""
     shapes: list[MediaShape] = []
-    for one in list(media)[:SEEN]:
+    every = list(media)
+    for one in every[:SEEN]:
         data = one.data or b""
         key = sha256(data).hexdigest()[:32] if data else ""
         if key:
             shelf[key] = one
         name = one_line(clean_text(one.name or one.url or ""), 200)
         shapes.append({"key": key, "mime": one_line(clean_text(one.mime), 100), "name": name, "size": len(data)})
+    if len(every) > SEEN:
+        shapes.append({"key": "", "mime": "", "name": f"… {len(every) - SEEN:,} more", "size": 0})
     return shapes
 
 

@@ -117,7 +117,7 @@ DECIDED = known(
         "edited": {"type": "boolean"},
     }
 )
-MORE = known({}, dict.fromkeys(("text", "arguments", "progress", "result", "shown"), COUNT))
+MORE = known({}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback"), COUNT))
 PROSE_BLOCK = known(
     {
         "id": NAME,
@@ -152,6 +152,7 @@ CALL_BLOCK = known(
     },
     {
         "shown": PROSE,
+        "traceback": PROSE,
         "glances": record_of(known({"columns": list_of(NAME), "rows": list_of(list_of(NAME))})),
         "media": list_of(MEDIA),
         "media_left_out": COUNT,

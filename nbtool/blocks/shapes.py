@@ -88,7 +88,8 @@ class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
     `shown` is what the model read, where the person sees more; `glances` holds the first rows of what the references
-    stood for, by their names in `resolved`; `media` are the images and sounds of the result, but for `media_left_out`.
+    stood for, by their names in `resolved`; `media` are the images and sounds of the result, but for `media_left_out`;
+    `traceback` says where the person's own code failed.
     """
 
     id: str
@@ -114,6 +115,7 @@ class CallBlock(TypedDict):
     glances: NotRequired[dict[str, Glance]]
     media: NotRequired[list[MediaShape]]
     media_left_out: NotRequired[int]
+    traceback: NotRequired[str]
 
 
 class NoticeBlock(TypedDict):

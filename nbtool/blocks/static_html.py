@@ -128,6 +128,7 @@ def _details(block: CallBlock) -> list[str]:
     parts.append(f"<div>{_escape(reason)}</div>" if reason else "")
     parts.append(_titled("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
     parts.append(_titled("Result", with_marker(block["result"], block["more"].get("result", 0))))
+    parts.append(_titled("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Kept as {one_line(block['reference'])}" if block["reference"] else ""
     return [*parts, f'<div style="{_QUIET}">{_escape(reference)}</div>' if reference else ""]
 
@@ -177,7 +178,9 @@ def _call_text(block: CallBlock) -> str:
     notice = notice_of(question.get("notice", "")).splitlines() if question else []
     asked = [f"    nbtool asks: {sentence(block)} {ASKS}", *(f"    {line}" for line in notice)] if question else []
     seen = [f"    [{media.about(one)}]" for one in block.get("media", ())]
-    return "\n".join([*lines, *asked, *(f"    {line}" for line in result.split("\n") if result), *seen])
+    trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
+    told = [f"    {line}" for text in (result, trace) if text for line in text.split("\n")]
+    return "\n".join([*lines, *asked, *told, *seen])
 
 
 def _escape(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from nbtool.blocks.asking import effect_of, notice_of
+from nbtool.blocks.bounds import marker
 from nbtool.blocks.plain import one_line
 from nbtool.blocks.shapes import Block, Patch
 from nbtool.blocks.transcript import Transcript
@@ -16,6 +17,9 @@ from nbtool.events import CallAsked, CallFinished, Event, Retrying, TurnEnded
 
 RESULT_LIMIT = 200
 """Characters of a result shown below its call."""
+
+WHOLE = "the model saw it as turn.calls holds it, in `shown`"
+"""Where the rest of a result is."""
 
 
 class Output(Protocol):
@@ -89,8 +93,10 @@ class Terminal:
             return
         facts = call_facts(block)
         self._line(call_line(block) + (f" · {facts}" if facts else ""))
-        if told := one_line(block["result"] or block["reason"], RESULT_LIMIT):
+        if told := _shortened(block["result"] or block["reason"], block["more"].get("result", 0)):
             self._line(f"    {told}")
+        for line in block.get("traceback", "").splitlines():
+            self._line(f"    {line}")
 
     def _ended(self) -> None:
         head = self._transcript.head
@@ -109,3 +115,10 @@ class Terminal:
         if text:
             self._output.write(text)
             self._at_line_start = text.endswith("\n")
+
+
+def _shortened(text: str, omitted: int) -> str:
+    """Give the beginning of a result in one line; where that is not all, a mark says how much more there is."""
+    line = one_line(text, RESULT_LIMIT)
+    more = len(text) - RESULT_LIMIT + omitted
+    return f"{line} [{marker(more)}: {WHOLE}]" if line.endswith("…") and more > 0 else line

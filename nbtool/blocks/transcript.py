@@ -135,7 +135,7 @@ class Transcript:
         return self._set_head(usage=_usage(self._spent + event.usage))
 
     def _retrying(self, event: Retrying) -> list[Patch]:
-        reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
+        reason = _marked(event.reason)
         when = f" in {event.seconds:.0f} s" if event.seconds >= 1 else ""
         return self._set_head(activity=f"Trying again{when} ({reason})")
 
@@ -144,7 +144,7 @@ class Transcript:
         for text in self._failed_hooks:
             if text != event.error or event.status == "completed":
                 patches += self._notice(Notice(text, "warning"))
-        error = clip(without_controls(event.error), NOTICE_LIMIT)[0] or self._head["error"]
+        error = _marked(event.error) or self._head["error"]
         return patches + self._set_head(
             status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
             seconds=event.seconds, error=error, activity="",
@@ -165,7 +165,7 @@ class Transcript:
         if event.phase == "hook":
             self._failed_hooks.append(event.text)  # told at the end, unless the end itself tells it
             return []
-        return self._set_head(error=clip(without_controls(event.text), NOTICE_LIMIT)[0])
+        return self._set_head(error=_marked(event.text))
 
     # --- a reply --------------------------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class Transcript:
         patches, entry = self._call(event.call_id, event.name, event.round)
         if str(entry.grown["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
-        resolved = {key: clip(clean_text(text), NOTICE_LIMIT)[0] for key, text in event.resolved.items()}
+        resolved = {key: _with_mark(*clip(clean_text(text), NOTICE_LIMIT)) for key, text in event.resolved.items()}
         seen = {"glances": {key: _glance(one) for key, one in event.glances.items()}} if event.glances else {}
         return patches + entry.update(
             name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready", **seen
@@ -275,11 +275,14 @@ class Transcript:
         patches, entry = self._call(event.call_id, event.name, event.round)
         self._waiting.discard(entry.id)
         self._asked.pop(entry.id, None)
-        changed = entry.replace("result", without_controls(event.preview or event.shown))
-        if event.preview and event.preview != event.shown:
+        is_beginning = event.shown.startswith(event.preview)  # as older versions kept it
+        changed = entry.replace("result", without_controls(event.shown if is_beginning else event.preview))
+        if not is_beginning:
             shown, omitted = clip(without_controls(event.shown), FIELD_LIMIT)
             changed += entry.update(shown=shown + marker(omitted))
-        reason = clip(without_controls(event.reason), NOTICE_LIMIT)[0]
+        reason = _marked(event.reason)
+        if event.traceback:
+            changed += entry.update(traceback=_marked(event.traceback, FIELD_LIMIT))
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._seen(event),
@@ -302,7 +305,11 @@ class Transcript:
 
     def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], Entry]:
         """Find the call's entry, or open it."""
-        if found := self._entries.get(block_id):
+        found = self._entries.get(block_id)
+        if found and found.kind != "call":  # a call's id comes from outside, and may be that of a block of ours
+            block_id += "_"
+            found = self._entries.get(block_id)
+        if found:
             return [], found
         last = self._round[-1] if self._round else None
         patches = last.update(state="whole") if last and last.kind != "call" else []
@@ -327,6 +334,15 @@ class Transcript:
         """Say in the head whether the turn waits for a person, and whether a cell waits with it."""
         status = ("parked" if self._is_parked else "waiting") if self._waiting else "running"
         return self._set_head(status=status) if self._head["status"] != status else []
+
+
+def _marked(text: str, limit: int = NOTICE_LIMIT) -> str:
+    """Give a text without control characters, within a limit; where it is cut, a mark says how much more there is."""
+    return _with_mark(*clip(without_controls(text), limit))
+
+
+def _with_mark(text: str, omitted: int) -> str:
+    return text + marker(omitted)
 
 
 def _settle(entry: Entry, event: TurnEnded) -> list[Patch]:

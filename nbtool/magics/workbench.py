@@ -18,6 +18,7 @@ from nbtool.magics.config import NbTool
 from nbtool.magics.env_consent import with_consent
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import cell_parser, parse
+from nbtool.tools.own_traceback import name_files_by
 
 
 class Workbench:
@@ -36,6 +37,11 @@ class Workbench:
         self.parser = cell_parser()
         self.listed: list[str] = []
         self.recording: Recording | None = None
+        name_files_by(self._cell_name)
+
+    def _cell_name(self, path: str) -> str:
+        """Name the cell that a file of source stands for, as IPython does; empty for any other file."""
+        return " ".join(self.shell.compile.format_code_name(path) or ())
 
     def chat(self, name: str) -> Chat:
         """Give the conversation of this name; made when first asked for."""

@@ -15,6 +15,7 @@ from nbtool.tools.bound import Bound
 from nbtool.tools.closed import ClosedValues, may_quote
 from nbtool.tools.describe import declared_name, describe
 from nbtool.tools.gate import refused_text, word_of
+from nbtool.tools.own_traceback import own_traceback
 from nbtool.tools.pictures import may_be_seen, pictures_in
 from nbtool.tools.record import CallRecord, Closed, images_in
 from nbtool.tools.render import Rendered, cut, error_text, is_quick, preview, render
@@ -112,7 +113,12 @@ class Delivery:
         may_tell = self.from_closed or self.record.took_closed or may_quote(error, self.bound, self.variables)
         if await self._word() != "never" or may_tell:
             edited = await self._released(text, failed=type(error))
-            text = text if edited is None else render(edited, self.budget).text
+            if edited is not None:  # what the person took out may stand in a line of source, too
+                text = render(edited, self.budget).text
+                self.record.end("error", self._noted(text), text)
+                return
+        if error is not None and not isinstance(error, ToolFailed):
+            self.record.traceback = own_traceback(error)
         self.record.end("error", self._noted(text), text)
 
     async def _word(self) -> RunWord | ResultWord:

@@ -12,9 +12,6 @@ from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.mime import IMAGES, sniff
 from nbtool.tools.parts import Parts
 
-MAX_PREVIEW = 300
-"""Characters of a result that a log line shows."""
-
 MAX_IMAGES = 8
 """Images of one result that a model sees; it reads of the others."""
 
@@ -29,7 +26,8 @@ class CallRecord:
     `arguments` as the model sent them, `edited` the JSON of those that a person put in their place, `resolved` what
     ran, values described; `result` the object, `shown` the text that the model got, `images` what it sees of the
     result, `pictures` what the person does; `reference` the variable that holds the result, `former_reference` the one
-    that did in an earlier kernel, `arguments_reference` the one that holds long arguments; `id` the provider's.
+    that did in an earlier kernel, `arguments_reference` the one that holds long arguments; `traceback` where the
+    person's own code failed, which no model is told; `id` the provider's.
     `is_closed` says that the result is what was exposed by reference alone, `took_closed` that the call is a script
     which was given such a result. Times are seconds since the epoch.
     """
@@ -48,6 +46,7 @@ class CallRecord:
     former_reference: str = ""
     arguments_reference: str = ""
     edited: str = ""
+    traceback: str = ""
     images: tuple[Media, ...] = field(default=(), repr=False)
     pictures: tuple[Media, ...] = field(default=(), repr=False)
     pictures_left_out: int = 0
@@ -89,12 +88,12 @@ class CallRecord:
             round=self.round,
             status=self.status,
             shown=self.shown,
-            preview=self.shown[:MAX_PREVIEW],
             reason=self.reason,
             reference=self.reference,
             seconds=self.seconds,
             media=self.pictures,
             media_left_out=self.pictures_left_out,
+            traceback=self.traceback,
         )
 
     def to_result(self) -> ToolResult:

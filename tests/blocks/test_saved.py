@@ -203,7 +203,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
         call_id = f"c{number}"
         events += [
             CallDelta("0", name="read", arguments="{}", call_id=call_id),
-            CallFinished(call_id, "read", 1, "ok", huge[:60_000], preview=huge[:50_000]),
+            CallFinished(call_id, "read", 1, "ok", huge[:60_000], preview="p" + huge[:50_000]),
         ]
 
     bundle = saved(folded([*events, TurnEnded("completed", "", Usage(), 1, 30, 1.0)]))

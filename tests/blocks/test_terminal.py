@@ -83,3 +83,9 @@ def test_a_turn_that_was_stopped_says_so() -> None:
     text = written(TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
 
     assert text.startswith("So\n[cut off here]\nStopped before it was finished.\n")
+
+
+def test_a_long_result_ends_in_a_mark_that_says_how_much_more_there_is() -> None:
+    text = written(CallFinished("c1", "f", 1, "ok", "x" * 1_000))
+
+    assert "… 800 characters more: the model saw it as turn.calls holds it" in text

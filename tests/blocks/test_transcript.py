@@ -290,3 +290,39 @@ def test_events_that_nobody_needs_to_see_change_nothing() -> None:
 
 def test_text_is_the_prose_of_the_last_reply() -> None:
     assert folded(RequestStarted(1), TextDelta("a"), RequestStarted(2), TextDelta("b"), ThinkingDelta("x")).text == "b"
+
+
+@pytest.mark.parametrize("preview", ["", "4955 rows"], ids=["new", "as older versions kept it"])
+def test_a_result_is_shown_whole_and_not_only_its_beginning(preview: str) -> None:
+    transcript = Transcript()
+    shown = "4955 rows\n" + "row 4955.1\n" * 200
+    transcript.feed(CallFinished("c1", "f", 1, "ok", shown, preview))
+
+    block = transcript.block("c1")
+    assert block["kind"] == "call"
+    assert block["result"] == shown
+    assert "shown" not in block
+
+
+def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
+    long = "x" * (FIELD_LIMIT * 2)
+    transcript = Transcript()
+    feeds: list[Event] = [
+        TurnStarted("t", "m", user(long), 1.0),
+        CallReady("c1", "f", 1, "{}", {"df": long}),
+        CallFinished("c1", "f", 1, "error", long, "another", long, traceback=long),
+        Notice(long),
+        ErrorRaised("request", long),
+    ]
+    for event in feeds:
+        transcript.feed(event)
+    document = transcript.document()
+    block, notice = document["blocks"]
+    assert block["kind"] == "call"
+    assert notice["kind"] == "notice"
+
+    texts = [
+        document["head"]["prompt"], block["resolved"]["df"], block["shown"], block["reason"], block["traceback"],
+        notice["text"], document["head"]["error"],
+    ]  # fmt: skip
+    assert all(text.endswith(" characters more") for text in texts)

@@ -59,6 +59,7 @@ function Plain({ block }: { block: CallBlock }): JSX.Element {
     ["Arguments", longArguments(block.arguments), block.more.arguments],
     ["Output", block.progress, block.more.progress],
     ["Result", block.result, block.more.result],
+    ["Traceback", block.traceback ?? "", block.more.traceback],
   ] as const;
   return (
     <>

@@ -15,7 +15,7 @@ from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
 from nbtool.messages import clean_text, new_id
-from nbtool.tools.record import MAX_PREVIEW, CallRecord
+from nbtool.tools.record import CallRecord
 from nbtool.tools.variables import NAME, Variables
 
 KEPT = frozenset(
@@ -86,10 +86,8 @@ def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads(dump_event(event))
     kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
     if kind == "call_finished":
-        plain["media"] = []  # for the person's eyes alone
+        plain["media"], plain["traceback"] = [], ""  # for the person's eyes alone
         plain["media_left_out"] = plain["media_left_out"] or None
-    if plain.get("preview") == str(plain.get("shown"))[:MAX_PREVIEW]:
-        plain["preview"] = ""
     brief = {"kind": kind, **_brief(plain, ids)}
     return {**brief, "seconds": 0.0} if isinstance(event, TurnEnded) and seconds is not None else brief
 
@@ -231,8 +229,6 @@ def _check(events: Sequence[Event], calls: Mapping[str, KeptCall]) -> None:
 def _full(event: dict[str, Any], ids: dict[str, str], veil: Veil | None) -> dict[str, Any]:
     restored = through(event, veil.restore) if veil else event
     full: dict[str, Any] = _with_ids(restored, ids)
-    if full.get("kind") == "call_finished" and "preview" not in full:
-        full["preview"] = str(full.get("shown"))[:MAX_PREVIEW]
     return full
 
 

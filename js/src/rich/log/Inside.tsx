@@ -47,6 +47,10 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
         <Result text={shown ?? ""} />
         <Omitted count={more.shown} />
       </Part>
+      <Part title="Traceback" when={Boolean(block.traceback)}>
+        <Code text={visible(block.traceback ?? "")} language="python" open={false} />
+        <Omitted count={more.traceback} />
+      </Part>
       <p class="nb-quiet nb-small">{facts(block, reference)}</p>
     </>
   );

@@ -1,0 +1,82 @@
+"""The traceback of a failed tool for the person: the frames of the person's own code, without folders and values."""
+
+from __future__ import annotations
+
+import linecache
+import sysconfig
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import CodeType
+
+MAX_FRAMES = 30
+"""Frames of one exception that are written; of more, the first and the last."""
+
+MAX_CAUSES = 3
+"""Exceptions that led to the one that a tool raised."""
+
+MAX_SOURCE = 200
+"""Characters of a line of source."""
+
+_LIBRARIES = (sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+FOREIGN = tuple(str(Path(folder).resolve()) for folder in (*_LIBRARIES, str(Path(__file__).parents[1])))
+"""Folders whose code is not the person's own."""
+
+FileName = Callable[[str], str]
+_names: list[FileName] = []
+
+
+def name_files_by(name: FileName) -> None:
+    """Let someone who knows name the files of frames, such as the cells of a notebook; empty where it knows none."""
+    _names[:] = [name]
+
+
+def own_traceback(error: BaseException) -> str:
+    """Write where the person's own code raised an error, and what led to it; empty where none of it ran.
+
+    Messages and values are left out: the text of the error is told beside it, where it may be.
+    """
+    chain: list[BaseException] = []
+    last: BaseException | None = error
+    while last is not None and len(chain) <= MAX_CAUSES and last not in chain:
+        chain.append(last)
+        last = last.__cause__ or (None if last.__suppress_context__ else last.__context__)
+    parts = [part for one in reversed(chain) if (part := "\n".join(_lines(one)))]
+    return "\n\nwhich led to\n\n".join(parts)
+
+
+def _lines(error: BaseException) -> Iterator[str]:
+    frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    own = [(code, line) for code, line in frames if _is_own(code)]
+    if not own:
+        return
+    yield "Traceback (most recent call last):"
+    left_out = len(own) - MAX_FRAMES
+    for at, (code, line) in enumerate(own):
+        if left_out > 0 and MAX_FRAMES // 2 <= at < MAX_FRAMES // 2 + left_out:
+            if at == MAX_FRAMES // 2:
+                yield f"  … {left_out:,} frames more"
+            continue
+        yield f"  {_file_name(code.co_filename)}, line {line}, in {code.co_name}"
+        source = linecache.getline(code.co_filename, line).strip()
+        if source:
+            yield f"    {source[:MAX_SOURCE]}{'…' if len(source) > MAX_SOURCE else ''}"
+    if frames[-1][0] is not own[-1][0]:
+        yield "  … and on in a library"
+    yield type(error).__name__
+
+
+def _is_own(code: CodeType) -> bool:
+    name = code.co_filename
+    return not name.startswith("<frozen") and not str(Path(name).absolute()).startswith(FOREIGN)
+
+
+def _file_name(path: str) -> str:
+    """Name a file without its folders."""
+    for name in _names:
+        try:
+            if found := name(path):
+                return found
+        except Exception:  # noqa: BLE001 - a name is not worth an error
+            continue
+    return Path(path).name
