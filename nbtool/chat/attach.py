@@ -9,7 +9,6 @@ from __future__ import annotations
 import mimetypes
 import zlib
 from collections.abc import Callable, Iterator
-from fnmatch import fnmatch
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,17 +18,12 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
 from nbtool.server_url import parse_server_url
+from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name
 from nbtool.wire.redact import excerpt
 
 MAX_ATTACHED = 20 * 1024 * 1024
 """Bytes that one attachment may have."""
 
-_SECRET_FILES = (
-    ".env", ".env.*", "*.env", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx",
-    "*.jks", "*.kdbx", "*.ppk", ".netrc", "_netrc", ".pgpass", ".npmrc", ".pypirc", ".htpasswd", ".git-credentials",
-    "credentials", "credentials.*", "secrets", "secrets.*",
-)  # fmt: skip
-_SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker"})
 _PRIVATE_KEY = b"PRIVATE KEY-----"
 _WHAT = "a path, an address, bytes, a PIL image, a matplotlib figure or an array of uint8"
 
@@ -120,8 +114,7 @@ def _of_file(given: Path) -> Media:
 def _refuse_secrets(*paths: Path) -> None:
     """Refuse what looks like secrets by its own name, a link's target, or a folder it lies in."""
     for path in paths:
-        is_secret = any(fnmatch(path.name.lower(), pattern) for pattern in _SECRET_FILES)
-        if is_secret or _SECRET_FOLDERS & set(path.parts):
+        if is_secret_name(path.name.lower()) or SECRET_FOLDERS & set(path.parts):
             raise BadUsage(
                 f"{path.name} looks like a file of secrets, and is not attached.",
                 fix="If it holds none, attach its bytes: Path(…).read_bytes().",

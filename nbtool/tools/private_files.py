@@ -7,26 +7,17 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import lru_cache
 from pathlib import Path, PurePath
 
 from nbtool.errors import SettingsError
 from nbtool.settings import home
-
-SECRET_FILES = (
-    ".env", ".env.*", "*.env", ".envrc", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12",
-    "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.gpg", ".netrc", "_netrc", ".pgpass", ".my.cnf",
-    ".npmrc", ".pypirc", ".htpasswd", ".git-credentials", ".dockercfg", ".boto", ".s3cfg", ".vault-token",
-    "credentials", "credentials.*", "secrets", "secrets.*", "kernel-*.json", "jpserver-*.json", "nbserver-*.json",
-    "jupyter_cookie_secret", "notebook_cookie_secret", ".*_history", ".histfile", "terraform.tfstate*",
-)  # fmt: skip
-"""Names of files that hold secrets, as patterns in lower case."""
-
-SECRET_FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker", ".gcloud", ".password-store"})
-"""Names of folders in which everything is a secret."""
+from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name, original_names
 
 CONTROL_FILES = (
     "ipython_*config.*", "jupyter_*config.*", "sitecustomize.py", "usercustomize.py", "pip.conf", "pip.ini",
@@ -35,6 +26,8 @@ CONTROL_FILES = (
     ".gitmodules", ".pre-commit-config.*", "authorized_keys", "crontab",
 )  # fmt: skip
 """Names of files that decide what runs, as patterns in lower case."""
+
+_CONTROL_NAMES = re.compile("|".join(map(translate, CONTROL_FILES)))
 
 CONTROL_FOLDERS = frozenset(
     {".ipython", ".jupyter", ".git", ".hg", ".svn", ".vscode", ".idea", ".nbtool", "site-packages", "dist-packages"}
@@ -55,22 +48,25 @@ def why_private(path: PurePath) -> str:
         return ""
     if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
         return "it belongs to the system"
-    if SECRET_FOLDERS & set(parts) or any(fnmatchcase(parts[-1], pattern) for pattern in SECRET_FILES):
+    if any(SECRET_FOLDERS & set(original_names(part)) for part in parts) or is_secret_name(parts[-1]):
         return "it looks like a file of secrets"
     is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
     if is_control or _is_in_a_home(parts):
         return "it controls this notebook or its tools"
-    if any(fnmatchcase(parts[-1], pattern) for pattern in CONTROL_FILES):
+    if _CONTROL_NAMES.match(parts[-1]):
         return "it controls what runs on this machine"
     return ""
 
 
 def _is_in_a_home(parts: tuple[str, ...]) -> bool:
-    for folder in _homes():
-        guarded = tuple(_folded(part) for part in folder.parts)
-        if parts[: len(guarded)] == guarded:
-            return True
-    return False
+    settings = tuple(os.environ.get(name, "") for name in ("NBTOOL_HOME", *_CONTROL_VARIABLES))
+    return any(parts[: len(guarded)] == guarded for guarded in _guarded(settings))
+
+
+@lru_cache(maxsize=8)
+def _guarded(_: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Give the parts of the folders that are guarded, as the environment names them: a list asks for every name."""
+    return tuple(tuple(_folded(part) for part in folder.parts) for folder in _homes())
 
 
 def _homes() -> Iterator[Path]:

@@ -103,6 +103,10 @@ class Confined:
                 found = os.fstat(descriptor)
                 _check_regular(found, path)
                 self._check_same(folder, name, found, path)
+                if found.st_nlink > 1:
+                    raise ToolFailed(
+                        f"{_named(path)} is a hard link: it may also stand outside the folder, and is not read."
+                    )
                 return file.read(most), found.st_size
 
     def write(self, path: str, data: bytes, *, replace: bool) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import time
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from pathlib import Path
 
 from nbtool.errors import ToolFailed
@@ -12,6 +14,7 @@ from nbtool.tools.describe import grouped
 from nbtool.tools.line_diff import line_diff
 from nbtool.tools.making import made
 from nbtool.tools.plain import visible
+from nbtool.tools.secret_patterns import secret_in
 from nbtool.tools.toolset import Toolset, factory
 from nbtool.toolsets.confined import Confined, Entry
 
@@ -30,7 +33,11 @@ MAX_LISTED = 500
 MAX_SEEN = 20_000
 """Names that are looked at for one list."""
 
-_PRIVATE_KEY = "PRIVATE KEY-----"
+MAX_PATTERN = 200
+"""Characters of a pattern for names."""
+
+LISTING_SECONDS = 1.0
+"""How long names are compared with a pattern for one list."""
 
 RULES = """\
 Files: paths are relative to one folder and use '/'; nothing above it can be reached. Read a file before you \
@@ -75,15 +82,19 @@ class _Functions:
             deep: go into folders too.
         """
         lines: list[str] = []
-        waiting, seen = [path.rstrip("/") or path], 0
-        while waiting and seen < MAX_SEEN and len(lines) < MAX_LISTED:
+        if len(pattern) > MAX_PATTERN:
+            raise ToolFailed(f"A pattern of at most {MAX_PATTERN} characters is expected.")
+        waiting, seen, until = [path.rstrip("/") or path], 0, time.monotonic() + LISTING_SECONDS
+        while waiting and seen < MAX_SEEN and len(lines) < MAX_LISTED and time.monotonic() < until:
             at = waiting.pop(0)
             entries = self._entries(at, MAX_SEEN - seen, is_first=not seen)
             seen += len(entries)
             whole = {(entry.name if at == "." else f"{at}/{entry.name}"): entry for entry in entries}
-            lines += [_line(name, entry) for name, entry in whole.items() if _fits(name, entry, pattern)]
+            in_time = takewhile(lambda _: time.monotonic() < until, whole.items())
+            lines += [_line(name, entry) for name, entry in in_time if _fits(name, entry, pattern)]
             waiting += [name for name, entry in whole.items() if deep and entry.is_folder and _is_plain(name)]
-        is_cut = bool(waiting) or seen >= MAX_SEEN or len(lines) > MAX_LISTED
+        is_late = time.monotonic() >= until
+        is_cut = bool(waiting) or is_late or seen >= MAX_SEEN or len(lines) > MAX_LISTED
         more = "; there are more: name a folder or a pattern" if is_cut else ""
         return "\n".join([*lines[:MAX_LISTED], f"[{grouped(min(len(lines), MAX_LISTED))} listed{more}]"])
 
@@ -209,8 +220,8 @@ def _text(data: bytes, path: str, *, is_cut: bool = False) -> str:
         raise ToolFailed(f"{visible(path)} is no text in UTF-8, and is not read.") from None
     if "\0" in text:
         raise ToolFailed(f"{visible(path)} is binary, and is not read.")
-    if _PRIVATE_KEY in text:
-        raise ToolFailed(f"{visible(path)} holds a private key, and is not read.")
+    if kind := secret_in(text):
+        raise ToolFailed(f"{visible(path)} holds {kind}, and is not read.")
     return text
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,8 +15,9 @@ import pytest
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.settings import home
 from nbtool.tools import Approved
+from nbtool.tools.secret_patterns import SECRET_TEXTS, secret_in
 from nbtool.toolsets import confined, files
-from nbtool.toolsets.folder import MAX_READ, MAX_WRITTEN
+from nbtool.toolsets.folder import LISTING_SECONDS, MAX_READ, MAX_WRITTEN
 from tests.tools.calling import Desktop, ask_for, desktop
 
 Tell = Callable[[str, object], None]
@@ -349,3 +351,134 @@ def test_a_toolset_made_anew_over_the_same_folder_has_the_same_tools(data: Path)
 
     assert (first.identity, first.digest) == (second.identity, second.digest)
     assert first.identity != other.identity
+
+
+KEPT_APART = [
+    ".env-prod", ".env_prod", ".env~", ".env.swp", "..env.swp", ".#.env", "#.env#", ".env 2", ".env (copy)",
+    ".env - Copy", "copy of .env", ".env.20240101", ".env.zip", ".env.txt", "my_id_rsa", "id_rsa.bak",
+    "backup_id_ed25519", "id_rsa.gz", "kaggle.json", "kaggle.json.bak", "kaggle (1).json", "kaggle copy.json",
+    "kaggle_backup.json", ".netrc~", "_netrc.old", ".netrc.orig", "server.pem.bak", "key.pem~", ".pypirc.save",
+    ".npmrc.bak", "aws_credentials", "credentials-2024.json", "my-credentials.yaml", "client_secret_123.apps.json",
+    "service_account.json", "gcp-key.json", "prod-secrets.yml", "passwords.txt", "openai_api_key.txt", "token.json",
+    ".git-credentials~", ".pgpass.bak", ".ssh.bak/config", "terraform.tfvars", "x.tfstate.backup", ".zsh_history",
+    ".Renviron", ".databrickscfg", "kubeconfig.yaml", ".kaggle/any.txt", "wallet.dat", "x.keytab", ".htpasswd.old",
+    "ID_RSA.BAK", "\uff4bAGGLE.json",
+]  # fmt: skip
+
+DATA = [
+    "environment.yml", "data.csv", "README.md", "tokenizer.json", "config.json", "secretary.csv", "keys.csv",
+    "monkey.json", "train.py", "requirements.txt", "sales_2024.csv", "old.csv", "notes.txt", "turkey.json",
+    "history.csv", "environment.txt", "params.yaml", "authors.json", "compass.json", "sales (1).csv",
+    "copy of sales.csv", "prices.bak", "tokens.csv",
+]  # fmt: skip
+
+
+@pytest.mark.promise("below-the-folder")
+@pytest.mark.parametrize("name", KEPT_APART)
+def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) -> None:
+    (data / name).parent.mkdir(exist_ok=True)
+    (data / name).write_text("SENTINEL")
+    desk = over(data)
+
+    assert "file of secrets" in failure(desk, "read_file", path=name)
+    assert "file of secrets" in failure(desk, "write_file", path=name, content="x", replace=True)
+    assert Path(name).name not in shown(desk, "list_files", deep=True)
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_a_file_of_data_is_read_whatever_it_sounds_like(data: Path, name: str) -> None:
+    (data / name).write_text("x,y\n1,2\n")
+
+    assert "1,2" in shown(over(data), "read_file", path=name)
+
+
+EXAMPLES = {
+    "a private key": "-----BEGIN PGP PRIVATE KEY BLOCK-----",
+    "a key of AWS": "id = AKIAQWERTYUIOP234567",
+    "a key of OpenAI or a like provider": "key: sk-proj-" + "a1" * 12,
+    "a token of GitHub": "ghp_" + "a1" * 18,
+    "a token of GitLab": "glpat-" + "a1" * 10,
+    "a token of Hugging Face": "hf_" + "a1" * 17,
+    "a key of Google": "AIza" + "a1" * 17 + "b",
+    "a service account": '{"type": "service_account"}',
+    "a token of Slack": "xoxb-1234567890-abc",
+    "a key of Stripe": "sk_live_" + "a1" * 12,
+    "a token of npm": "//registry.npmjs.org/:_authToken=abc",
+    "a token of PyPI": "pypi-AgEIcHlwaS5vcmc" + "a1" * 10,
+    "a key of SendGrid": "SG." + "a1" * 11 + ".x",
+    "a key of Groq or xAI": "gsk_" + "a1" * 20,
+    "a token of Databricks": "dapi" + "a1" * 16,
+    "a token of Vault": "hvs." + "a1" * 12,
+    "a token of DigitalOcean or Shopify": "dop_v1_" + "a1" * 16,
+    "a key of Azure": "AccountKey=" + "a1" * 20,
+    "an entry of .netrc": "machine host login me password x",
+}
+
+
+def test_every_kind_of_secret_has_its_example() -> None:
+    assert set(EXAMPLES) == {kind for kind, _ in SECRET_TEXTS}
+
+
+@pytest.mark.promise("below-the-folder")
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_a_file_that_holds_a_secret_is_not_read_whatever_it_is_called(data: Path, kind: str) -> None:
+    (data / "notes.md").write_text(f"first\n{EXAMPLES[kind]}\nSENTINEL\n")
+    desk = over(data)
+
+    assert f"holds {kind}" in failure(desk, "read_file", path="notes.md")
+    assert f"holds {kind}" in failure(desk, "read_file", path="notes.md", start=1, lines=1)
+    assert f"holds {kind}" in failure(desk, "edit_file", path="notes.md", old="first", new="last")
+
+
+@pytest.mark.parametrize("text", ["task-" + "a" * 40, "sk-learn is short", "AKIA", "password", "a machine login"])
+def test_words_that_only_sound_like_a_secret_are_read(data: Path, text: str) -> None:
+    (data / "notes.md").write_text(text)
+
+    assert text in shown(over(data), "read_file", path="notes.md")
+
+
+@pytest.mark.parametrize("unit", ["sk-", "-----BEGIN ", "machine ", "eyJ", "AKIA", "a" * 60, "machine x login y "])
+def test_a_text_of_a_megabyte_is_searched_for_secrets_in_a_moment(unit: str) -> None:
+    text = unit * (1_000_000 // len(unit))
+    began = time.perf_counter()
+    secret_in(text)
+
+    assert time.perf_counter() - began < 3.0
+
+
+@pytest.mark.promise("below-the-folder")
+@pytest.mark.skipif(os.name != "posix", reason="links to files of another folder")
+def test_a_hard_link_to_a_file_outside_is_not_read_and_not_changed(data: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "secret.txt"
+    os.link(outside, data / "innocent.txt")
+    desk = over(data)
+
+    assert "hard link" in failure(desk, "read_file", path="innocent.txt")
+    assert "hard link" in failure(desk, "edit_file", path="innocent.txt", old="SENTINEL", new="x")
+    desk.run(ask_for("write_file", path="innocent.txt", content="x", replace=True))
+    assert outside.read_text() == "SENTINEL"
+
+
+HOSTILE = {
+    "stars": "*a" * 99 + "b",
+    "stars and marks": "*?" * 99 + "b",
+    "sets": "[!b]*" * 39 + "b",
+    "open sets": "[" * 199,
+    "stars alone": "*" * 199 + "b",
+}
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("pattern", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_pattern_costs_bounded_time(data: Path, pattern: str) -> None:
+    for number in range(1_000):
+        (data / f"{'a' * 240}{number}").touch()
+    began = time.perf_counter()
+    listed = shown(over(data), "list_files", pattern=pattern)
+
+    assert time.perf_counter() - began < LISTING_SECONDS + 1.5
+    assert "listed" in listed
+
+
+def test_a_pattern_that_is_too_long_is_refused_in_one_line(data: Path) -> None:
+    assert "at most 200 characters" in failure(over(data), "list_files", pattern="*" * 201)
