@@ -15,7 +15,7 @@ PACKAGE := README.md $(shell find nbtool -type f -not -path '*/static/*' -not -n
 UV = build/uv/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 export NODE_USE_SYSTEM_CA = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-.PHONY: help lab test check unit browser notebooks js docs shots states picture coverage nightly places where weekly lock clean chromium bench faults mutants
+.PHONY: help lab test check unit browser notebooks js docs shots states picture coverage nightly places where weekly lock clean chromium bench faults mutants pythons
 
 help: ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -35,6 +35,15 @@ notebooks: build/.nbtool ## run the notebooks of the manual
 	$(BIN)/pytest tests/notebooks
 js: build/.nbtool js/node_modules/.package-lock.json ## build the page's script and test it
 	$(NPM) test
+pythons: build/.nbtool ## run the tests that need no browser on other Pythons: make pythons PYTHONS="python3.12 python3.13"
+	@test -n "$(PYTHONS)" || { echo 'Name some: make pythons PYTHONS="python3.12 python3.13 python3.14"'; exit 1; }
+	for python in $(PYTHONS); do \
+		venv=build/pythons/$$(basename $$python); \
+		test $$venv/.locked -nt requirements.lock || { $$python -m venv --clear --without-pip $$venv && \
+			$(PYTHON) -m pip --python $$venv install --quiet -r requirements.lock && touch $$venv/.locked; } || exit 1; \
+		$(PYTHON) -m pip --python $$venv install --quiet --no-deps --no-build-isolation --editable . && \
+			$$venv/bin/python -m pytest --ignore=tests/browser $(HALVES) || exit 1; \
+	done
 docs: build/.nbtool ## write the reference of the public modules, in build/docs
 	$(BIN)/python docs/reference.py build/docs
 shots: build/.old chromium ## pictures of the view, in build/shots

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 LOOPBACK = Path(__file__).parent / "loopback"
 BROWSER = Path(__file__).parent / "browser"
@@ -17,8 +18,12 @@ HOMES = count()
 def pytest_configure() -> None:
     """Close the network, for this process and for the tests that hand the folder to another one.
 
+    How long Hypothesis takes says how busy the machine is, and nothing about the code: no test fails by it.
+
     An interrupt is one in every process: those that xdist starts ignore it, and nbtool stops tools by it.
     """
+    settings.register_profile("nbtool", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("nbtool")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     spec = spec_from_file_location("only_loopback", LOOPBACK / "sitecustomize.py")
     assert spec

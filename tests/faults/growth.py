@@ -1,0 +1,108 @@
+"""Texts that grow in hostile ways, and how much longer a reader takes for more of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+SIZES = (10_000, 30_000, 100_000)
+"""Characters of a text, from size to size."""
+
+GROWTH = 1.2
+"""How much more than linear the time may grow from the first size to the last."""
+
+SECONDS = 0.2
+"""CPU time that a text of the last size may take."""
+
+FLOOR = 0.04
+"""CPU time below which growth is not looked at: it is that of a clock and a cache, not of a reader."""
+
+TRIES = 3
+"""A time is the least of so many, where one alone is too long: other work on the machine fails no test."""
+
+COMMON = ["a", " ", "\n", "0", "(", ")", "é", "\u0301", "\u200d", "\U0001f989", "\u202e", "а"]  # noqa: RUF001 - hostile text
+
+
+class Family(NamedTuple):
+    """A way to grow: its name, and the text of any size."""
+
+    name: str
+    text: Callable[[int], str]
+
+
+def families(words: Sequence[str], seed: str, pairs: int) -> Iterator[Family]:
+    """Give the ways in which texts of these words grow: each word alone, and so many pairs, chosen by the seed."""
+    alphabet = list(dict.fromkeys([*words, *COMMON]))
+    alone = [
+        family
+        for word in alphabet
+        for family in (
+            Family(f"{word!r} over and over", _filled(word)),
+            Family(f"lines of {word!r}", _filled(word + "\n")),
+            Family(f"words after {word!r}", _filled(word + "a ")),
+            Family(f"letters before {word!r}", _filled("a" + word)),
+        )
+    ]
+    chance = random.Random(seed)
+    chosen = [(chance.choice(alphabet), chance.choice(alphabet)) for _ in range(pairs)]
+    paired = [family for one, other in chosen for family in _pairs(one, other)]
+    every = alone + paired
+    chance.shuffle(every)
+    yield from every
+
+
+def _pairs(one: str, other: str) -> Iterator[Family]:
+    yield Family(f"{one!r} and {other!r} in turn", _filled(one + other))
+    yield Family(f"{one!r} nested in {other!r}", lambda size: _filled(one)(size // 2) + _filled(other)(size // 2))
+    yield Family(f"{one!r}, then {other!r} over and over", lambda size: one + _filled(other)(size))
+    yield Family(f"{one!r} over and over, then {other!r}", lambda size: _filled(one)(size) + other)
+    yield Family(f"{one!r} and {other!r} with words between", _filled(f"{one}a {other}"))
+    yield Family(f"a line of {one!r} over a line of {other!r}", _crossed(one, other))
+
+
+def _filled(unit: str) -> Callable[[int], str]:
+    return lambda size: (unit * (size // len(unit) + 1))[:size]
+
+
+def _crossed(one: str, other: str) -> Callable[[int], str]:
+    """A head as long as the square root of the text, over as many short lines: what multiplies them is quadratic."""
+
+    def text(size: int) -> str:
+        width = max(1, size // 3 // len(one))
+        return f"{one * width}\n{other * width}\n" + f"{other}\n" * (size // 3 // (len(other) + 1))
+
+    return text
+
+
+def measured(read: Callable[[str], object], text: str, tries: int = 1) -> float:
+    """Give the CPU time that a reader takes for a text: the least of some."""
+    times = []
+    for _ in range(tries):
+        began = time.process_time()
+        read(text)
+        times.append(time.process_time() - began)
+    return min(times)
+
+
+def problem(read: Callable[[str], object], family: Family, scale: float = 1.0) -> str:
+    """Say what is wrong with how a reader's time grows; empty where nothing is. `scale` is for smaller texts."""
+    times: list[float] = []
+    for size in (int(size * scale) for size in SIZES):
+        text = family.text(size)
+        took = measured(read, text)
+        if _is_too_much(times, took, size):
+            took = measured(read, text, TRIES)
+            times = [measured(read, family.text(int(SIZES[0] * scale)), TRIES), *times[1:]] if times else times
+        times.append(took)
+        if _is_too_much(times[:-1], took, size):
+            shown = ", ".join(f"{one * 1000:.0f}" for one in times)
+            return f"{family.name}: {shown} ms, at {size:,} characters"
+    return ""
+
+
+def _is_too_much(before: list[float], took: float, size: int) -> bool:
+    if took > SECONDS:
+        return True
+    return bool(before) and took > FLOOR and took > before[0] * GROWTH * size / SIZES[0]
