@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from nbtool.messages import Media, Message, Text, ToolCall
+from nbtool.tools.excerpt import excerpt
 
 PREVIEW = 200
 """Characters of a result that a log block shows."""
@@ -124,7 +125,7 @@ def _shortened(value: object) -> object:
 
 
 def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else text[:size] + "…"
+    return text if len(text) <= size else excerpt(text, 0, size) + "…"
 
 
 def _quoted(text: str) -> str:

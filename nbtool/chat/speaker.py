@@ -39,6 +39,7 @@ from nbtool.plugins.tools import ToolCalling
 from nbtool.settings import one_of
 from nbtool.tools.approval import Approver, Desk
 from nbtool.tools.call import Bench
+from nbtool.tools.excerpt import masked_by
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables import MAX_BYTES, Variable, Variables
@@ -202,7 +203,7 @@ class Speaker(Conversation):
         can_retry = lambda: not any(call.started for call in turn.calls)  # noqa: E731 - one line that names it
         endpoint = self.recordings.endpoint(self.model, how.replay, can_retry)
         request = {**self.options, **(options or {})}
-        turn.work = lambda: self._run(turn, endpoint, request, how, plan)
+        turn.work = lambda: self._run_masked(turn, endpoint, request, how, plan)
         return turn
 
     def rehearse(self, prompt: str | Message, **how: Any) -> Request:
@@ -222,7 +223,8 @@ class Speaker(Conversation):
         if plan.script.runs:
             raise BadUsage("This runs calls before its first request, so the request cannot be shown beforehand.")
         options = {**self.options, **(how.get("options") or {})}
-        engine, _ = self._engine(turn, rehearsal, plan, _nowhere, options, settings)
+        with masked_by(self.plugins):
+            engine, _ = self._engine(turn, rehearsal, plan, _nowhere, options, settings)
         outcome = run_here(engine.run())
         if not rehearsal.request.path and outcome.error:
             raise outcome.error  # a plugin let no request leave
@@ -233,6 +235,13 @@ class Speaker(Conversation):
         if how.verb:
             return how.verb.plan(self, how.cell_id)
         return Plan(self.tree.place(how.cell_id, append=how.append))
+
+    async def _run_masked(
+        self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], how: TurnSettings, plan: Plan | None
+    ) -> None:
+        """Run a turn; whatever is cut in it, in history and results, is masked before."""
+        with masked_by(self.plugins):
+            await self._run(turn, endpoint, options, how, plan)
 
     async def _run(
         self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], how: TurnSettings, plan: Plan | None

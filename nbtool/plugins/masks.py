@@ -14,6 +14,7 @@ import re
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from threading import Lock
 from typing import Any
 
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
@@ -42,6 +43,7 @@ class Masks:
         self._masks: OrderedDict[str, str] = OrderedDict()
         self._values: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
+        self._lock = Lock()  # what is cut is masked where its tool runs
         self.forgotten = 0
 
     def fresh(self) -> Masks:
@@ -114,6 +116,10 @@ class Masks:
         yield at, len(text)
 
     def _mask_of(self, value: str, name: str) -> str:
+        with self._lock:
+            return self._known_or_new(value, name)
+
+    def _known_or_new(self, value: str, name: str) -> str:
         if value not in self._masks:
             self._numbers[name] += 1
             self._masks[value] = f"__MASK_{name}_{self._numbers[name]}__"

@@ -87,6 +87,14 @@ class Privacy:
             if not forgotten:
                 await request.turn.emit(Notice(FORGOTTEN, level="warning"))
 
+    def mask_text(self, text: str) -> str:
+        """Mask a text that is about to be cut: half of a value would not be found."""
+        return self.masks.mask(text)
+
+    def restore_text(self, text: str) -> str:
+        """Put the values back into a piece of a text that was masked."""
+        return self.masks.restore(text)
+
     def on_journal(self, context: JournalContext) -> None:
         """Keep what is private out of the journal; masks would mean other values in another kernel."""
         if not self.journal:

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from nbtool.errors import UnknownReference
 from nbtool.messages import clean_text
 from nbtool.tools.describe import describe, fingerprint
+from nbtool.tools.excerpt import excerpt
 from nbtool.tools.parts import Parts
 
 OPENING = "$VAR_REF{{"
@@ -185,7 +186,9 @@ def _link(reference: Reference, store: Store, *, is_whole: bool) -> Link:
         return Link(reference, value)
     text = store.text_of(value) if reference.keys else store.text(reference.name)
     start = reference.start or 0
-    return Link(reference, value, text[start:] if reference.length is None else text[start : start + reference.length])
+    if reference.start is None:
+        return Link(reference, value, text)
+    return Link(reference, value, excerpt(text, start, None if reference.length is None else start + reference.length))
 
 
 def _fresh(value: Any) -> Any:

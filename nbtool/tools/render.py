@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.tools.describe import describe, grouped, type_name
+from nbtool.tools.excerpt import masked, restored
 from nbtool.tools.jsonable import MAX_BITS, Jsonable, is_structure, own_form
 from nbtool.tools.plain import plain_text, without_addresses, without_paths
 from nbtool.tools.quiet import quiet
@@ -85,13 +86,14 @@ def cut(text: str, budget: int = BUDGET) -> str:
     """Keep head and tail of a text that is longer than the budget, and say how much of it that is."""
     if len(text) <= budget:
         return text
+    text = masked(text)
     room = max(0, budget - 80)
     tail = room // 4
     head = room - tail
     marker = (
         f"\n[… {grouped(room)} of {grouped(len(text))} characters: first {grouped(head)}, last {grouped(tail)} …]\n"
     )
-    return (text[:head] + marker + text[len(text) - tail :])[: max(budget, len(marker))]
+    return restored((text[:head] + marker + text[max(head, len(text) - tail) :])[: max(budget, len(marker))])
 
 
 def error_text(error: BaseException) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.tools.approval import Policy, ResultWord
 from nbtool.tools.describe import grouped
+from nbtool.tools.excerpt import masked, restored
 from nbtool.tools.making import made
 from nbtool.tools.plain import visible
 from nbtool.tools.toolset import Toolset
@@ -90,13 +91,13 @@ class _Functions:
             start: the first character, from 0.
             length: how many characters; as many as fit when left out.
         """
-        text = self._variables.text(name)
+        text = masked(self._variables.text(name))
         begin = max(0, start)
         end = begin + min(READ_SIZE, READ_SIZE if length is None else max(0, length))
-        part = text[begin:end]
+        part = restored(text[begin:end])
         if not begin and end >= len(text):
             return part
-        last = begin + len(part)
+        last = min(end, len(text))
         more = f" Go on with start={last}." if last < len(text) else ""
         return f"{part}\n[characters {grouped(begin)} to {grouped(last)} of {grouped(len(text))}.{more}]"
 
