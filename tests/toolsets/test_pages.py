@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
+import sys
+import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nbtool.tools import Approved
-from nbtool.toolsets import web
+from nbtool.toolsets import html_text, pages, web
 from nbtool.wire.fetch import MAX_PAGE, Fetcher
 from tests.chaos import serve, whole
 from tests.tools.calling import Desktop, ask_for, desktop
@@ -164,3 +169,54 @@ def test_a_page_that_is_made_to_take_long_does_not(unit: str) -> None:
 
     assert record.status == "ok"
     assert time.perf_counter() - began < 5
+
+
+MANY = 200_000
+HOSTILE = {
+    "attributes of one tag": "<p " + " ".join(f"a{number}=1" for number in range(MANY)) + ">Text",
+    "long attributes": "<p " + " ".join(f"a{number}='{'x' * 90}'" for number in range(20_000)) + ">Text",
+    "attributes of many tags": "".join(f"<p {' '.join(f'a{n}=1' for n in range(2_000))}>" for _ in range(80)),
+}
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
+def test_a_page_with_many_attributes_costs_bounded_time(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PARSE_SECONDS", 2.0)
+    began = time.perf_counter()
+    record = fetched(body)
+
+    assert time.perf_counter() - began < 8
+    assert record.status == "ok" or "takes more than 2 s" in record.shown
+
+
+def children() -> list[str]:
+    """Give the processes that this one has started and that still run."""
+    return Path(f"/proc/self/task/{threading.get_native_id()}/children").read_text().split()
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for /proc")
+def test_stop_is_heard_while_a_page_is_parsed() -> None:
+    data = HOSTILE["attributes of one tag"].encode()
+
+    async def parse_and_stop() -> float:
+        task = asyncio.create_task(pages._parsed(data, "http://site.test/", links=False))
+        while not children():  # it has been started
+            await asyncio.sleep(0)
+        began = time.perf_counter()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+        return time.perf_counter() - began
+
+    assert asyncio.run(parse_and_stop()) < 1
+    assert not children()
+
+
+def test_a_page_that_takes_too_much_memory_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    greedy = tmp_path / "greedy.py"
+    greedy.write_text("raise MemoryError")
+    monkeypatch.setattr(html_text, "__file__", str(greedy))
+
+    assert "cannot be read as text" in fetched("<p>Text").shown

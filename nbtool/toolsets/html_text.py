@@ -1,0 +1,105 @@
+"""A page's HTML as text, in a process of its own: what a stranger wrote may take any time and memory to parse.
+
+Run as a script, by its path: it reads the page from its input, writes JSON, and imports nothing of nbtool.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urljoin
+
+MAX_LINK = 500
+"""Characters of a link's address; longer ones are left out."""
+
+MAX_LABEL = 1_000
+"""Characters of a title or of a link's text that are handed on."""
+
+MAX_MEMORY = 1 << 30
+"""Bytes of memory that the process may take."""
+
+_UNSEEN = frozenset({"head", "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select"})
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "details", "div", "dl", "dt",
+    "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
+    "main", "nav", "ol", "p", "pre", "section", "summary", "table", "tr", "ul",
+})  # fmt: skip
+_CELLS = frozenset({"td", "th"})
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_HELD = "\xa0"
+"""Stands for a space of preformatted text, which is not joined with its neighbours."""
+
+
+def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tuple[str, str]]]:
+    """Give title, text and links, each with its text, of a page in UTF-8."""
+    from lxml import etree  # noqa: PLC0415 - only where a page is read
+
+    # linear, of bounded depth, without a network
+    parser = etree.HTMLParser(encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True)
+    root = etree.fromstring(data, parser) if data.strip() else None
+    if root is None:
+        return "", "", []
+    title = (root.findtext(".//title") or "")[:MAX_LABEL]
+    text = "".join(_pieces(etree.iterwalk(root, events=("start", "end"))))
+    lines = (re.sub(" +", " ", line).strip(" |") for line in text.split("\n"))
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).replace(_HELD, " ")
+    return title, text.strip("\n"), _links(root, base) if links else []
+
+
+def _pieces(walk: Any) -> Iterator[str]:
+    """Give the text of what a reader sees, with a line end around each block."""
+    in_pre = 0
+    for event, element in walk:
+        tag, is_start = element.tag, event == "start"
+        if tag == "pre":
+            in_pre += 1 if is_start else -1
+        if not is_start:
+            yield "\n" if tag in _BLOCKS and tag != "br" else " | " if tag in _CELLS else ""
+            yield _spaced(element.tail, in_pre)
+        elif tag in _UNSEEN or "hidden" in element.attrib or _HIDDEN.search(element.get("style", "")):
+            walk.skip_subtree()
+        else:
+            yield "\n" if tag in _BLOCKS else ""
+            yield _spaced(element.text, in_pre)
+
+
+def _spaced(text: str | None, in_pre: int) -> str:
+    if not text:
+        return ""
+    return text.replace("\t", "    ").replace(" ", _HELD) if in_pre else re.sub(r"\s+", " ", text)
+
+
+def _links(root: Any, base: str) -> list[tuple[str, str]]:
+    found: dict[str, str] = {}
+    for element in root.iterfind(".//a[@href]"):
+        try:
+            target = urljoin(base, element.get("href").strip())
+        except ValueError:
+            continue
+        if target.startswith(("http://", "https://")) and len(target) <= MAX_LINK and target.isprintable():
+            found.setdefault(target, "".join(element.itertext())[:MAX_LABEL])
+    return list(found.items())
+
+
+def _bound_memory() -> None:
+    try:
+        import resource  # noqa: PLC0415 - Windows has none
+    except ImportError:
+        return
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+
+
+def main() -> None:
+    """Read a line of JSON (`path`, `base`, `links`) and the page after it; write what `read_html` gives."""
+    asked = json.loads(sys.stdin.buffer.readline())
+    sys.path[:] = asked["path"]
+    _bound_memory()
+    found = read_html(sys.stdin.buffer.read(), asked["base"], links=asked["links"])
+    sys.stdout.buffer.write(json.dumps(found).encode())
+
+
+if __name__ == "__main__":
+    main()
