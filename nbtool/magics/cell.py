@@ -183,8 +183,8 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
         names.find(name, "variable")
     chat.model = model
     names.refresh_tools(chat)
-    names.remove_tools(chat, flags.no_tool)
     names.add_tools(chat, (*flags.tool, *named))
+    names.remove_tools(chat, flags.no_tool)
     exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)

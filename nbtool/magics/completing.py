@@ -69,6 +69,8 @@ def _for_cell(bench: Bench, words: list[str], fragment: str) -> Iterable[str]:
     if action.choices:
         return [str(choice) for choice in action.choices]
     values = _VALUES.get(action.dest)
+    if action.dest in ("tool", "no_tool") and "." in fragment:
+        return _tools_of_toolsets(bench)
     return values(bench) if values else ()
 
 
@@ -109,6 +111,23 @@ def _tools(bench: Bench) -> list[str]:
     return [*own, NOTES, *(f"nbtool:{name}" for name in STANDARD)]
 
 
+def _tools_of_toolsets(bench: Bench) -> list[str]:
+    """Give `NAME.TOOL` for the tools of the toolsets that there are; none is made for it."""
+    from nbtool.magics.tool_choice import short_names  # noqa: PLC0415 - the same
+    from nbtool.tools.toolset import Toolset  # noqa: PLC0415 - the same
+
+    named = {
+        name: bench.workbench.shell.user_ns[name] for name in _public(bench, lambda value: isinstance(value, Toolset))
+    }
+    named |= {source.name: source for toolset in list(named.values()) for source in toolset.sources}
+    return [f"{name}.{one}" for name, source in named.items() for one in short_names(source.tools().values())]
+
+
+def _tools_to_remove(bench: Bench) -> list[str]:
+    """Give the tools of the chats, and the names that gave them."""
+    return [*_tools(bench), *(name for chat in bench.workbench.chats.values() for name in chat.tools.tools())]
+
+
 def _variables(bench: Bench) -> list[str]:
     return _public(bench, lambda value: not callable(value) and not isinstance(value, ModuleType))
 
@@ -131,7 +150,7 @@ _VALUES: dict[str, Callable[[Bench], Iterable[str]]] = {
     "model": _models,
     "chat": lambda bench: bench.workbench.chats,
     "tool": _tools,
-    "no_tool": _tools,
+    "no_tool": _tools_to_remove,
     "var": _variables,
     "read": _variables,
     "hide": _variables,

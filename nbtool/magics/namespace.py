@@ -14,8 +14,9 @@ from nbtool.chat.attach import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.noticed import Noticed
+from nbtool.magics.tool_choice import Offer, choose, matches, source_named
 from nbtool.messages import Part
-from nbtool.tools.toolset import Toolset, source_of
+from nbtool.tools.toolset import Toolset, source_of, unknown_tool
 from nbtool.toolsets import standard
 
 STANDARD = "nbtool:"
@@ -31,7 +32,7 @@ class Namespace:
 
     def __init__(self, names: MutableMapping[str, Any]) -> None:
         self._names = names
-        self._tools: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._tools: dict[str, dict[str, Offer]] = {}
         self._noticed = Noticed(names)
         self._bound: dict[str, Any] = {}
 
@@ -56,31 +57,50 @@ class Namespace:
         """Give the mentioned names that are not tools of the chat already, or of a toolset that this cell gives it.
 
         Raises:
-            BadUsage: the notebook has none of such a name.
+            BadUsage: the notebook has none of such a name, or the tool was taken away.
         """
-        coming = Toolset(tools=[self.find(name, "function or toolset") for name in given if name != NOTES])
-        offered = {*chat.tools.tools(), *coming.tools()}
+        coming, back = Toolset(), set()
+        for word in given:
+            if self._is_switched_off(chat, word):
+                back.add(word)
+            elif word != NOTES:
+                name, pattern = self._split(word)
+                for thing in choose(name, self._tool_thing(name), [pattern] if pattern else []):
+                    coming.add(thing)
+        offered = {*chat.tools.tools(), *coming.tools(), *back}
         wanted = [name for name in mentioned if name not in offered]
         for name in wanted:
+            if self._is_switched_off(chat, name):
+                raise BadUsage(f"The tool {name!r} was taken away from this chat.", fix=f"`-t {name}` gives it back.")
             self.find(name, "function or toolset")
         return wanted
 
-    def add_tools(self, chat: Chat, names: Iterable[str]) -> None:
-        """Make functions and toolsets of the notebook tools of a chat."""
-        for name in names:
-            if name == NOTES:
+    def add_tools(self, chat: Chat, words: Iterable[str]) -> None:
+        """Make functions, toolsets, and single tools of toolsets (`NAME.TOOL`, patterns) tools of a chat."""
+        for word in words:
+            if word == NOTES:
                 chat.keeps_notes = True
-                continue
-            self._of(chat)[name] = _added(chat, self.find(name, "function or toolset"))
+            elif self._is_switched_off(chat, word):
+                chat.tools.enable(word)
+            else:
+                self._add(chat, *self._split(word))
 
-    def remove_tools(self, chat: Chat, names: Iterable[str]) -> None:
-        """Take tools away from a chat."""
-        for name in names:
-            if name == NOTES:
+    def remove_tools(self, chat: Chat, words: Iterable[str]) -> None:
+        """Take tools away from a chat: what a word of `-t` gave, a tool, one of a toolset, or those of a pattern.
+
+        Raises:
+            UnknownTool: a word means none.
+        """
+        for word in words:
+            if word == NOTES:
                 chat.keeps_notes = False
-                continue
-            for tool in self._of(chat).pop(name, (name,)):
-                chat.tools.remove(tool)
+            elif offer := self._of(chat).pop(word, None):
+                for name in offer.names:
+                    chat.tools.remove(name)
+            elif any(source.name == word for source in chat.tools.sources):
+                chat.tools.remove(word)
+            else:
+                self._switch_off(chat, word)
 
     def is_function(self, name: str) -> bool:
         """Whether the notebook has a function of its own of this name."""
@@ -88,15 +108,66 @@ class Namespace:
 
     def refresh_tools(self, chat: Chat) -> None:
         """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
-        for name in list(self._of(chat)):
-            if name in self._names:
-                self._of(chat)[name] = _added(chat, self._names[name])
-            elif not name.startswith(STANDARD):
+        for name, offer in list(self._of(chat).items()):
+            if name.startswith(STANDARD):
+                continue
+            try:
+                thing = self._tool_thing(name)
+                self._of(chat)[name] = _added(chat, choose(name, thing, offer.patterns), offer.patterns)
+            except BadUsage:
+                if name in self._names:
+                    raise
                 self.remove_tools(chat, [name])
 
     def changes(self, chat: Chat) -> str:
         """Say which of the names that a chat uses stand for something else than in its last turn."""
-        return self._noticed.since_last(chat, [name for name in self._of(chat) if not name.startswith(STANDARD)])
+        return self._noticed.since_last(chat, [name for name in self._of(chat) if name in self._names])
+
+    def _add(self, chat: Chat, name: str, pattern: str) -> None:
+        former = self._of(chat).get(name)
+        known = former.patterns if former else ()
+        has_all = not pattern or (former is not None and not known)
+        patterns = () if has_all else tuple(dict.fromkeys((*known, pattern)))
+        things = choose(name, self._tool_thing(name), patterns)
+        self._of(chat)[name] = _added(chat, things, patterns)
+        coming = Toolset(tools=choose(name, self._tool_thing(name), [pattern]) if pattern else things)
+        chat.tools.enable(*coming.tools())
+
+    def _switch_off(self, chat: Chat, word: str) -> None:
+        """Switch off the tools that a word means, so that they stay away when their toolset is looked at again."""
+        tools = chat.tools.all_tools()
+        found = [name for name, tool in tools.items() if matches(tool, word)]
+        if not found:
+            name, pattern = self._split(word)
+            offer = self._of(chat).get(name, Offer(()))
+            source = source_of(self._names[name]) if pattern and name in self._names else None
+            inside = {*offer.names, *(source.tools() if source else ())}
+            found = [name for name, tool in tools.items() if name in inside and matches(tool, pattern)]
+        if not found:
+            raise unknown_tool(word, tools)
+        given = {name for offer in self._of(chat).values() for name in offer.names}
+        for name in found:
+            if chat.tools.is_own(name) and name not in given:
+                chat.tools.remove(name)
+            else:
+                chat.tools.disable(name)
+
+    def _is_switched_off(self, chat: Chat, word: str) -> bool:
+        return word not in self._names and word in chat.tools.all_tools() and word not in chat.tools
+
+    def _split(self, word: str) -> tuple[str, str]:
+        """Split a word into a name of the notebook, or of a standard toolset, and what it means of it."""
+        if word in self._names:
+            return word, ""
+        prefix = STANDARD if word.startswith(STANDARD) else ""
+        name, _, pattern = word.removeprefix(prefix).partition(".")
+        return prefix + name, pattern
+
+    def _tool_thing(self, name: str) -> Any:
+        """Find what has this name, or the toolset of this name in one that has another."""
+        if name not in self._names and (source := source_named(name, list(self._names.values()))):
+            return source
+        return self.find(name, "function or toolset")
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
         """Expose variables to a chat; a name means whatever it stands for when it is used."""
@@ -187,7 +258,7 @@ class Namespace:
 
         return put_back
 
-    def _of(self, chat: Chat) -> dict[str, tuple[str, ...]]:
+    def _of(self, chat: Chat) -> dict[str, Offer]:
         return self._tools.setdefault(chat.chat_id, {})
 
 
@@ -203,10 +274,11 @@ def _target(reference: Any) -> Any:
     return reference() if isinstance(reference, weakref.ref) else reference
 
 
-def _added(chat: Chat, thing: Any) -> tuple[str, ...]:
-    """Add a function or a toolset to a chat, and give the names under which it can be removed again."""
-    source = source_of(thing)
-    if source is None:
-        return chat.tools.add(thing)
-    chat.tools.add(source)
-    return (source.name,)
+def _added(chat: Chat, things: Iterable[Any], patterns: tuple[str, ...]) -> Offer:
+    """Add functions or a toolset to a chat, and say under which names they can be removed again."""
+    names: list[str] = []
+    for thing in things:
+        source = source_of(thing)
+        added = chat.tools.add(thing if source is None else source)
+        names += added if source is None else (source.name,)
+    return Offer(tuple(names), patterns)

@@ -121,8 +121,22 @@ def cell_parser() -> Parser:
     add("--new", action="store_true", help="start the conversation afresh")
     _add_verbs(parser)
     add("--append", action="store_true", help="add another turn when the cell is run again")
-    add("-t", "--tool", metavar="NAME", nargs="+", default=[], help="functions or toolsets that become tools")
-    add("-T", "--no-tool", metavar="NAME", nargs="+", default=[], help="take tools away")
+    add(
+        "-t",
+        "--tool",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="functions or toolsets that become tools; NAME.TOOL is one tool of a toolset, NAME.read_* some",
+    )
+    add(
+        "-T",
+        "--no-tool",
+        metavar="NAME",
+        nargs="+",
+        default=[],
+        help="take tools away: what -t gave, a tool, NAME.TOOL, or a pattern",
+    )
     add("-v", "--var", metavar="NAME", nargs="+", default=[], help="variables exposed by reference: values stay here")
     add("--read", metavar="NAME", nargs="+", default=[], help="variables whose values the model may read too")
     add("--hide", metavar="NAME", nargs="+", default=[], help="take variables away")

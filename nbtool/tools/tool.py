@@ -25,6 +25,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 MARK = "__nbtool_tool__"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
+MAX_METHODS = 50
+"""Methods of an object that become tools; one with more, such as a frame or an array, is data."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -186,12 +189,23 @@ def tools_of(thing: Any) -> list[Tool]:
     if callable(thing):
         return [_tool(thing, getattr(thing, MARK, None) or Options())]
     is_own = type(thing).__module__ != "builtins"
+    if (count := count_methods(thing)) > MAX_METHODS:
+        raise BadUsage(
+            f"A {type(thing).__name__} has {count} methods: that is data, and no set of tools.",
+            fix="Expose it (`chat.expose`, or `-v NAME` in a cell), or give the methods that you mean.",
+        )
     found = [_tool(method, mark) for method, mark in _methods(thing)] if is_own else []
     if not found:
         raise BadUsage(
             f"A {type(thing).__name__} is not a tool.", fix="Give a function, a method, a class or a toolset."
         )
     return found
+
+
+def count_methods(thing: Any) -> int:
+    """Count the public methods of an object, those of its class alone."""
+    names = (name for name in dir(type(thing)) if not name.startswith("_"))
+    return sum(inspect.isroutine(inspect.getattr_static(type(thing), name)) for name in names)
 
 
 def _marked(function: F, options: Options) -> F:

@@ -86,6 +86,19 @@ class Toolset:
 
         return put_back
 
+    @property
+    def sources(self) -> tuple[ToolSource, ...]:
+        """The toolsets in this one."""
+        return tuple(self._sources)
+
+    def is_own(self, name: str) -> bool:
+        """Whether a tool is of this set itself, and of none in it."""
+        return name in self._own
+
+    def all_tools(self) -> dict[str, Tool]:
+        """Give all tools by name, those that are switched off too."""
+        return self._all()
+
     def add(self, thing: Any) -> tuple[str, ...]:
         """Add what `thing` stands for and give the names; a function defined anew replaces its former self.
 

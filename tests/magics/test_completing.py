@@ -37,6 +37,22 @@ def test_tab_offers_what_can_stand_there(tab: Any, text: str, expected: set[str]
     assert tab(text) == expected
 
 
+def test_tab_after_a_dot_offers_the_tools_of_a_toolset(shell: Any, tab: Any) -> None:
+    shell.run_cell("from nbtool import Toolset\nmore = Toolset('numbers', [double])\nboth = Toolset('both', [more])")
+
+    assert tab("%%chat -t more.") == {"more.double"}
+    assert tab("%%chat -T more.dou") == {"more.double"}
+    assert tab("%%chat -t numbers.") == {"numbers.double"}
+    assert not any("." in word for word in tab("%%chat -t mor"))
+
+
+def test_tab_after_the_flag_that_takes_tools_away_offers_those_of_the_chats(shell: Any, tab: Any) -> None:
+    shell.run_cell("from nbtool import Toolset\nmore = Toolset('numbers', [double])\ndel double")
+    shell.run_cell("%%chat -q -m practice:fast -t more\nHello")
+
+    assert "double" in tab("%%chat -T dou")
+
+
 def test_tab_after_a_command_offers_the_turns_there_are(shell: Any, tab: Any) -> None:
     shell.run_cell("%%chat -q -m practice:fast -o hello\nHello")
 

@@ -408,8 +408,8 @@ def test_an_object_cannot_be_sent_to_a_server_but_its_text_and_plain_values_can(
 
     assert whole.status == "invalid"
     assert "cannot be sent to a server; send its text as $VAR_REF{{name:0}}" in whole.shown
-    assert text.shown.endswith('said "x"')
-    assert plain.shown.endswith("said [1, 2]")
+    assert text.result.endswith('said "x"')
+    assert plain.result.endswith("said [1, 2]")
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,111 @@
+"""Which tools a word of `-t` or `-T` means: all of a name, one of a toolset (`NAME.TOOL`), or those of a pattern."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any
+
+from nbtool.errors import BadUsage
+from nbtool.tools.tool import MAX_METHODS, Tool, count_methods, tools_of
+from nbtool.tools.toolset import FilteredTools, ToolSource, source_of
+
+MAX_NEAR = 3
+"""Near names that an error proposes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a name of the notebook gives a chat: `names` take it away again; without `patterns` it gives all it has."""
+
+    names: tuple[str, ...]
+    patterns: tuple[str, ...] = ()
+
+
+def matches(tool: Tool, pattern: str) -> bool:
+    """Whether a pattern means a tool: by its name, or by the end of where it comes from (`server.tool`)."""
+    parts = tool.origin.split(".")
+    ends = (".".join(parts[at:]) for at in range(len(parts)))
+    return any(fnmatchcase(name, pattern) for name in (tool.name, *ends))
+
+
+def choose(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
+    """Give what a toolset takes for a thing of the notebook, or for those of its tools that patterns mean.
+
+    Raises:
+        BadUsage: the thing is data, or a pattern means none of its tools.
+    """
+    source = source_of(thing)
+    if source is None and not callable(thing):
+        _refuse_data(name, thing, patterns)
+    if not patterns:
+        return [thing if source is None else source]
+    if source is not None:
+        known = list(source.tools().values())
+        for pattern in patterns:
+            if not any(matches(tool, pattern) for tool in known):
+                raise _none_of(name, pattern, short_names(known))
+        return [FilteredTools(source, lambda tool: any(matches(tool, pattern) for pattern in patterns))]
+    members = _members(thing)
+    found = dict.fromkeys(
+        member for pattern in patterns for member in _named(name, pattern, members) if not member.startswith("_")
+    )
+    return [tool for member in found for tool in tools_of(getattr(thing, member))]
+
+
+def short_names(tools: Iterable[Tool]) -> list[str]:
+    """Give the names of tools as they are written behind a toolset's name."""
+    return [tool.origin.rpartition(".")[2] if tool.origin.startswith("mcp.") else tool.name for tool in tools]
+
+
+def source_named(name: str, things: Iterable[Any]) -> ToolSource | None:
+    """Find a toolset by its own name among the things of a notebook and the toolsets in them."""
+    for thing in things:
+        if isinstance(thing, ToolSource) and type(thing).__module__.startswith("nbtool."):
+            inside: Iterable[ToolSource] = getattr(thing, "sources", ())
+            for source in (thing, *inside):
+                if source.name == name:
+                    return source
+    return None
+
+
+def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
+    """Refuse what is data and no tool: a value of Python, a frame or an array, a module."""
+    kind = type(thing)
+    is_module = isinstance(thing, ModuleType)
+    is_library = kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
+    count = count_methods(thing)
+    if (patterns and (is_module or count)) or not (is_module or is_library or count > MAX_METHODS):
+        return
+    if is_module:
+        raise BadUsage(
+            f"{name!r} is a module and no tool.", fix=f"`-t {name}.FUNCTION` makes one of its functions a tool."
+        )
+    methods = f" with {count} methods" if count > MAX_METHODS else ""
+    one = f"; `-t {name}.METHOD` makes one method a tool" if count else ""
+    fix = f"Expose it with -v: `-v {name}` lets tools use it by reference{one}."
+    raise BadUsage(f"{name!r} is data ({kind.__name__}{methods}) and no tool.", fix=fix)
+
+
+def _members(thing: Any) -> list[str]:
+    owner = thing if isinstance(thing, ModuleType) else type(thing)
+    return [name for name in dir(owner) if not name.startswith("_") and callable(inspect.getattr_static(owner, name))]
+
+
+def _named(name: str, pattern: str, members: Sequence[str]) -> list[str]:
+    found = [member for member in members if fnmatchcase(member, pattern)]
+    if not found:
+        raise _none_of(name, pattern, members)
+    return found
+
+
+def _none_of(name: str, pattern: str, names: Sequence[str]) -> BadUsage:
+    near = difflib.get_close_matches(pattern, names, n=MAX_NEAR, cutoff=0.5)
+    listed = ", ".join(sorted(names)[:20]) or "none"
+    fix = f"Did you mean {' or '.join(f'{name}.{one}' for one in near)}?" if near else f"Its tools: {listed}."
+    return BadUsage(f"{name!r} has no tool {pattern!r}.", fix=fix)

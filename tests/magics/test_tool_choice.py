@@ -1,0 +1,184 @@
+"""Which tools a cell gives and takes away: all of a name, one of a toolset, a pattern; data is not made a tool."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HOSTILE = str(Path(__file__).parent.parent / "tools" / "mcp" / "hostile_server.py")
+CELLS = """
+import datetime, decimal, math, pathlib
+import numpy as np
+import pandas as pd
+from nbtool import Toolset, tool
+
+def read_file(path: str) -> str:
+    "Read."
+    return path
+
+def read_all() -> str:
+    "Read all."
+    return ""
+
+def write_file(path: str) -> str:
+    "Write."
+    return path
+
+class Shop:
+    def price(self, name: str) -> int:
+        "Price."
+        return 3
+    def buy(self, name: str) -> int:
+        "Buy."
+        return 3
+
+files = Toolset("disk", [read_file, read_all, write_file])
+both = Toolset("both", [files])
+shop = Shop()
+del read_file, read_all, write_file
+"""
+
+
+@pytest.fixture
+def bench(shell: Any) -> Any:
+    """Run cells of one chat; gives the tools it has after each."""
+    assert shell.run_cell(CELLS).success
+
+    def tools_after(*lines: str) -> list[str]:
+        for line in lines:
+            result = shell.run_cell(f"%%chat -q -m practice:fast {line}\nHello")
+            if result.error_in_exec:
+                raise result.error_in_exec
+        return sorted(shell.magics_manager.registry["ChatMagics"].chats["main"].tools.tools())
+
+    return tools_after
+
+
+ALL = ["read_all", "read_file", "write_file"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "tools"),
+    [
+        (["-t files"], ALL),
+        (["-t files.read_file"], ["read_file"]),
+        (["-t files.read_file", "-t files.write_file"], ["read_file", "write_file"]),
+        (["-t files.read_file files.read_all"], ["read_all", "read_file"]),
+        (["-t 'files.read_*'"], ["read_all", "read_file"]),
+        (["-t files.*_file"], ["read_file", "write_file"]),
+        (["-t files", "-t files.read_file"], ALL),
+        (["-t files.read_file", "-t files"], ALL),
+        (["-t disk.read_file"], ["read_file"]),
+        (["-t both.read_file"], ["read_file"]),
+        (["-t files -T write_file"], ["read_all", "read_file"]),
+        (["-t files", "-T write_file"], ["read_all", "read_file"]),
+        (["-t files", "-T files.write_file"], ["read_all", "read_file"]),
+        (["-t files", "-T 'read_*'"], ["write_file"]),
+        (["-t files", "-T 'files.read_*'"], ["write_file"]),
+        (["-t files", "-T '*'"], []),
+        (["-t files", "-T files"], []),
+        (["-t files.read_file", "-T files"], []),
+        (["-t files", "-T write_file", "-s Be-brief"], ["read_all", "read_file"]),
+        (["-t files", "-T write_file", "-t write_file"], ALL),
+        (["-t files", "-T write_file", "-t files.write_file"], ALL),
+        (["-t files", "-T write_file", "-t files"], ALL),
+        (["-t shop"], ["buy", "price"]),
+        (["-t shop.price"], ["price"]),
+        (["-t shop -T buy", "-s Be-brief"], ["price"]),
+        (["-t shop.price", "-T shop.price"], []),
+        (["-t math.sqrt"], ["sqrt"]),
+        (["-t double", "-T double"], []),
+        (["-t double files.read_file", "-T double"], ["read_file"]),
+        (["-t nbtool:files.read_file"], ["read_file"]),
+        (["-t 'nbtool:files.*_file'", "-T '*edit*' write_file"], ["find_files", "read_file"]),
+    ],
+    ids=lambda value: " then ".join(value) if isinstance(value, list) else "",
+)
+def test_a_cell_chooses_its_tools(bench: Any, lines: list[str], tools: list[str]) -> None:
+    if any("nbtool:files.*" in line for line in lines):
+        tools = [name for name in bench("-t 'nbtool:files.*_file'") if "edit" not in name and name != "write_file"]
+
+    assert bench(*lines) == tools
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("-t files.raed_file", "'files' has no tool 'raed_file'. Did you mean files.read_file"),
+        ("-t files.zzz", "'files' has no tool 'zzz'. Its tools: read_all, read_file, write_file."),
+        ("-t file.read_file", "There is no function or toolset called 'file' in this notebook. Did you mean files?"),
+        ("-t shop.prize", "'shop' has no tool 'prize'. Did you mean shop.price?"),
+        ("-T wriet_file", "There is no tool 'wriet_file'. Tools: write_file, "),
+        ("-T 'zzz_*'", "There is no tool 'zzz_*'. Tools: "),
+        ("-T files.zzz", "There is no tool 'files.zzz'. Tools: "),
+    ],
+)
+def test_a_tool_that_is_not_there_is_answered_with_near_ones(bench: Any, line: str, says: str) -> None:
+    before = bench("-t files")
+    with pytest.raises(Exception, match=r"There is no|has no tool") as raised:
+        bench(line)
+
+    assert says in str(raised.value)
+    assert bench("-q") == before
+
+
+@pytest.mark.parametrize(
+    ("thing", "says"),
+    [
+        ("np.zeros(3)", "is data (ndarray with "),
+        ("pd.DataFrame({'a': [1]})", "is data (DataFrame with "),
+        ("pd.Series([1])", "is data (Series with "),
+        ("[1, 2]", "is data (list) and no tool."),
+        ("{'a': 1}", "is data (dict) and no tool."),
+        ("'text'", "is data (str) and no tool."),
+        ("3", "is data (int) and no tool."),
+        ("datetime.date.today()", "is data (date) and no tool."),
+        ("decimal.Decimal(1)", "is data (Decimal with "),
+        ("pathlib.Path('x')", "is data (PosixPath) and no tool."),
+    ],
+)
+@pytest.mark.parametrize("word", ["it", "double it"])
+def test_data_given_as_a_tool_is_refused_with_the_flag_that_exposes_it(
+    shell: Any, bench: Any, thing: str, says: str, word: str
+) -> None:
+    assert shell.run_cell(f"it = {thing}").success
+    with pytest.raises(Exception, match="no tool") as raised:
+        bench(f"-t {word}")
+
+    assert says in str(raised.value)
+    assert "Expose it with -v: `-v it`" in str(raised.value)
+    assert bench("-v it") == []
+
+
+def test_a_module_given_as_a_tool_names_the_way_to_one_function(bench: Any) -> None:
+    with pytest.raises(Exception, match="'math' is a module and no tool") as raised:
+        bench("-t math")
+
+    assert "`-t math.FUNCTION`" in str(raised.value)
+
+
+def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: Any, bench: Any) -> None:
+    bench("-t files -T write_file")
+    result = shell.run_cell("%%chat -q\nUse &`write_file`.")
+
+    assert "The tool 'write_file' was taken away from this chat. `-t write_file` gives it back." in str(
+        result.error_in_exec
+    )
+
+
+def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(shell: Any, bench: Any) -> None:
+    command = {"command": sys.executable, "args": ["-I", "-S", HOSTILE, "pages"]}
+    config = {"mcpServers": {"web": command}}
+    shell.run_cell(f"from nbtool.tools.mcp import mcp_servers\nservers = mcp_servers({config})")
+    try:
+        assert bench("-t servers.page1") == ["web_page1"]
+        assert bench("-t web.page2") == ["web_page1", "web_page2"]
+        assert bench("-T web.page1") == ["web_page2"]
+        assert bench("-T servers.page2") == []
+        assert bench("-t servers") == ["web_page0", "web_page1", "web_page2"]
+        assert bench("-T 'web.page[01]'") == ["web_page2"]
+    finally:
+        shell.run_cell("servers.close()")
