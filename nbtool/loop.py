@@ -14,6 +14,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
@@ -100,6 +101,7 @@ class LentThread:
         self._served_by: int | None = None
         self._busy = False
         self._is_closed = False
+        self.is_interrupting = False
 
     @property
     def is_served(self) -> bool:
@@ -122,7 +124,12 @@ class LentThread:
         return await asyncio.wrap_future(job.future)
 
     def serve(
-        self, until: Future[T], *, ears: Callable[[], None] | None = None, go: Callable[[], object] | None = None
+        self,
+        until: Future[T],
+        *,
+        ears: Callable[[], None] | None = None,
+        go: Callable[[], object] | None = None,
+        seconds: float | None = None,
     ) -> T:
         """Wait for `until` on this thread and do what the turn asks for; `ears` is called every tick.
 
@@ -130,6 +137,7 @@ class LentThread:
         `until` was done is done here too: it was promised this thread.
 
         Raises:
+            TimeoutError: it took longer than `seconds`.
             KeyboardInterrupt: at once, also out of a running job, whose own future then says `Cancelled`.
         """
         self.lend()
@@ -137,7 +145,10 @@ class LentThread:
         try:
             if go:
                 go()
+            end = None if seconds is None else time.monotonic() + seconds
             while not until.done():
+                if end and time.monotonic() > end:
+                    raise TimeoutError
                 if ears:
                     ears()
                 with suppress(queue.Empty):
@@ -157,10 +168,12 @@ class LentThread:
         if not self._busy or thread is None or self._served_by != thread:
             return False
         if sys.platform == "win32":
+            self.is_interrupting = True
             import _thread  # noqa: PLC0415 - Windows has no pthread_kill
 
             _thread.interrupt_main()
         else:
+            self.is_interrupting = True
             signal.pthread_kill(thread, signal.SIGINT)
         return True
 
@@ -189,7 +202,7 @@ class LentThread:
         else:
             job.future.set_result(outcome)
         finally:
-            self._busy = False
+            self._busy = self.is_interrupting = False
 
 
 def run_here(work: Coroutine[Any, Any, T]) -> T:

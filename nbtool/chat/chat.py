@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +18,9 @@ from nbtool.errors import BadUsage
 from nbtool.loop import core
 from nbtool.messages import Message
 from nbtool.tools.approval import Approver
+
+STOP_SECONDS = 10.0
+"""Seconds that a thread waits for a turn which it has stopped; more than any part of a turn takes to end."""
 
 __all__ = ["Chat", "TurnSettings", "wait_for"]
 
@@ -171,11 +175,14 @@ class Chat(Speaker):
 def wait_for(turn: Turn, *, ears: Callable[[], None] | None = None, go: Callable[[], object] | None = None) -> Turn:
     """Begin a turn, unless it has begun, and lend this thread to it until it has ended or is parked.
 
-    `go` sets it going again where it was parked. An interrupt cancels the turn and is then raised again.
+    `go` sets it going again where it was parked. An interrupt cancels the turn and is then raised again, when the turn
+    has ended or `STOP_SECONDS` are over.
     """
     try:
         return turn.lent.serve(turn.rest(), ears=ears, go=go or turn.begin)
     except KeyboardInterrupt:
         turn.cancel()
-        turn.lent.serve(turn.done)
+        turn.begin()  # one that had not begun ends as any other
+        with suppress(TimeoutError):
+            turn.lent.serve(turn.done, seconds=STOP_SECONDS)
         raise

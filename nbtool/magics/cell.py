@@ -17,12 +17,17 @@ from nbtool.chat.verbs import Edit, Reexecute, Rerun, Resume, Verb
 from nbtool.errors import BadUsage, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.deeds import Cells
+from nbtool.magics.interrupts import Interrupts, one_interrupt
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import budget, mentions
 from nbtool.magics.roads import Roads
 from nbtool.magics.views import View, may_park, view_for
 from nbtool.magics.waiting import can_ask_for_input, cell_id
 
+STUCK = (
+    "Stopped, but the turn has not ended yet: a plugin, or a tool, blocks nbtool's own loop. It ends when that lets go;"
+    " restart the kernel if it never does."
+)
 FAILED = "The turn did not come to its end; what came so far is kept (see above, or `%chat show`)."
 
 
@@ -42,10 +47,10 @@ class TurnFailed(Exception):
 
 
 class TurnStopped(KeyboardInterrupt):
-    """Ends a cell that was interrupted, so that the cells after it do not run on."""
+    """Ends a cell that was interrupted, so that the cells after it do not run on; its text says what is to be known."""
 
     def _render_traceback_(self) -> list[str]:
-        return ["Stopped. What came so far is kept."]
+        return [str(self) or "Stopped. What came so far is kept."]
 
 
 def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
@@ -67,6 +72,24 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
         configure(chat, names, flags, body)
         how = turn_settings(shell, chat, flags)
         turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
+    with one_interrupt(turn) as interrupts:
+        _show(shell, chat, names, flags, turn, magic, interrupts)
+        if interrupts.is_heard:
+            raise TurnStopped
+    if turn.status in ("error", "timeout"):
+        line = "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED
+        raise TurnFailed(turn.error, line, _taken_back(chat, model, turn))
+    return turn
+
+
+def _show(  # noqa: PLR0913 - all that a turn and its view are made of
+    shell: Any, chat: Chat, names: Namespace, flags: Flags, turn: Turn, magic: str, interrupts: Interrupts
+) -> None:
+    """Show a turn while it runs, and leave what stays of it, whatever interrupts come meanwhile.
+
+    Raises:
+        TurnStopped: the person interrupted the kernel.
+    """
     view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=Cells(flags.chat, magic))
     turn.approver = Roads(
         turn,
@@ -79,15 +102,12 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
     )
     turn.listen(_beginning_with(names.changes(chat), view.feed))
     try:
-        wait_for(turn, ears=view.listen)
+        wait_for(turn, ears=view.listen, go=interrupts.begin)
     except KeyboardInterrupt:
-        raise TurnStopped from None
+        raise TurnStopped("" if turn.done.done() else STUCK) from None
     finally:
+        interrupts.hold()
         leave(turn, view, names, flags)
-    if turn.status in ("error", "timeout"):
-        line = "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED
-        raise TurnFailed(turn.error, line, _taken_back(chat, model, turn))
-    return turn
 
 
 @contextmanager
@@ -132,7 +152,7 @@ def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
         if flags.out and flags.as_ and names.has(flags.out, turn):
             names.bind(flags.out, turn.value, replace=True)
 
-    is_over = turn.done.done() or turn.signal.is_set
+    is_over = turn.done.done()
     if flags.out:
         try:
             names.bind(flags.out, turn.value if flags.as_ and is_over else turn, replace=flags.replace)
@@ -140,9 +160,10 @@ def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
             print(f"{error} The turn is in `%chat history`.")  # noqa: T201 - the turn has ended, and its result is kept
     if is_over:
         end(turn)
-    else:
+        return
+    if not turn.signal.is_set:
         view.park(turn)
-        turn.done.add_done_callback(end)
+    turn.done.add_done_callback(end)  # of a turn that was stopped too: it may be held up by what blocks the loop
 
 
 def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> None:

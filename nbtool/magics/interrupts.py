@@ -1,0 +1,63 @@
+"""Interrupts of a cell that waits for a turn: the first one stops the turn, those after it do not cut its end short."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from nbtool.chat.turn import Turn
+
+Handler = Callable[[int, FrameType | None], Any]
+
+
+class Interrupts:
+    """Passes one interrupt on while a turn runs; those before it began, and all after the first, are only noted."""
+
+    def __init__(self, turn: Turn, former: Handler) -> None:
+        self._turn = turn
+        self._former = former
+        self._is_open = False
+        self.is_heard = False
+
+    def begin(self) -> None:
+        """Begin the turn, and let an interrupt through from now on.
+
+        Raises:
+            KeyboardInterrupt: there was one before.
+        """
+        self._turn.begin()
+        self._is_open = True
+        if self.is_heard:
+            raise KeyboardInterrupt
+
+    def hold(self) -> None:
+        """Let none through any more."""
+        self._is_open = False
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """Take a signal."""
+        if self._turn.lent.is_interrupting:
+            self._former(number, frame)  # nbtool's own, which stops a synchronous tool
+            return
+        is_first, self.is_heard = not self.is_heard, True
+        if is_first and self._is_open and not self._turn.done.done():
+            self._former(number, frame)
+
+
+@contextmanager
+def one_interrupt(turn: Turn) -> Iterator[Interrupts]:
+    """Take the interrupts of this thread, where it is the main one and Python's own handler would."""
+    former = signal.getsignal(signal.SIGINT)
+    is_ours = threading.current_thread() is threading.main_thread() and callable(former)
+    interrupts = Interrupts(turn, former if callable(former) else signal.default_int_handler)
+    if is_ours:
+        signal.signal(signal.SIGINT, interrupts.hear)
+    try:
+        yield interrupts
+    finally:
+        if is_ours:
+            signal.signal(signal.SIGINT, former)

@@ -1,0 +1,153 @@
+"""However many interrupts come while a cell waits: its turn is stopped once, ends, and leaves what a turn leaves."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.chat import chat as module
+from nbtool.events import Event
+from nbtool.magics.interrupts import one_interrupt
+from nbtool.testing import ScriptedWire, call
+
+STORMS = 25
+SECONDS = 15
+
+
+class Storm:
+    """Sends interrupts to the main thread, one after the other, from the first event of a kind on until `over`."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.over = threading.Event()
+        self.sent = 0
+        self._begun = threading.Event()
+        self._thread = threading.Thread(target=self._send)
+
+    def hear(self, event: Event) -> None:
+        """Begin at the event."""
+        if event.kind == self.kind and not self._begun.is_set():
+            self._begun.set()
+            self._thread.start()
+
+    def end(self) -> None:
+        """Send no more."""
+        self.over.set()
+        if self._begun.is_set():
+            self._thread.join(SECONDS)
+
+    def _send(self) -> None:
+        main = threading.main_thread().ident
+        assert main
+        while not self.over.wait(0.0005):
+            signal.pthread_kill(main, signal.SIGINT)
+            self.sent += 1
+
+
+@pytest.fixture
+def let_through() -> Any:
+    """Count the interrupts that are let through to Python's own handler; they raise only while `let_through` is set."""
+    inside = threading.Event()
+    raised: list[int] = []
+
+    def handler(number: int, _: object) -> None:
+        if inside.is_set():
+            raised.append(number)
+            raise KeyboardInterrupt
+
+    former = signal.signal(signal.SIGINT, handler)
+    yield inside, raised
+    signal.signal(signal.SIGINT, former)
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("kind", ["turn_started", "request_started", "call_started"])
+def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str, let_through: Any) -> None:
+    inside, raised = let_through
+
+    @tool(run="auto", thread=True)
+    def stays() -> None:
+        "Stay."
+        storm.over.wait(0.05)
+
+    sent = 0
+    for _ in range(STORMS):
+        storm, left = Storm(kind), []
+        chat = Chat(wire=ScriptedWire([call("stays"), *[call("stays")] * 8, "Done."]), tools=[stays])
+        turn = chat.compose("Go")
+        turn.listen(storm.hear)
+        raised.clear()
+        with one_interrupt(turn) as interrupts:
+            inside.set()
+            try:
+                module.wait_for(turn, go=interrupts.begin)
+            except KeyboardInterrupt:
+                left.append("stopped")
+            finally:
+                interrupts.hold()
+                left.append(turn.status)
+                inside.clear()
+            storm.end()
+
+        assert left == ["stopped", "cancelled"]
+        assert [event.kind for event in turn.log].count("turn_ended") == 1
+        assert len(raised) == 1
+        sent += storm.sent
+    assert sent > STORMS
+
+
+def test_an_interrupt_before_the_turn_has_begun_stops_it_once_it_has(let_through: Any) -> None:
+    inside, _ = let_through
+    turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
+    with one_interrupt(turn) as interrupts:
+        inside.set()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            module.wait_for(turn, go=interrupts.begin)
+        inside.clear()
+
+    assert turn.done.done()
+    assert turn.log[-1].kind == "turn_ended"
+
+
+def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(let_through: Any) -> None:
+    inside, raised = let_through
+    turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
+    with one_interrupt(turn) as interrupts:
+        module.wait_for(turn, go=interrupts.begin)
+        inside.set()
+        signal.raise_signal(signal.SIGINT)
+        inside.clear()
+
+    assert (interrupts.is_heard, raised, turn.status) == (True, [], "completed")
+
+
+@pytest.mark.promise("stops")
+def test_a_turn_that_cannot_end_does_not_hold_the_thread_that_stopped_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "STOP_SECONDS", 0.2)
+    release, reached = threading.Event(), threading.Event()
+
+    class Blocking:
+        async def on_before_request(self, _: object) -> None:
+            reached.set()
+            release.wait(SECONDS)
+
+    main = threading.main_thread().ident
+    assert main
+
+    def interrupt() -> None:
+        reached.wait(SECONDS)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    turn = Chat(wire=ScriptedWire(["Hello"]), plugins=[Blocking()]).compose("Go")
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        module.wait_for(turn)
+
+    assert not turn.done.done()
+    release.set()
+    assert turn.done.result(SECONDS).status == "cancelled"
