@@ -72,7 +72,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
         configure(chat, names, flags, body)
         how = turn_settings(shell, chat, flags)
         turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
-    with one_interrupt(turn) as interrupts:
+    with one_interrupt(turn, lingers=getattr(shell, "kernel", None) is not None) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
         if interrupts.is_heard:
             raise TurnStopped

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from nbtool.chat.turn import Turn
+
+LINGER_SECONDS = 1.0
+"""How long interrupts are swallowed once a cell was interrupted and its turn has ended."""
 
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -21,6 +25,7 @@ class Interrupts:
         self._turn = turn
         self._former = former
         self._is_open = False
+        self._until: float | None = None
         self.is_heard = False
 
     def begin(self) -> None:
@@ -38,10 +43,15 @@ class Interrupts:
         """Let none through any more."""
         self._is_open = False
 
+    def linger(self) -> None:
+        """Swallow what comes while the cell ends: it would cut short what is said of its end."""
+        self._until = time.monotonic() + LINGER_SECONDS
+
     def hear(self, number: int, frame: FrameType | None) -> None:
         """Take a signal."""
-        if self._turn.lent.is_interrupting:
-            self._former(number, frame)  # nbtool's own, which stops a synchronous tool
+        is_over = self._until is not None and time.monotonic() > self._until
+        if self._turn.lent.is_interrupting or is_over:  # the first is nbtool's own, which stops a synchronous tool
+            self._former(number, frame)
             return
         is_first, self.is_heard = not self.is_heard, True
         if is_first and self._is_open and not self._turn.done.done():
@@ -49,8 +59,12 @@ class Interrupts:
 
 
 @contextmanager
-def one_interrupt(turn: Turn) -> Iterator[Interrupts]:
-    """Take the interrupts of this thread, where it is the main one and Python's own handler would."""
+def one_interrupt(turn: Turn, *, lingers: bool = False) -> Iterator[Interrupts]:
+    """Take the interrupts of this thread, where it is the main one and Python's own handler would.
+
+    Where it `lingers`, those that come soon after the first are swallowed until the cell has ended: a kernel then sets
+    its own handler again.
+    """
     former = signal.getsignal(signal.SIGINT)
     is_ours = threading.current_thread() is threading.main_thread() and callable(former)
     interrupts = Interrupts(turn, former if callable(former) else signal.default_int_handler)
@@ -59,5 +73,7 @@ def one_interrupt(turn: Turn) -> Iterator[Interrupts]:
     try:
         yield interrupts
     finally:
-        if is_ours:
+        if is_ours and lingers and interrupts.is_heard:
+            interrupts.linger()
+        elif is_ours:
             signal.signal(signal.SIGINT, former)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -124,6 +125,28 @@ def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(l
         inside.clear()
 
     assert (interrupts.is_heard, raised, turn.status) == (True, [], "completed")
+
+
+@pytest.mark.parametrize(("seconds", "comes_through"), [(60.0, False), (-1.0, True)])
+def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
+    seconds: float, comes_through: bool, let_through: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtool.magics.interrupts.LINGER_SECONDS", seconds)
+    inside, raised = let_through
+    turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
+    former = signal.getsignal(signal.SIGINT)
+    with one_interrupt(turn, lingers=True) as interrupts:
+        inside.set()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            interrupts.begin()
+    turn.done.result(SECONDS)
+    with suppress(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    inside.clear()
+    signal.signal(signal.SIGINT, former)
+
+    assert bool(raised) is comes_through
 
 
 @pytest.mark.promise("stops")
