@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -133,6 +133,7 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     """
     written = unresolved(_as_json(arguments)).arguments
     resolved = resolve(written, variables) if tool.resolve else unresolved(written)
+    _write_out(tool, resolved, variables)
     links = [link for found in resolved.links.values() for link in found]
     closed = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
     if closed and tool.sends_to == "model":
@@ -141,6 +142,19 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     fingerprints = tuple(link.fingerprint for link in links)
     glances = _glances(resolved, variables)
     return Bound(tool, written, resolved, values, fingerprints, glances, _effect(tool, values), closed)
+
+
+def _write_out(tool: Tool, resolved: Resolved, variables: Variables) -> None:
+    """Put the text of an object that was opened for reading where its parameter takes a text and not the object."""
+    for path, value in tuple(resolved.objects.items()):
+        link = resolved.links[path][0]
+        if len(path) > 1 or not tool.parameters.takes_text(str(path[0]), value):
+            continue
+        if variables.get(link.reference.name).is_readable:
+            text = variables.text_of(value) if link.reference.keys else variables.text(link.reference.name)
+            resolved.arguments[str(path[0])] = text
+            resolved.links[path] = (replace(link, text=text),)
+            del resolved.objects[path]
 
 
 def _would_disclose(tool: Tool, link: Link) -> InvalidArguments:

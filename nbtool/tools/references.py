@@ -74,7 +74,8 @@ class Link:
     @property
     def description(self) -> str:
         """Name, type and shape; never a value."""
-        part = "" if self.reference.start is None else " (a part of its text)"
+        whole = "" if self.text is None else " (its text)"
+        part = whole if self.reference.start is None else " (a part of its text)"
         return f"{self.reference.text}: {describe(self.value)}{part}"
 
     @property

@@ -11,7 +11,7 @@ import inspect
 import json
 import types
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
@@ -19,7 +19,7 @@ from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.tools.annotations import TOKEN, annotation_of, lift
 from nbtool.tools.describe import describe
 from nbtool.tools.json_schema import inlined, untitled
-from nbtool.tools.references import Path, Resolved
+from nbtool.tools.references import Link, Path, Resolved
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -91,6 +91,19 @@ class Parameters:
         if problems:
             raise self._refusal(problems)
         return values
+
+    def takes_text(self, name: str, value: Any) -> bool:
+        """Whether a parameter takes a text, and not this object."""
+        from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was made
+
+        parameter = self.known.get(name, self.extra)
+        if parameter is None or isinstance(value, str):
+            return False
+        try:
+            parameter.adapter.validate_python(_unboxed(value), strict=True)
+        except ValidationError:
+            return _is_free_text(_json_schema(parameter.adapter))
+        return False
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give validated values as positional and keyword arguments; what was not given is left to the defaults."""
@@ -232,7 +245,7 @@ def _problem(parameter: Parameter, name: str, resolved: Resolved, error: Any) ->
     links = resolved.links_in(name)
     if links:  # what a reference holds must not come back to the model inside an error
         what = "; ".join(f"{link.reference.text} is a {describe(link.value)}" for link in links)
-        return f"{name!r}: {_expected(parameter)} is expected; {what}"
+        return f"{name!r}: {_expected(parameter)} is expected; {what}{_way_to_text(parameter, links)}"
     first = error.errors(include_url=False, include_context=False)[0]
     place = "".join(
         f"[{step!r}]" for step in first["loc"] if not isinstance(step, str) or not step.startswith("function-")
@@ -241,6 +254,23 @@ def _problem(parameter: Parameter, name: str, resolved: Resolved, error: Any) ->
     cut = f"{got[:MAX_GOT]}…" if len(got) > MAX_GOT else got
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     return f"{name!r}{place}: expected {message}, got {cut}"
+
+
+def _way_to_text(parameter: Parameter, links: Sequence[Link]) -> str:
+    """Say how an object is given as a text, where a text is taken."""
+    objects = [link for link in links if link.text is None and not isinstance(link.value, str)]
+    if not objects or '"string"' not in json.dumps(_json_schema(parameter.adapter)):
+        return ""
+    reference = objects[0].reference
+    if reference.keys:
+        return f"; its text stands for it inside of a longer text, as in 'See {reference.text}'"
+    return f"; its text is $VAR_REF{{{{{reference.name}:0}}}}"
+
+
+def _is_free_text(schema: Mapping[str, Any]) -> bool:
+    """Whether any text will do, alone or among other kinds of values."""
+    kinds = [one for one in (schema, *schema.get("anyOf", ())) if one.get("type") == "string"]
+    return any(not one.keys() & {"enum", "const", "format"} for one in kinds)
 
 
 def _expected(parameter: Parameter) -> str:

@@ -266,7 +266,7 @@ def by_cut_results(secret: str) -> str:
         """Give a long text."""
         return "x " * 60 + "y" * before + f" {secret} " + "z " * 90_000
 
-    steps = [call("long", before=1_690 + at) for at in range(0, 40, 3)]
+    steps = [call("long", before=1_660 + at) for at in range(0, 40, 2)]
     with chat_at([_with_id(step, at) for at, step in enumerate(steps)], "Ok.", "Ok.", tools=[long]) as (chat, server):
         chat.send("Go.")
         chat.send("And now?")
