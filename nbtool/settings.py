@@ -53,6 +53,15 @@ def from_environment(name: str) -> str | None:
     return os.environ.get(name) or None
 
 
+def shown_path(path: Path | None) -> str:
+    """Give a path as outputs show it, which are saved with a notebook: they do not tell where a home lies."""
+    folder = from_environment("NBTOOL_HOME")
+    for name, root in (("$NBTOOL_HOME", folder), ("~", os.path.expanduser("~"))):  # noqa: PTH111 - it never raises
+        if root and path and path.is_relative_to(root):
+            return str(Path(name) / path.relative_to(root))
+    return str(path)
+
+
 def home() -> Path:
     """Give the folder of the journal and the settings: `NBTOOL_HOME`, else the platform's user data folder.
 

@@ -60,7 +60,7 @@ def _timeless(document: Document) -> Document:
 
 
 def _head(head: Head) -> Head:
-    """Leave out the prompt, which stands in the cell, and what a page could once do.
+    """Leave out the prompt, which stands in the cell, why this model answered, and what a page could once do.
 
     A turn that a cell cannot name has no id here: then no cell is offered that speaks of it.
     """
@@ -72,15 +72,15 @@ def _head(head: Head) -> Head:
         "activity": "",
         "error": _clipped(head["error"], LINE_LENGTH),
     }
-    for name in ("why", "replayed"):
-        if name in kept:
-            kept[name] = _clipped(kept[name], NAME_LENGTH)
+    if "replayed" in kept:
+        kept["replayed"] = _clipped(kept["replayed"], NAME_LENGTH)
     if not all(re.fullmatch(ID_PATTERN, one) for one in kept.get("turns", ())) or len(kept.get("turns", ())) > ENTRIES:
         del kept["turns"]
     if not re.fullmatch(CHAT_PATTERN, kept.get("chat", "main")):
         kept = {**kept, "turn_id": ""}
         del kept["chat"]
-    kept.pop("acts", None)
+    for name in ("acts", "why"):  # why this model answers names settings and files of the person
+        kept.pop(name, None)
     return cast("Head", kept)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from nbtool.errors import EnvFileNotAllowed, SettingsError
 from nbtool.settings import from_environment, home
+from nbtool.settings import shown_path as shown_absolute
 from nbtool.wire.keys import Found, env_file, shown_path
 
 FOLDER = "allowed-env-files"
@@ -52,7 +53,7 @@ def allow() -> None:
         (folder / _digest()).touch(mode=0o600)
     except OSError as error:
         raise SettingsError(
-            f"{folder} cannot be written ({error.strerror or error}).", fix=f"Set {VARIABLE}=1."
+            f"{shown_absolute(folder)} cannot be written ({error.strerror or error}).", fix=f"Set {VARIABLE}=1."
         ) from None
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
-from nbtool.settings import home
+from nbtool.settings import home, shown_path
 
 SETTINGS_FILE = "providers.toml"
 
@@ -209,8 +209,8 @@ def providers() -> dict[str, Provider]:
     except FileNotFoundError:
         return dict(OURS)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{path} cannot be read ({error}).", fix="Mend it, or move it away.") from None
-    return OURS | {name: _merged(name, table, str(path)) for name, table in tables.items()}
+        raise SettingsError(f"{shown_path(path)} cannot be read ({error}).", fix="Mend it, or move it away.") from None
+    return OURS | {name: _merged(name, table, shown_path(path)) for name, table in tables.items()}
 
 
 def parse_model(model_id: str) -> tuple[Provider, str]:

@@ -115,7 +115,9 @@ class Journal:
         try:
             return self._store.change(work).result(PATIENCE)
         except TROUBLE as error:
-            raise JournalError(f"The journal {self.path} cannot be changed ({_reason(error)}).") from None
+            raise JournalError(
+                f"The journal {settings.shown_path(self.path)} cannot be changed ({_reason(error)})."
+            ) from None
 
     def catch_up(self, seconds: float) -> None:
         """Wait for what has still to be written, where the file was locked."""
@@ -131,7 +133,9 @@ class Journal:
         try:
             return store.read(ask, seconds=WAIT_SECONDS)
         except TROUBLE as error:
-            raise JournalError(f"The journal {store.path} cannot be read ({_reason(error)}).") from None
+            raise JournalError(
+                f"The journal {settings.shown_path(store.path)} cannot be read ({_reason(error)})."
+            ) from None
 
     def _put_off(self, write: Future[None], rows: list[Row]) -> None:
         """Keep rows until they are on the disk, and say once that the file is locked."""
@@ -145,7 +149,8 @@ class Journal:
             self._give_up(JournalError(f"more than {MAX_BEHIND >> 20} MiB wait for it"))
         elif is_first and self.path:
             warnings.warn(
-                f"The journal {self.path} is locked by another process; history stays in memory until it is free,"
+                f"The journal {settings.shown_path(self.path)} is locked by another process; history stays in memory"
+                " until it is free,"
                 " and is written then.",
                 stacklevel=2,
             )
@@ -165,7 +170,9 @@ class Journal:
         if self.path is None:
             return
         warnings.warn(
-            f"The journal {self.path} cannot be written ({_reason(error)}); history stays in memory.", stacklevel=2
+            f"The journal {settings.shown_path(self.path)} cannot be written ({_reason(error)});"
+            " history stays in memory.",
+            stacklevel=2,
         )
         self._store.abandon()
         self._store.close()  # not waited for: a disk that hangs hangs alone

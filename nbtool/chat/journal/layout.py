@@ -11,6 +11,7 @@ from pathlib import Path
 
 from nbtool.chat.journal.disks import is_network
 from nbtool.errors import JournalError
+from nbtool.settings import shown_path
 
 BUSY_SECONDS = 1.0
 """How long one statement waits for another process's lock."""
@@ -93,9 +94,11 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         if (found := version(connection)) > VERSION:
-            raise JournalError(f"The journal {path} was written by a newer nbtool (format {found}).")
+            raise JournalError(f"The journal {shown_path(path)} was written by a newer nbtool (format {found}).")
         if check and (damage := _damage(connection)):
-            raise JournalError(f"The journal {path} is damaged ({damage}).", fix="Move it away, or restore a copy.")
+            raise JournalError(
+                f"The journal {shown_path(path)} is damaged ({damage}).", fix="Move it away, or restore a copy."
+            )
     except BaseException:
         connection.close()
         raise

@@ -8,7 +8,7 @@ from nbtool.errors import BadUsage, SettingsError, UnknownReference
 from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.recordings import told
 from nbtool.magics.config import FLAGS
-from nbtool.settings import from_environment, home
+from nbtool.settings import from_environment, home, shown_path
 from nbtool.tools.sizes import size_of
 from nbtool.tools.variables import Variable
 from nbtool.wire.ledger import sent
@@ -146,6 +146,6 @@ def _journal() -> str:
     if from_environment("NBTOOL_JOURNAL") == "off":
         return "in memory (NBTOOL_JOURNAL=off)"
     try:
-        return str(home() / "journal.sqlite")
+        return shown_path(home() / "journal.sqlite")
     except SettingsError as error:
         return f"in memory ({error.message})"

@@ -1,0 +1,117 @@
+"""What a notebook saves tells nothing of where the person's files and keys lie."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool.blocks import conversation
+from nbtool.blocks.saved import TURN_MIME, saved
+from nbtool.chat.journal import journal
+from nbtool.magics.commands import show
+from nbtool.magics.commands.here import Here
+from nbtool.magics.explored import Explored
+from nbtool.settings import home
+from nbtool.wire.keys import env_file
+from tests.shells import end_shell, new_shell
+
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture
+def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
+    """Work in a folder with a `.env`, in a home of one's own."""
+    folder = tmp_path / "home-of-ada" / "project" / "notebooks"
+    folder.mkdir(parents=True)
+    (folder.parent / ".env").write_text(f"NBTOOL_MODEL=practice:fast\nGROQ_API_KEY={KEY}\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "home-of-ada"))
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "home-of-ada" / ".nbtool-home"))
+    monkeypatch.chdir(folder)
+    env_file.cache_clear()
+    journal.cache_clear()
+    shell = new_shell()
+    shell.run_line_magic("load_ext", "nbtool")
+    yield shell
+    end_shell()
+    env_file.cache_clear()
+    journal.cache_clear()
+
+
+def here(shell: Any) -> Here:
+    return Here(shell.magics_manager.registry["ChatMagics"].workbench)
+
+
+def of_a_turn(shell: Any) -> object:
+    turn = here(shell).chat.tree.line[-1].turn
+    transcript = turn.transcript()
+    transcript.tell(why=here(shell).chat.model.why)  # as the page is told while the cell runs
+    return saved(transcript.document(), transcript.media)
+
+
+def printed(line: str) -> Callable[[Any], object]:
+    def run(shell: Any) -> object:
+        from IPython.utils.capture import capture_output
+
+        with capture_output() as caught:
+            shell.run_cell(line)
+        return [caught.stdout, caught.stderr, [output.data for output in caught.outputs]]
+
+    return run
+
+
+SAVED: dict[str, Callable[[Any], object]] = {
+    "the bundle of a turn": of_a_turn,
+    "the representation of a turn": lambda shell: here(shell).chat.tree.line[-1].turn._repr_mimebundle_(),
+    "the explorer": lambda shell: Explored(here(shell)).bundle(),
+    "the conversation": lambda shell: conversation.bundle(show.told(here(shell))),
+    "the line of loading": printed("%reload_ext nbtool"),
+    "a cell": printed("%%chat --append\nHello again"),
+    "a cell without a key": printed("%%chat --append -m mistral:m\nHello"),
+    "a cell with a file that is named": printed("%%chat --append -a nowhere.png\nHello"),
+    "status": printed("%chat status"),
+    "config": printed("%chat config"),
+    "env": printed("%chat env"),
+    "history": printed("%chat history"),
+    "chats": printed("%chat history chats"),
+    "explore": printed("%chat explore --static"),
+    "show": printed("%chat show"),
+    "models without a key": printed("%chat config model mistral:m\n%chat models"),
+}
+
+
+@pytest.mark.promise("no-secret-told")
+@pytest.mark.parametrize("form", SAVED)
+def test_no_output_tells_where_the_persons_files_and_keys_lie(shell: Any, form: str, tmp_path: Path) -> None:
+    assert shell.run_cell("%%chat\nHello").success
+    text = json.dumps(SAVED[form](shell), default=str)
+
+    assert len(text) > 20
+    for private in (str(tmp_path), "home-of-ada", str(home()), KEY):
+        assert private not in text
+
+
+def test_a_saved_turn_does_not_say_why_its_model_answered(shell: Any) -> None:
+    assert shell.run_cell("%%chat\nHello").success
+    bundle: Any = of_a_turn(shell)
+
+    assert "why" not in bundle[TURN_MIME]["head"]
+    for form in bundle.values():
+        assert "NBTOOL_MODEL" not in json.dumps(form)
+
+
+def test_a_broken_journal_and_a_broken_file_of_providers_are_told_without_their_place(
+    shell: Any, tmp_path: Path
+) -> None:
+    (home() / "providers.toml").write_text("[broken")
+    text = json.dumps(printed("%%chat\nHello")(shell))
+    (home() / "providers.toml").unlink()
+    (home() / "journal.sqlite").write_text("no database" * 100)
+    journal.cache_clear()
+    text += json.dumps(printed("%chat history chats")(shell))
+
+    assert text.count("$NBTOOL_HOME/") >= 2
+    assert str(tmp_path) not in text
