@@ -49,8 +49,8 @@ BIND_SECONDS = 10.0
 """Seconds that looking up and writing out references may take."""
 
 FROM_CLOSED = (
-    "The script has values that were exposed by reference only, and {tool!r} sends its arguments out of this kernel. "
-    "Call it before, or outside of the script."
+    "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text, or "
+    "sends them out of this kernel. Call it before, or outside of the script."
 )
 
 BLOCKED = (
@@ -190,7 +190,7 @@ async def _ready(call: ToolCall, bench: Bench, record: CallRecord) -> Bound:
     if call.args is None or not call.runnable:
         raise Closed("not_run" if _is_whole(call.arguments) else "invalid", call.error or "The call cannot run.")
     bound = await _bind(call.name, call.args, bench)
-    if bench.from_closed and bound.tool.sends_to:
+    if bench.from_closed and (bound.tool.sends_to or not bound.tool.resolve):
         raise Closed("invalid", FROM_CLOSED.format(tool=call.name))
     record.resolved = bound.described
     who = (call.call_id, call.name, record.round, call.arguments)

@@ -161,7 +161,7 @@ class ScriptRun:
             return f"$VAR_REF{{{{{names[-1]}}}}}"
 
         try:
-            text = _written(arguments, refer) if tool.resolve else json.dumps(arguments)
+            text = _written(arguments, refer, only=took_closed) if tool.resolve else json.dumps(arguments)
             call = ToolCall(tool.name, text, call_id=new_id("call"), args=json.loads(text), runnable=True)
             return await self._bench.make(call, bench, self._call.round)
         finally:
@@ -189,10 +189,16 @@ def _released(record: CallRecord, bench: Bench) -> Any:  # pragma: no cover - tr
     return bench.variables.value(record.reference) if record.reference else record.shown
 
 
-def _written(arguments: Mapping[str, Any], refer: Callable[[Any], str]) -> str:
-    """Write arguments as JSON: what JSON cannot say, or would take much of it, as a reference."""
+def _written(arguments: Mapping[str, Any], refer: Callable[[Any], str], *, only: bool = False) -> str:
+    """Write arguments as JSON: what JSON cannot say, or would take much of it, as a reference.
+
+    `only` references are written by a script that has closed values: any other value may be made of them.
+    """
     made = {}
     for name, value in arguments.items():
+        if only and value is not None and not isinstance(value, _Own):
+            made[name] = refer(value)
+            continue
         try:
             plain = _plain(value, refer)
             is_large = not isinstance(value, _Own) and len(json.dumps(plain)) > MAX_WRITTEN

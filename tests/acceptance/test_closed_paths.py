@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from nbtool.messages import Media
 from nbtool.tools.closed import MAX_GIVEN
 from nbtool.tools.parts import Parts
 from nbtool.tools.script import script_tools
+from nbtool.tools.tool import tools_of
 from nbtool.tools.variable_tools import variable_tools
 from tests.tools.calling import Desktop, ask_for, desktop
 
@@ -187,6 +188,33 @@ def test_a_script_that_gives_the_object_itself_is_told_its_shape_and_nobody_is_a
 
     assert record.shown.startswith("DataFrame, 1 rows by 3 columns")
     assert asked == ["run"]
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize(
+    "last",
+    [
+        'WriteVar("note", found)',
+        "ReadVar(found)",
+        "outside(found)",
+        'ask("What is " + found[::-1] + "?")',
+        "try:\n    ask(found)\nexcept ToolFailed as error:\n    print(error)",
+    ],
+)
+def test_a_script_with_closed_values_writes_no_notes_and_asks_no_other_model_and_no_server(last: str) -> None:
+    got: list[str] = []
+    work = desk_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
+    inner, outside = tools_of(tool(got.append, name="ask"))[0], tools_of(tool(got.append, name="outside"))[0]
+    for one, sends_to in ((inner, "model"), (outside, "server")):
+        work.bench.tools.add(replace(one, sends_to=sends_to))  # type: ignore[arg-type]  # one of its words
+    script = f"found = hands_on(\"$VAR_REF{{{{record['text']}}}}\")\n{last}"
+
+    record = work.run(ask_for("RunScript", script=script))
+
+    assert record.status == "withheld"
+    assert got == []
+    assert "note" not in [entry.name for entry in work.bench.variables.entries()]
+    assert are_told(told(work) + told(work)[::-1]) == []
 
 
 def test_what_a_script_keeps_under_the_name_of_a_tool_stays_closed() -> None:
