@@ -214,6 +214,40 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   expect([content.activeCellIndex, content.mode]).toEqual([1, "command"]);
 });
 
+test.each([
+  ["does not know its magic", { status: "ok", found: false }, ["%chat code t", "%load_ext nbtool"]],
+  ["knows it", { status: "ok", found: true }, ["%chat code t"]],
+  ["cannot say", { status: "error" }, ["%chat code t"]],
+])(
+  "where the kernel %s, the cell that loads nbtool stands above or not at all",
+  async (_, content, cells) => {
+    const node = globalThis.document.createElement("div");
+    const put: [number, string][] = [];
+    const sharedModel = {
+      getCell: () => ({ getSource: () => "%%chat\nHello" }),
+      insertCell: (at: number, cell: { source: string }) => put.push([at, cell.source]),
+    };
+    const asked: unknown[] = [];
+    const kernel = {
+      requestInspect: async (about: unknown) => {
+        asked.push(about);
+        return { content };
+      },
+    };
+    const panel = {
+      node,
+      content: { widgets: [{ node }], model: { sharedModel } },
+      sessionContext: { session: { kernel } },
+    } as unknown as NotebookPanel;
+
+    putBelow(node, panel, "code", head);
+    await drawn();
+
+    expect(asked).toEqual([{ code: "chat", cursor_pos: 4, detail_level: 0 }]);
+    expect(put).toEqual(cells.map((source) => [1, source]));
+  },
+);
+
 const FORGED_PLACES = {
   "a cell that runs a file": "%%run evil.py\nHello",
   "a shell": "%%bash\nHello",

@@ -56,6 +56,24 @@ export function putBelow(
   sharedModel.insertCell(at + 1, { cell_type: "code", source, metadata: { trusted: true } });
   content.activeCellIndex = at + 1;
   content.mode = "command";
+  void putLoading(node, panel, source);
+}
+
+/** Put the cell that loads nbtool above the one that was put below, where the kernel does not know its magic. */
+async function putLoading(node: Node, panel: NotebookPanel | undefined, source: string): Promise<void> {
+  const kernel = panel?.sessionContext?.session?.kernel;
+  const magic = /^%%?(\w+)/.exec(source)?.[1] ?? "";
+  if (!panel || !kernel || !magic) return;
+  const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
+  const at = panel.content.widgets.findIndex((cell) => cell.node.contains(node));
+  const model = panel.content.model;
+  if (content.status !== "ok" || content.found !== false || at < 0 || !model) return;
+  model.sharedModel.insertCell(at + 1, {
+    cell_type: "code",
+    source: "%load_ext nbtool",
+    metadata: { trusted: true },
+  });
+  panel.content.activeCellIndex = at + 1;
 }
 
 /** A cell of nbtool's own magic, by either of its names, and the prompt below its line. */

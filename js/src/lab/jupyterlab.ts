@@ -44,9 +44,20 @@ export interface CellWidget {
   readonly node: HTMLElement;
 }
 
+/** A kernel: https://jupyter-client.readthedocs.io/en/stable/messaging.html#introspection tells what it answers. */
+export interface Kernel {
+  readonly connectionStatus: string;
+  readonly status: string;
+  requestInspect(content: {
+    code: string;
+    cursor_pos: number;
+    detail_level: 0 | 1;
+  }): Promise<{ content: { status: string; found?: boolean } }>;
+}
+
 export interface SessionContext {
   readonly session: {
-    readonly kernel: { readonly connectionStatus: string; readonly status: string } | null;
+    readonly kernel: Kernel | null;
   } | null;
   readonly kernelChanged: Signal;
   readonly connectionStatusChanged: Signal;

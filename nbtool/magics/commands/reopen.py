@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 from nbtool.chat import recall
 from nbtool.chat.chat import Chat
 from nbtool.chat.journal import journal, reading
 from nbtool.errors import BadUsage
 from nbtool.magics.commands.here import Here
+from nbtool.magics.namespace import STANDARD
 from nbtool.magics.options import mentions
+from nbtool.toolsets import standard
 
 MAX_NAMES = 20
 """Names that one line lists."""
+
+STANDARD_NAMES = ("inspection", "files", "python", "web")
+"""The toolsets that come with nbtool."""
 
 TURN_ID = re.compile(r"turn_\w+")
 
@@ -71,7 +77,8 @@ def _tools(here: Here, chat: Chat) -> str:
     wanted = sorted(named - chat.tools.tools().keys() - _OWN)
     there = [name for name in wanted if here.kernel.names.is_function(name)]
     here.kernel.names.add_tools(chat, there)
-    gone = [name for name in wanted if name not in there]
+    standards = _standard_tools() if len(there) < len(wanted) else {}
+    gone = [f"{name} (`-t {standards[name]}`)" if name in standards else name for name in wanted if name not in there]
     back = f" Tools that are here again: {_listed(there)}." if there else ""
     missing = f" Tools that are not in this notebook: {_listed(gone)}; give them with `-t NAME`." if gone else ""
     return f"{back}{missing}"
@@ -79,6 +86,15 @@ def _tools(here: Here, chat: Chat) -> str:
 
 _OWN = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
 """Tools that every chat has for its variables."""
+
+
+def _standard_tools() -> dict[str, str]:
+    """Return the tools that come with nbtool, each with the name of its toolset."""
+    found: dict[str, str] = {}
+    for name in STANDARD_NAMES:
+        with suppress(BadUsage):  # it needs a package that is not here
+            found |= dict.fromkeys(standard(name).tools(), f"{STANDARD}{name}")
+    return found
 
 
 def _broken(chat: Chat) -> str:

@@ -104,3 +104,15 @@ def test_where_the_journal_is_gone_it_says_what_to_do(
 
     assert f"The turn {yesterday} is neither in this chat nor in the journal." in told
     assert "Run its cell again, or `%chat open FILE` where you exported it." in told
+
+
+def test_a_tool_that_comes_with_nbtool_is_said_with_the_name_of_its_toolset(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("df = [1]")
+    shell.run_cell("%%chat -q -m practice:fast -t nbtool:python -v df -o answer\nUse &`run_python` on $`df`.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    shell.run_line_magic("reload_ext", "nbtool")
+    capsys.readouterr()
+
+    assert "run_python (`-t nbtool:python`)" in shown(shell, f"%chat switch {turn}", capsys)

@@ -1,0 +1,49 @@
+"""The next day: a saved notebook is opened on a new kernel, and the buttons of its turns work."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.browser.lab import Lab
+
+LOAD = """%load_ext nbtool
+from nbtool import tool
+@tool(run="auto")
+def price(ticker: str) -> float:
+    "Price of a ticker."
+    return 98.7"""
+ASK = "%%chat -t price -m practice:fast -o answer\nUse &`price` for NVDA."
+TURN, BELOW, NEXT = 1, 2, 3
+
+
+def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_stands_above(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="next-day.ipynb")
+    for cell in (0, TURN):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.restart()
+
+    notebook.output(TURN).get_by_role("button", name="Rerun").click()
+    expect(notebook.cell(BELOW)).to_contain_text("%load_ext nbtool")
+    assert notebook.source(NEXT).startswith("%%chat --rerun turn_")
+    notebook.run_cell(BELOW)
+    again = notebook.run_cell(NEXT)
+
+    expect(again).to_contain_text("goes on here as 'main': 1 turn on its line.")
+    expect(again).to_contain_text("Tools that are not in this notebook: price; give them with `-t NAME`.")
+
+
+def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: Lab) -> None:
+    notebook = lab.open_cells(LOAD, ASK, kernel="python3", name="loaded.ipynb")
+    for cell in (0, TURN):
+        notebook.run_cell(cell)
+    notebook.save()
+    notebook.restart()
+    notebook.run_cell(0)
+
+    notebook.output(TURN).get_by_role("button", name="Rerun").click()
+    again = notebook.run_cell(BELOW)
+
+    expect(again).to_contain_text("Tools that are here again: price.")
+    expect(again).to_contain_text("98.7")
+    expect(again).to_contain_text("2/2")
