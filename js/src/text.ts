@@ -1,3 +1,4 @@
+import { withoutStacks } from "./combining";
 import type { CallState, Decided, Head } from "./protocol";
 
 /** The sign and the word of every state of a call; mirrors nbtool/blocks/words.py. */
@@ -37,7 +38,7 @@ const INVISIBLE = /(?![\n\t])[\p{DI}\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u202f\u205f\u2800]/
 
 /** Write invisible, bidirectional and control characters as escapes, so that nothing hides at a gate. */
 export function visible(text: string): string {
-  return text.replace(
+  return withoutStacks(text).replace(
     INVISIBLE,
     (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}}`,
   );

@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from nbtool.blocks.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
-from nbtool.blocks.plain import visible
+from nbtool.blocks.plain import visible, without_stacks
 
 SCHEMES = frozenset(("http", "https", "mailto"))
 _PRE = "margin:.5em 0;padding:.5em .75em;border:1px solid rgba(128,128,128,.25);overflow:auto"
@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"(https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?*_)\]])")
 def render(text: str) -> str:
     """Render Markdown as HTML without scripts, styles, images or ids."""
     budget = Budget()
-    text, rest = split(text)
+    text, rest = split(without_stacks(text))
     rendered: str = _parser().render(text, {"budget": budget})
     plain = f'<div style="white-space:pre-wrap">{escapeHtml(rest)}</div>' if rest else ""
     note = f'<div style="opacity:.75"><em>[{PLAIN_NOTE}]</em></div>' if rest or budget.is_exceeded else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from itertools import groupby
 
 from nbtool.messages import clean_text
 
@@ -16,6 +18,25 @@ _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f"
     "\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
+STACK_LIMIT = 16
+"""Combining marks on one letter that are shown; a browser takes seconds to stack thousands."""
+
+_STACK = re.compile(rf"[^\w\s\x00-\x7f]{{{STACK_LIMIT + 1},}}")
+
+
+def without_stacks(text: str) -> str:
+    """Cut stacks of combining marks, and say where how many are left out."""
+    return _STACK.sub(_cut_stacks, text)
+
+
+def _cut_stacks(found: re.Match[str]) -> str:
+    pieces = []
+    for is_mark, group in groupby(found[0], lambda letter: unicodedata.category(letter).startswith("M")):
+        run = "".join(group)
+        more = len(run) - STACK_LIMIT
+        is_cut = is_mark and more > 0
+        pieces.append(f"{run[:STACK_LIMIT]}[… {more:,} combining marks more]" if is_cut else run)
+    return "".join(pieces)
 
 
 def without_controls(text: str) -> str:

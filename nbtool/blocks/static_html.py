@@ -13,7 +13,7 @@ from markdown_it.common.utils import escapeHtml
 from nbtool.blocks import markdown, media
 from nbtool.blocks.asking import notice_of, sentence
 from nbtool.blocks.bounds import marker
-from nbtool.blocks.plain import one_line, visible
+from nbtool.blocks.plain import one_line, visible, without_stacks
 from nbtool.blocks.shapes import Block, CallBlock, Document, NoticeBlock, ProseBlock
 from nbtool.blocks.words import (
     CUT,
@@ -184,4 +184,4 @@ def _call_text(block: CallBlock) -> str:
 
 
 def _escape(text: str) -> str:
-    return escapeHtml(text)
+    return escapeHtml(without_stacks(text))

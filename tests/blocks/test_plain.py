@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.blocks.plain import one_line, visible, without_controls
+from nbtool.blocks.plain import STACK_LIMIT, one_line, visible, without_controls, without_stacks
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,11 @@ def test_a_long_text_becomes_one_short_line() -> None:
     assert len(line) == 40
     assert line.endswith("…")
     assert "\n" not in line
+
+
+def test_a_stack_of_combining_marks_is_cut_and_says_so() -> None:
+    stack = "\u0301" * 1_000
+
+    assert without_stacks(f"a{stack}b") == "a" + "\u0301" * STACK_LIMIT + "[… 984 combining marks more]b"
+    assert without_stacks("a" + "\u0301" * STACK_LIMIT) == "a" + "\u0301" * STACK_LIMIT
+    assert without_stacks("\U0001f989" * 100) == "\U0001f989" * 100

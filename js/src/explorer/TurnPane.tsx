@@ -1,4 +1,5 @@
 import { Component, type JSX } from "preact";
+import { withoutStacks } from "../combining";
 import type { Document } from "../protocol";
 import { counted, ENDS, oneLine, seconds } from "../text";
 import { Notice } from "../views/Notice";
@@ -48,7 +49,7 @@ export class TurnPane extends Component<PaneProps, State> {
     return (
       <article aria-label="Turn">
         <header class="nb-x-head">
-          <p class="nb-x-prompt">{whole.head.prompt || "(no text)"}</p>
+          <p class="nb-x-prompt">{withoutStacks(whole.head.prompt) || "(no text)"}</p>
           <p class="nb-quiet nb-x-facts">
             {facts(whole)} {this.#versions()}
           </p>

@@ -4,6 +4,9 @@ import type { CallBlock, Document } from "../protocol";
 /** Characters from which on two texts are told apart as wholes, not word by word. */
 const WORD_BY_WORD = 8_000;
 
+/** Steps and milliseconds that a comparison may take; what is further apart is told apart as a whole. */
+const BOUNDS = { maxEditLength: 800, timeout: 100 };
+
 /** A piece of two texts: in both, or in one of them. */
 export interface Piece {
   text: string;
@@ -25,10 +28,12 @@ export function pieces(left: string, right: string): Piece[] {
       { text: right, side: "right" as const },
     ].filter(({ text }) => text);
   }
-  return diffWordsWithSpace(left, right).map(({ value, added, removed }) => ({
-    text: value,
-    side: removed ? "left" : added ? "right" : "both",
-  }));
+  return (diffWordsWithSpace(left, right, BOUNDS) ?? wholes(left, right)).map(
+    ({ value, added, removed }) => ({
+      text: value,
+      side: removed ? "left" : added ? "right" : "both",
+    }),
+  );
 }
 
 /** Two lists side by side, aligned where their keys are the same; what stands between is paired in order. */
@@ -43,7 +48,8 @@ export function aligned<T>(left: readonly T[], right: readonly T[], key: (item: 
     }
     alone = { left: [], right: [] };
   };
-  for (const { count, added, removed } of diffArrays(left.map(key), right.map(key))) {
+  for (const { count, added, removed } of diffArrays(left.map(key), right.map(key), BOUNDS) ??
+    paired(left.length, right.length)) {
     if (removed) alone.left.push(...left.slice(at, at + count));
     else if (added) alone.right.push(...right.slice(to, to + count));
     else {
@@ -56,6 +62,20 @@ export function aligned<T>(left: readonly T[], right: readonly T[], key: (item: 
   }
   settle();
   return pairs;
+}
+
+function wholes(left: string, right: string): { value: string; added: boolean; removed: boolean }[] {
+  return [
+    { value: left, added: false, removed: true },
+    { value: right, added: true, removed: false },
+  ];
+}
+
+function paired(left: number, right: number): { count: number; added: boolean; removed: boolean }[] {
+  return [
+    { count: left, added: false, removed: true },
+    { count: right, added: true, removed: false },
+  ];
 }
 
 /** The calls of two turns, side by side. */

@@ -1,17 +1,19 @@
 import { Component, type JSX } from "preact";
+import { Stacks } from "../combining";
 import type { Growing } from "../growing";
 import type { ProseBlock } from "../protocol";
 import { Ending } from "../views/Ending";
 import { GrowingMarkdown } from "./markdown/growing";
 
 /** Characters read in one go: a long reply that comes whole is shown piece by piece, and the page stays usable. */
-const SLICE = 32_768;
+const SLICE = 8_192;
 
 /** Prose of the model, as Markdown. */
 export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
   #markdown = new GrowingMarkdown();
   #seen: Growing | undefined;
   #unread = "";
+  #stacks = new Stacks();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentWillUnmount(): void {
@@ -39,7 +41,11 @@ export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
   #take(text: Growing): void {
     const news = text.since(this.#seen);
     this.#seen = text;
-    if (news === null) this.#markdown = new GrowingMarkdown();
-    this.#unread = news === null ? text.toString() : this.#unread + news;
+    if (news === null) {
+      this.#markdown = new GrowingMarkdown();
+      this.#stacks = new Stacks();
+      this.#unread = "";
+    }
+    this.#unread += this.#stacks.take(news ?? text.toString());
   }
 }

@@ -1,4 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
+import { Stacks } from "../combining";
 import { Growing } from "../growing";
 import { passOver } from "./passed";
 
@@ -15,6 +16,7 @@ export class Grown extends Component<{ text: string | Growing }> {
   #seen: Growing | undefined;
   #box: HTMLElement | undefined;
   #lines = 0;
+  #stacks = new Stacks();
 
   override shouldComponentUpdate({ text }: { text: string | Growing }): boolean {
     this.#grow(text);
@@ -38,8 +40,10 @@ export class Grown extends Component<{ text: string | Growing }> {
     if (news === null) {
       el.replaceChildren();
       this.#box = undefined;
+      this.#stacks = new Stacks();
     }
-    for (const line of (news ?? text.toString()).match(/[^\n]*\n|[^\n]+$/g) ?? []) this.#write(el, line);
+    const drawn = this.#stacks.take(news ?? text.toString());
+    for (const line of drawn.match(/[^\n]*\n|[^\n]+$/g) ?? []) this.#write(el, line);
   }
 
   #write(el: HTMLElement, line: string): void {

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { withoutStacks } from "../combining";
 import type { NoticeBlock } from "../protocol";
 
 const WORDS = { info: "", warning: "Warning. ", error: "Error. " };
@@ -8,7 +9,7 @@ export function Notice({ block }: { block: Pick<NoticeBlock, "text" | "level"> }
   return (
     <p class={`nb-notice nb-${block.level}`}>
       <strong>{WORDS[block.level]}</strong>
-      {block.text}
+      {withoutStacks(block.text)}
     </p>
   );
 }

@@ -8,7 +8,10 @@ import { marked } from "./odd";
 const AROUND = 2;
 
 /** Steps after which two texts count as wholly different: what is that far apart is no edit. */
-const MAX_STEPS = 2000;
+const MAX_STEPS = 800;
+
+/** Milliseconds that a comparison may take. */
+const MAX_TIME = 100;
 
 type Sign = "+" | "−" | " " | "…";
 type Line = readonly [sign: Sign, text: string];
@@ -87,21 +90,22 @@ function written(raw: string | undefined): string {
 
 function linesOf(before: string, after: string, whole: boolean): Line[] {
   const gone = { value: before, added: false, removed: true };
-  const parts = diffLines(before, after, { maxEditLength: MAX_STEPS }) ?? [
-    gone,
-    { value: after, added: true, removed: false },
-  ];
-  return parts.flatMap(({ value, added, removed }, at): Line[] => {
-    const lines = value.replace(/\n$/, "").split("\n");
-    if (value === "") return [];
-    if (added || removed) return lines.map((line) => [added ? "+" : "−", line] as const);
-    const head = at > 0 ? AROUND : 0;
-    const tail = at < parts.length - 1 ? AROUND : 0;
-    if (whole || lines.length <= head + tail + 1) return lines.map((line) => [" ", line] as const);
-    const skipped: Line = ["…", `${lines.length - head - tail} lines that stay`];
-    const same = (some: string[]): Line[] => some.map((line) => [" ", line] as const);
-    return [...same(lines.slice(0, head)), skipped, ...same(lines.slice(lines.length - tail))];
-  });
+  const found = diffLines(before, after, { maxEditLength: MAX_STEPS, timeout: MAX_TIME });
+  const parts = found ?? [gone, { value: after, added: true, removed: false }];
+  const said: Line[] = found ? [] : [["…", "too different to compare: all of the old text, then the new"]];
+  return said.concat(
+    parts.flatMap(({ value, added, removed }, at): Line[] => {
+      const lines = value.replace(/\n$/, "").split("\n");
+      if (value === "") return [];
+      if (added || removed) return lines.map((line) => [added ? "+" : "−", line] as const);
+      const head = at > 0 ? AROUND : 0;
+      const tail = at < parts.length - 1 ? AROUND : 0;
+      if (whole || lines.length <= head + tail + 1) return lines.map((line) => [" ", line] as const);
+      const skipped: Line = ["…", `${lines.length - head - tail} lines that stay`];
+      const same = (some: string[]): Line[] => some.map((line) => [" ", line] as const);
+      return [...same(lines.slice(0, head)), skipped, ...same(lines.slice(lines.length - tail))];
+    }),
+  );
 }
 
 const SIGNS: Record<string, Sign> = { "+": "+", "-": "−" };

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { withoutStacks } from "../../combining";
 import { codeOf, lookalikes } from "../../lookalike";
 
 /**
@@ -30,7 +31,7 @@ export function stretches(text: string): Stretch[] {
 /** A text in which odd characters can be seen, each as its escape with a mark around it. */
 export function marked(text: string): ComponentChildren {
   return stretches(text).map(({ raw, shown }) =>
-    raw === shown ? shown : <mark class="nb-odd">{shown}</mark>,
+    raw === shown ? withoutStacks(shown) : <mark class="nb-odd">{shown}</mark>,
   );
 }
 

@@ -7,7 +7,10 @@ import { link } from "./links";
 import { GROUP, Pile } from "./pile";
 
 /** Characters of one block, item or cell above which it is shown as it was written. */
-export const BLOCK_LIMIT = 16_000;
+export const BLOCK_LIMIT = 10_000;
+
+/** What stands below a text that is shown as it was written. */
+export const AS_WRITTEN = "[as it was written: there is more markup here than is set]";
 
 /** One block as it is shown. */
 export function block(token: Token): ComponentChildren {
@@ -40,6 +43,8 @@ export function block(token: Token): ComponentChildren {
       return table(token as Tokens.Table);
     case "text":
       return inline(token);
+    case "plain":
+      return <div dir="auto">{plain(token.raw)}</div>;
     default:
       return <p dir="auto">{inline(token)}</p>;
   }
@@ -207,9 +212,19 @@ function span(token: Token): ComponentChildren {
       return <sup>{(token as NoteMark).label}</sup>;
     case "text":
       return inline(token);
+    case "plain":
+      return plain(token.raw);
     default:
       return token.raw;
   }
+}
+
+/** A text as it was written, and a line that says so. */
+function plain(text: string): ComponentChildren {
+  return [
+    <span class="nb-prewrap">{text.trimEnd()}</span>,
+    <span class="nb-quiet nb-small"> {AS_WRITTEN}</span>,
+  ];
 }
 
 const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0" };

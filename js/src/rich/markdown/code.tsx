@@ -1,4 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
+import { withoutStacks } from "../../combining";
 import type { Growing } from "../../growing";
 import { Copy } from "../../views/Copy";
 import { Grown } from "../../views/Grown";
@@ -22,7 +23,7 @@ export class Code extends Component<CodeProps> {
 
   render(): JSX.Element {
     const { text, language, open } = this.props;
-    const colours = open && text.length > LIVE_LIMIT ? null : highlight(`${text}`, language);
+    const colours = open && text.length > LIVE_LIMIT ? null : highlight(withoutStacks(`${text}`), language);
     return (
       <div class="nb-block">
         {!open && <Copy text={() => `${this.props.text}`} />}

@@ -1,10 +1,20 @@
 import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
 import { Grown } from "../../views/Grown";
-import { BLOCK_LIMIT, block, list, listItems, listPile, table, tablePile, tableRows } from "./blocks";
+import {
+  AS_WRITTEN,
+  BLOCK_LIMIT,
+  block,
+  list,
+  listItems,
+  listPile,
+  table,
+  tablePile,
+  tableRows,
+} from "./blocks";
 import { Code } from "./code";
 import { Fence, fenceAt } from "./fence";
-import { lex, openFormula } from "./lexer";
+import { CELLS_LIMIT, lex, openFormula } from "./lexer";
 import { mended } from "./mend";
 import { GROUP, Pile } from "./pile";
 import { Rough } from "./rough";
@@ -29,6 +39,8 @@ export class GrowingMarkdown {
   #count = 0;
   #run: Fence | Rough | null = null;
   #long: Long | null = null;
+  /** Cells of tables that are settled. */
+  #cells = 0;
 
   constructor(limit = BLOCK_LIMIT) {
     this.#limit = limit;
@@ -120,6 +132,11 @@ export class GrowingMarkdown {
 
   /** Turn to plain text where a block, or an item, is too long; says whether it did. */
   #cut(token: Token): boolean {
+    if (token.type === "plain" || (token.type === "table" && this.#cells > CELLS_LIMIT)) {
+      if (this.#long) this.#settle(this.#view(null), 0);
+      this.#run = new Rough(0);
+      return true;
+    }
     if (token.type === "list") {
       const { items } = token as Tokens.List;
       const long = items.findIndex((item) => item.raw.length > this.#limit);
@@ -154,6 +171,7 @@ export class GrowingMarkdown {
   #shortenTable(known: Tokens.Table, full: number): void {
     this.#long ??= { head: "", first: known, pile: tablePile(known) };
     this.#long.pile.add(tableRows(known.rows.slice(0, full)));
+    this.#cells += full * known.header.length;
     this.#tail = this.#tail.slice(afterLines(known.raw, full + 2) - this.#long.head.length);
     this.#long.head = known.raw.slice(0, afterLines(known.raw, 2));
   }
@@ -164,6 +182,7 @@ function asItIs(run: Fence | Rough, open: boolean): ComponentChildren {
   return (
     <div class="nb-prewrap" dir="auto">
       <Grown text={run.text} />
+      <div class="nb-quiet nb-small">{AS_WRITTEN}</div>
     </div>
   );
 }

@@ -1,10 +1,56 @@
-import { Lexer, type Token, Tokenizer } from "marked";
+import { Lexer, type Token, Tokenizer, type Tokens } from "marked";
+
+/** Marks in one paragraph, heading or cell; one with more stands as it was written. */
+export const MARKS_LIMIT = 200;
+
+/** Columns of a table, and cells of all tables that are read at once; one with more stands as it was written. */
+export const COLUMNS_LIMIT = 100;
+export const CELLS_LIMIT = 10_000;
+
+/** Quotes and lists in each other; what is further in stands as it was written. */
+export const DEPTH_LIMIT = 20;
+
+const MARKS = /[*_~`[\]<&\\$!|]/g;
+const TABLE = /^[^\n]*\n {0,3}([|:-][ :|-]*)(?:\n|$)/;
 
 /** marked's lexer without what a model must not have: raw HTML, and definitions that reach back into settled text. */
 class PlainTokenizer extends Tokenizer {
   override html(): undefined {}
   override tag(): undefined {}
   override def(): undefined {}
+
+  override table(src: string): Tokens.Table | undefined {
+    const columns = TABLE.exec(src)?.[1]?.split("|").length;
+    if (columns === undefined) return super.table(src);
+    const raw = src.slice(0, BLANK.exec(src)?.index);
+    const cells = columns * (raw.match(/\n/g)?.length ?? 0);
+    if (columns <= COLUMNS_LIMIT + 2 && cells <= CELLS_LIMIT) return super.table(src);
+    return { type: "plain", raw, text: raw } as unknown as Tokens.Table;
+  }
+}
+
+/** A lexer whose work is bounded: what has too many marks, or lies too deep, is a token `plain`. */
+class BoundedLexer extends Lexer {
+  #depth = 0;
+
+  override blockTokens(src: string, tokens: Token[] = [], clipped?: boolean): never {
+    if (this.#depth >= DEPTH_LIMIT) {
+      tokens.push({ type: "plain", raw: src, text: src });
+      return tokens as never;
+    }
+    this.#depth++;
+    try {
+      return super.blockTokens(src, tokens, clipped) as never;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  override inlineTokens(src: string, tokens: Token[] = []): Token[] {
+    if ((src.match(MARKS)?.length ?? 0) <= MARKS_LIMIT) return super.inlineTokens(src, tokens);
+    tokens.push({ type: "plain", raw: src, text: src });
+    return tokens;
+  }
 }
 
 /** A formula; `raw` is all that was written, marks and all. */
@@ -124,7 +170,7 @@ const OPTIONS = {
 /** Read Markdown into tokens; what nobody writes becomes code as it stands. */
 export function lex(text: string): Token[] {
   try {
-    return new Lexer({ ...OPTIONS, tokenizer: new PlainTokenizer() } as object).lex(text);
+    return new BoundedLexer({ ...OPTIONS, tokenizer: new PlainTokenizer() } as object).lex(text);
   } catch {
     return [{ type: "code", raw: text, text }]; // nesting that no person writes
   }

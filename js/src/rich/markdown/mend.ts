@@ -6,6 +6,9 @@ const MARKER = /^[ \t]*(?:[-+*>]|\d{1,9}[.)]|#{1,6})(?=\s)|^[ \t]*\|/;
 const MARKS = /\\[\s\S]|(`+)|(\*+|_+|~~)|\]\(/g;
 const FENCE = /^[ \t>]*(?:(?:[-+*]|\d+[.)])[ \t]+)*(?:```|~~~)/gm;
 
+/** Characters of a last line that may yet become anything; a longer one is what it is. */
+const UNDECIDED_LIMIT = 200;
+
 /** Words that may yet become a link, and marks of which more may come. */
 const PENDING = /!?\[[^\][\n]{0,120}(?:\](?:\[[^\]\n]{0,40})?)?$|[*_~\\!]+$/;
 const WORD = /[\p{L}\p{N}]/u;
@@ -16,7 +19,8 @@ const WORD = /[\p{L}\p{N}]/u;
  */
 export function mended(block: string): string {
   const lines = block.split("\n");
-  if (UNDECIDED.test(lines.at(-1) ?? "")) lines.pop();
+  const end = lines.at(-1) ?? "";
+  if (end.length <= UNDECIDED_LIMIT && UNDECIDED.test(end)) lines.pop();
   if ((block.match(FENCE)?.length ?? 0) % 2 || /^(?: {4}|\t)/.test(block)) return lines.join("\n");
   const text = closed(lines.join("\n"));
   const [last = "", before = ""] = text.trimEnd().split("\n").reverse();

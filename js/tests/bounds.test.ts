@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { STACK_LIMIT, Stacks, withoutStacks } from "../src/combining";
+import { aligned, pieces } from "../src/explorer/differ";
+import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
+
+const table = (columns: number, rows: number): string =>
+  `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|b|\n".repeat(rows)}`;
+
+test("a table of too many columns, or with too many cells, stands as it was written", () => {
+  expect(lex(table(COLUMNS_LIMIT, 3))[0]?.type).toBe("table");
+  expect(lex(`${table(COLUMNS_LIMIT + 1, 3)}\nafter`).map(({ type }) => type)).toEqual([
+    "plain",
+    "space",
+    "paragraph",
+  ]);
+  expect(lex(table(COLUMNS_LIMIT, CELLS_LIMIT / COLUMNS_LIMIT + 1))[0]?.type).toBe("plain");
+});
+
+test("a paragraph with too many marks stands as it was written", () => {
+  const inline = (text: string): string[] =>
+    (lex(text)[0] as { tokens: { type: string }[] }).tokens.map(({ type }) => type);
+  expect(inline("*a* ".repeat(MARKS_LIMIT / 2))).toContain("em");
+  expect(inline("*a* ".repeat(MARKS_LIMIT / 2 + 1))).toEqual(["plain"]);
+});
+
+test("what lies too deep stands as it was written", () => {
+  expect(JSON.stringify(lex(`${"> ".repeat(DEPTH_LIMIT - 1)}a`))).not.toContain("plain");
+  expect(JSON.stringify(lex(`${"> ".repeat(DEPTH_LIMIT)}a`))).toContain("plain");
+});
+
+test("a stack of combining marks is cut and says so, in pieces too", () => {
+  const stack = "\u0301".repeat(STACK_LIMIT);
+  expect(withoutStacks(`a${stack}`)).toBe(`a${stack}`);
+  expect(withoutStacks(`a${stack}\u0301\u0301b`)).toBe(`a${stack}[… 2 combining marks more]b`);
+  const stacks = new Stacks();
+  expect(stacks.take(`a${stack}`)).toBe(`a${stack}`);
+  expect(stacks.take("\u0301b")).toBe("[… 1 combining marks more]b");
+});
+
+test("lists and texts that are too far apart are told apart as wholes", () => {
+  const left = Array.from({ length: 3_000 }, (_, i) => `${(i * 7919) % 3_001}`);
+  const right = [...left].reverse();
+  expect(aligned(left, right, (one) => one)).toHaveLength(3_000);
+  const [one, other] = [left.slice(0, 900).join(" "), right.slice(0, 900).join(" ")];
+  expect(pieces(one, other).map(({ side }) => side)).toEqual(["left", "right"]);
+});
