@@ -13,10 +13,11 @@ from typing import Any, Literal, get_args
 
 from nbtool.messages import Media, Message, Usage
 
-StopReason = Literal["end", "tools", "length", "refused", "filtered", "calls", "paused", "error", "unknown"]
+StopReason = Literal["end", "tools", "length", "refused", "filtered", "action", "calls", "paused", "error", "unknown"]
 """Why a reply stopped, in one vocabulary; the provider's own word stands beside it.
 
-`calls` is nbtool's own: the reply asked for more calls than one reply may, and was not read any further.
+After `action` the provider waits for something that only a client could do (an approval, a click in a browser). `calls`
+is nbtool's own: the reply asked for more calls than one reply may, and was not read any further.
 """
 
 EndReason = Literal[

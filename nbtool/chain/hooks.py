@@ -30,7 +30,7 @@ from typing import Any
 
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.errors import NbtoolError
-from nbtool.events import Delta, Emit, Event
+from nbtool.events import Delta, Emit, EndReason, Event
 from nbtool.messages import Message, ToolCall
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.reply import Reply
@@ -56,6 +56,7 @@ class TurnContext:
     meter: Meter
     chain: list[Message] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    told: set[EndReason] = field(default_factory=set)
     status: str = "running"
     host: str = ""
     model: str = ""

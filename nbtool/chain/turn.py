@@ -29,13 +29,13 @@ from nbtool.chain.last_word import (
     EMPTY_REPLY,
     LAST_WORD,
     LIMITED,
-    NO_REPLY,
     NO_ROUND_FOR_TOOLS,
     Ask,
     is_empty,
     without_calls,
 )
 from nbtool.chain.stopping import see_through, stop_all, take_note
+from nbtool.chain.stops import AT_ONCE, end_reason_of, notice_of
 from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
 from nbtool.events import (
     Delta,
@@ -59,8 +59,6 @@ Given = Callable[[TurnContext], Awaitable[Reply | None]]
 
 DRAIN_SECONDS = 3.0
 """How long a cancelled turn waits for its own tasks before it calls them abandoned."""
-
-TOO_MANY_CALLS = "The model asked for more than {most} calls in one reply: it was stopped there, and none of them ran."
 
 
 @dataclass(slots=True)
@@ -177,13 +175,19 @@ class Engine:
                 ask = await self._next()
             elif is_wanted and turn.meter.may_request():
                 ask = Ask(is_final=True)
-            elif not is_wanted and is_empty(reply) and not ask.is_final and turn.chain[:-1] and self._has_room():
+            elif not is_wanted and self._may_answer(reply) and not ask.is_final:
                 ask = Ask(EMPTY_REPLY, is_final=True)
             else:
                 break
-        if is_empty(reply):
-            self._outcome.end_reason = self._outcome.end_reason or "empty"
-            await turn.emit(Notice(NO_REPLY, "warning", "empty"))
+        if reason := end_reason_of(reply):
+            self._outcome.end_reason = self._outcome.end_reason or reason
+            if reason not in AT_ONCE and reason not in turn.told:
+                await turn.emit(notice_of(reason, reply.explanation))
+
+    def _may_answer(self, reply: Reply) -> bool:
+        """Whether a reply is empty after all that was done, and one more request may bring an answer."""
+        is_open = is_empty(reply) and end_reason_of(reply) not in AT_ONCE
+        return is_open and bool(self._turn.chain[:-1]) and self._has_room()
 
     def _has_room(self) -> bool:
         return self._turn.meter.rounds < self._turn.limits.max_rounds
@@ -265,10 +269,9 @@ class Engine:
             await turn.emit(
                 Notice("The server did not say why the reply ended: it may be cut short.", "warning", "no_stop_reason")
             )
-        if reply.stop_reason == "calls":
-            most = len(reply.calls)
-            await turn.emit(Notice(TOO_MANY_CALLS.format(most=most), "warning", "calls"))
-        elif not reply.complete:
+        if (reason := end_reason_of(reply)) in AT_ONCE:
+            await turn.emit(notice_of(reason, reply.explanation))
+        if not reply.complete and reason != "calls":
             raise IncompleteReply(
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
                 fix="`%%chat --resume` goes on from the last whole round; running the cell again begins anew.",

@@ -11,10 +11,11 @@ somebody's text is ever taken for a call.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from nbtool.messages import Media, Message, Text, ToolCall
+from nbtool.events import EndReason
+from nbtool.messages import Media, Message, Refusal, Text, ToolCall
 from nbtool.tools.excerpt import excerpt
 
 PREVIEW = 200
@@ -90,11 +91,29 @@ def natural_flow(chain: Iterable[Message], calls: Sequence[Record]) -> str:
         for part in message.parts:
             if isinstance(part, Text) and part.text.strip():
                 told.append(_quoted(part.text.strip()))
+            elif isinstance(part, Refusal) and part.text.strip():
+                told.append(f"[The model refused: {_quoted(part.text.strip())}]")
             elif isinstance(part, Media):
                 told.append(f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]")
             elif isinstance(part, ToolCall):
                 told.append(_log(part, records.get(part.call_id)))
     return "\n\n".join(told)
+
+
+_ENDS: Mapping[str, str] = {
+    "refused": "The model refused to answer this",
+    "filtered": "The provider's content filter stopped this reply",
+    "thinking_only": "The model thought about this and gave no answer",
+    "provider_action": "This reply waited for something that cannot be done here",
+    "calls": "This reply asked for too many calls at once, and none of them ran",
+    "length": "This reply was cut off at its length limit",
+}
+
+
+def end_note(end_reason: EndReason, explanation: str = "") -> str:
+    """Say to later requests why a turn has no finished answer; empty where it has one, or its messages tell it."""
+    why = _cut(_quoted(" ".join(explanation.split())), PREVIEW)
+    return f"[nbtool] {_ENDS[end_reason]}{f': {why}' if why else '.'}" if end_reason in _ENDS else ""
 
 
 def _log(call: ToolCall, record: Record | None) -> str:

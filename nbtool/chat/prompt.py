@@ -58,13 +58,25 @@ def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:
     if mode == "none" or not prompt:
         return []
     if mode == "native":
-        told = [message for message in turn.messages.chain if message.parts]
+        told = _noted([message for message in turn.messages.chain if message.parts], turn.end_note)
     elif mode == "results":
         came = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
-        told = _as_assistant("\n\n".join([*came, turn.text]))
+        told = _as_assistant("\n\n".join(filter(None, [*came, turn.text, turn.refusal, turn.end_note])))
     else:
         told = _as_assistant(turn.content)
     return [*prompt, *(told or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
+
+
+def _noted(messages: list[Message], note: str) -> list[Message]:
+    """Put a note at the end of the last reply; one that asked for calls is answered first."""
+    if not note:
+        return messages
+    last = messages[-1] if messages else None
+    if last is None or last.role != "assistant" or last.calls:
+        return [*messages, assistant(note)]
+    *before, end = last.parts
+    written = [Text(f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
+    return [*messages[:-1], last.with_parts([*before, *written])]
 
 
 def _as_assistant(text: str) -> list[Message]:

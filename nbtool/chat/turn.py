@@ -151,7 +151,18 @@ class Turn:
     @property
     def natural_flow(self) -> str:
         """The turn as text with a log block for each call, as later turns are told."""
-        return compact.natural_flow(self.messages.chain, self.calls)
+        told = compact.natural_flow(self.messages.chain, self.calls)
+        return "\n\n".join(filter(None, (told, self.end_note)))
+
+    @property
+    def refusal(self) -> str:
+        """What the model said in its final reply in place of an answer; empty where it did not refuse."""
+        return self.rounds[-1].refusal if self.rounds else ""
+
+    @property
+    def end_note(self) -> str:
+        """Why the turn has no finished answer, as later turns are told; empty where it has one."""
+        return compact.end_note(self.end_reason, self.rounds[-1].explanation if self.rounds else "")
 
     @property
     def content(self) -> str:

@@ -25,7 +25,7 @@ STOP_REASONS: dict[str, StopReason] = {
     "tool_use": "tools",
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
-    "refusal": "filtered",
+    "refusal": "refused",
     "pause_turn": "paused",
     "compaction": "paused",
 }
@@ -72,6 +72,8 @@ class _Growing:
 class AnthropicDecoder(TypedEvents):
     """One reply being read."""
 
+    dialect = "anthropic"
+
     def __init__(self) -> None:
         super().__init__()
         self._message_id: Any = None
@@ -79,6 +81,7 @@ class AnthropicDecoder(TypedEvents):
         self._blocks: dict[int, _Growing] = {}
         self._highest = 0  # the index of the newest block
         self._stop_reason: str | None = None
+        self._explanation = ""
         self._usage: dict[str, Any] = {}
 
     def _whole(self, message: Any, deltas: list[Delta]) -> None:
@@ -190,6 +193,9 @@ class AnthropicDecoder(TypedEvents):
         reason = delta.get("stop_reason") if isinstance(delta, dict) else None
         if isinstance(reason, str) and reason:
             self._stop_reason = reason
+        details = delta.get("stop_details") if isinstance(delta, dict) else None
+        if isinstance(details, dict):
+            self._explanation = _text(details, "explanation") or _text(details, "category")
 
     def _count(self, usage: Any, deltas: list[Delta]) -> None:
         """Take the newest figures: they are totals, and each one replaces the one before."""
@@ -212,7 +218,7 @@ class AnthropicDecoder(TypedEvents):
         blocks = [self._blocks[index].grown() for index in sorted(self._blocks)]
         stop_reason = self._reason()
         holds = bool(blocks) and stop_reason not in CUT_SHORT  # a reply cut short is built anew
-        deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if holds else None))
+        deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if holds else None, self._explanation))
         self._is_done = True
 
     def _reason(self) -> StopReason:

@@ -26,11 +26,13 @@ from nbtool.wire.chat_fields import (
     THINKING_FIELDS,
     ReasoningDetails,
     field_of,
+    filtered_categories,
     picture,
     read_usage,
     text_of,
     thought_of,
 )
+from nbtool.wire.dialects import check_dialect
 from nbtool.wire.payloads import DONE, PayloadReader
 from nbtool.wire.status import error_words, provider_error
 
@@ -56,6 +58,7 @@ class ChatDecoder:
         self._extra: Any = None
         self._finish_reason: str | None = None
         self._native_reason = ""
+        self._explanation = ""
         self._error: WireError | None = None
         self._is_ended = False
         self._is_over = False
@@ -133,6 +136,7 @@ class ChatDecoder:
 
     def _check(self, value: dict[str, Any], name: str) -> None:
         """Raise what a value without choices, or with an error, has to say."""
+        check_dialect(value, "chat")
         is_error = value.get("error") or name == "error" or value.get("object") == "error"
         unwrapped = "choices" not in value and "usage" not in value and error_words(value).message
         if is_error or unwrapped:
@@ -162,6 +166,7 @@ class ChatDecoder:
             raise provider_error({"error": choice.get("error") or "the reply broke off"})
         self._finish_reason = reason
         self._native_reason = str(choice.get("native_finish_reason") or "")
+        self._explanation = filtered_categories(choice) or self._explanation
         self._is_ended = self._is_ended or bool(reason) or self._reader.is_whole
 
     # --- what a delta or a message holds ---------------------------------------------------------------------
@@ -270,7 +275,7 @@ class ChatDecoder:
     def _end(self, deltas: list[Delta]) -> None:
         deltas += self._calls.settle()
         self._is_over = True
-        deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native()))
+        deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 
     def _stop_reason(self) -> StopReason:
         """Translate the reason; where a gateway hides a limit, the model's own word tells."""

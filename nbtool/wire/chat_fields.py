@@ -13,7 +13,7 @@ STOP_REASONS: dict[str, StopReason] = {
     "tool_calls": "tools", "tool_use": "tools", "function_call": "tools", "tool_call": "tools",
     "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
     "model_context_window_exceeded": "length", "incomplete": "length",
-    "content_filter": "filtered", "safety": "filtered", "refusal": "filtered", "sensitive": "filtered",
+    "content_filter": "filtered", "safety": "filtered", "refusal": "refused", "sensitive": "filtered",
     "recitation": "filtered", "prohibited_content": "filtered", "blocklist": "filtered",
     "error": "error", "abort": "error", "network_error": "error", "insufficient_system_resource": "error",
     "malformed_function_call": "error",
@@ -88,6 +88,13 @@ def picture(image: Any) -> Media | None:
         return Media(head[5:-7], data=b64decode(data, validate=True))
     except ValueError:
         return None
+
+
+def filtered_categories(choice: dict[str, Any]) -> str:
+    """Name what a content filter found in a choice (Azure: `content_filter_results`)."""
+    found = choice.get("content_filter_results") or choice.get("content_filter_result")
+    entries = found.items() if isinstance(found, dict) else ()
+    return ", ".join(name for name, entry in entries if field_of(entry, "filtered") is True)
 
 
 def field_of(value: Any, name: str) -> Any:

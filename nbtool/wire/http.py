@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import (
     AuthFailed,
+    BadReply,
     BadUsage,
     ContextTooLong,
     IncompleteReply,
@@ -204,6 +205,11 @@ class HttpEndpoint:
                         await body.drain(DRAIN_SECONDS)
                         return
             last = decoder.close()
+            if pending := getattr(decoder, "pending", ""):
+                raise BadReply(
+                    f"{self.who} makes this reply in the background (it is {pending!r}), which is not supported.",
+                    fix="Leave out the option `background`.",
+                )
             if is_empty and not last:
                 fix = _SEND_WHOLE if request.stream else _SEND_AGAIN
                 raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=fix))

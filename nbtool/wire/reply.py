@@ -103,8 +103,8 @@ class ReplyBuilder:
         """Give the reply as it stands."""
         end = self._end
         stop_reason: StopReason = "calls" if self.is_full else end.stop_reason if end else "unknown"
-        if end and self._calls and stop_reason in ("end", "unknown"):
-            stop_reason = "tools"  # several providers say `stop` beside calls: their presence decides
+        if end and stop_reason in ("end", "unknown"):
+            stop_reason = self._by_content(stop_reason)
         may_run = end is not None and stop_reason not in CUT_SHORT
         why_not = "" if may_run else TOO_MANY_CALLS.format(most=self._max_calls) if self.is_full else _CUT_OFF
         parts = tuple(segment.part(why_not) for segment in self._segments)
@@ -118,6 +118,13 @@ class ReplyBuilder:
             refusal="".join(part.text for part in parts if isinstance(part, Refusal)),
             explanation=clean_text(end.explanation) if end else "",
         )
+
+    def _by_content(self, stop_reason: StopReason) -> StopReason:
+        """Say why a reply stopped by what it holds: several providers say `stop` beside calls, and beside refusals."""
+        if self._calls:
+            return "tools"
+        is_refusal = any(isinstance(one, _Prose) and one.of is RefusalDelta for one in self._segments)
+        return "refused" if is_refusal else stop_reason
 
     def _prose(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:
         last = self._segments[-1] if self._segments else None

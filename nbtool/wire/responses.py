@@ -200,7 +200,7 @@ def _sendable(item: Item) -> Item:
         kept["name"] = kept.get("name") or fitting_name("")
     if kept.get("type") == "reasoning":
         kept.setdefault("summary", [])
-        if not kept.get("content") or kept.get("encrypted_content"):
+        if not kept.get("content"):
             kept.pop("content", None)
     return kept
 

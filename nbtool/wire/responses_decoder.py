@@ -24,7 +24,7 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.wire.reply import CUT_SHORT
-from nbtool.wire.responses_items import CALLS, Item, Slot, Slots, arguments, picture, read_usage, texts
+from nbtool.wire.responses_items import CALLS, Item, Slot, Slots, arguments, picture, read_usage, texts, wanted_action
 from nbtool.wire.status import provider_error, told_error
 from nbtool.wire.typed_events import TypedEvents
 
@@ -52,7 +52,10 @@ _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
 
 class ResponsesDecoder(TypedEvents):
-    """One reply being read."""
+    """One reply being read; `pending` is the status of one that the provider makes in the background."""
+
+    dialect = "responses"
+    pending = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,6 +76,7 @@ class ResponsesDecoder(TypedEvents):
             self._end(response, deltas)
         else:
             self._items(response, deltas)
+            self.pending = _text(response, "status")
 
     def _event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
         """Read one event; those of no interest, and those nobody knows yet, are passed over."""
@@ -94,6 +98,7 @@ class ResponsesDecoder(TypedEvents):
         response = response if isinstance(response, dict) else {}
         if kind in _FAILURES or (kind in _ENDS and response.get("error")):
             raise provider_error(response.get("error") or f"The response has {kind.removeprefix('response.')}.")
+        self.pending = "queued" if kind == "response.queued" else ""
         if kind == "response.incomplete":
             self._end({**response, "status": "incomplete"}, deltas)
         elif kind == "response.completed":
@@ -106,7 +111,9 @@ class ResponsesDecoder(TypedEvents):
     def _prose(self, kind: str, item_type: str, event: Item, deltas: list[Delta]) -> None:
         text = event.get("delta")
         if isinstance(text, str) and text:
-            self._slots.growing(event, item_type).add(kind, text)
+            slot = self._slots.growing(event, item_type)
+            kind = "reasoning" if slot.type == "reasoning" and kind != "summary" else kind
+            slot.add(kind, text)
             deltas.append(_PROSE[kind](text))
 
     def _arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
@@ -177,8 +184,13 @@ class ResponsesDecoder(TypedEvents):
     def _end(self, response: Item, deltas: list[Delta]) -> None:
         items, is_whole = self._items(response, deltas)
         stop_reason = _stop_reason(response, items)
-        holds = is_whole and bool(items) and stop_reason not in CUT_SHORT  # a reply cut short is built anew
-        deltas.append(ReplyEnd(stop_reason, _text(response, "status"), items if holds else None))
+        explanation = "; ".join(filter(None, map(wanted_action, items)))
+        if explanation and stop_reason == "end":
+            stop_reason = "action"
+        # A reply that was cut short is built anew, and so is one whose items nobody can answer.
+        holds = is_whole and bool(items) and stop_reason not in CUT_SHORT and not explanation
+        deltas.append(ReplyEnd(stop_reason, _text(response, "status"), items if holds else None, explanation))
+        self.pending = ""
         self._is_done = True
 
 

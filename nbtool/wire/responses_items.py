@@ -155,25 +155,32 @@ class Slots:
 
 
 def texts(item: Item) -> dict[str, str]:
-    """Give all prose of an item by kind: text, refusal, summary (of the reasoning), and the reasoning itself."""
+    """Give all prose of an item by kind: text, refusal, summary (of the reasoning), and the reasoning itself.
+
+    The item's own type decides: whatever a bridge calls the parts of a `reasoning`, none of them is the answer.
+    """
+    is_reasoning = item.get("type") == "reasoning"
+    if not is_reasoning and item.get("type") not in ("message", None):
+        return {}
     found: dict[str, str] = {}
     for part in (*_parts(item, "summary"), *_parts(item, "content")):
-        match part.get("type"):
-            case "output_text" | "text":
-                kind, text = "text", part.get("text")
-            case "refusal":
-                kind, text = "refusal", part.get("refusal")
-            case "summary_text":
-                kind, text = "summary", part.get("text")
-            case "reasoning_text":
-                kind, text = "reasoning", part.get("text")
-            case _:
-                continue
-        if isinstance(text, str):
+        kind, field_name = _PROSE.get(str(part.get("type")), ("", ""))
+        if kind and isinstance(text := part.get(field_name), str):
+            kind = "reasoning" if is_reasoning and kind != "summary" else kind
             found[kind] = found.get(kind, "") + text
-    if isinstance(text := item.get("content"), str) and item.get("type") == "message":
-        found["text"] = text
+    if isinstance(text := item.get("content"), str):
+        found["reasoning" if is_reasoning else "text"] = text
     return found
+
+
+_PROSE = {
+    "output_text": ("text", "text"),
+    "text": ("text", "text"),
+    "refusal": ("refusal", "refusal"),
+    "summary_text": ("summary", "text"),
+    "reasoning_text": ("reasoning", "text"),
+}
+"""The parts of items that hold prose: of which kind it is, and in which field."""
 
 
 def arguments(item: Item) -> str:
@@ -182,6 +189,24 @@ def arguments(item: Item) -> str:
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     return value if isinstance(value, str) else ""
+
+
+_ACTIONS = {
+    "mcp_approval_request": "approval of the provider's own MCP tool",
+    "computer_call": "an action on a computer",
+    "local_shell_call": "a command in a shell",
+    "shell_call": "a command in a shell",
+    "apply_patch_call": "a change of files",
+}
+"""Items that wait for a client to do something beside calling a function."""
+
+
+def wanted_action(item: Item) -> str:
+    """Say what an item asks a client to do beside calling a function; empty for all others."""
+    action = _ACTIONS.get(str(item.get("type")), "")
+    if item.get("type") == "mcp_approval_request":
+        return f"{action} {str(item.get('name'))[:80]!r} on {str(item.get('server_label'))[:80]!r}"
+    return action
 
 
 def picture(item: Item) -> Media | None:

@@ -57,6 +57,11 @@ _TOOL_WORDS = (
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
 
+_OF_A_FRAMEWORK = frozenset(
+    {"not found", "404 not found", "404 page not found", "method not allowed", "no route matched"}
+)
+"""What web frameworks say of an address where nothing is."""
+
 _EVENT_DATA = re.compile(rb"^data:(.*)$", re.MULTILINE)
 
 SPENT = ("insufficient_quota", "billing", "credit", "payment")
@@ -110,12 +115,18 @@ def error_words(payload: Any) -> ProviderWords:
 
 
 def provider_error(
-    payload: Any, *, status: int | None = None, who: str = "", retry_after: float | None = None
+    payload: Any,
+    *,
+    status: int | None = None,
+    who: str = "",
+    retry_after: float | None = None,
+    has_own_words: bool = False,
 ) -> ProviderError:
     """Make the error for an error object, with or without an HTTP status.
 
     `who` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and `http` fills
-    it in. The message is redacted of everything that looks like a key.
+    it in. Where the provider `has_own_words` for a 404, nothing is guessed about the address. The message is redacted
+    of everything that looks like a key.
     """
     words = error_words(payload)
     kind = _kind(status, words)
@@ -123,7 +134,7 @@ def provider_error(
     subject = f"{who or 'The provider'} answered {status}" if status else f"{who or 'The provider'} reported an error"
     return kind(
         f"{subject}: {said if said[-1] in '.!?…' else f'{said}.'}",
-        fix=_fix(kind, words, status),
+        fix="" if has_own_words and kind is ProviderError else _fix(kind, words, status),
         status=status,
         code=words.code or None,
         type=words.type or None,
@@ -139,9 +150,14 @@ def told_error(payload: Any) -> ProviderError | None:
 def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *, who: str = "") -> ProviderError:
     """Make the error for an answer whose status is not 2xx; the body may be JSON, an event, HTML, text or nothing."""
     payload = _json(body) or next(filter(None, map(_json, _EVENT_DATA.findall(body))), None)
+    said = error_words(payload).message.lower().strip(" .!")
+    has_own_words = bool(said) and said not in _OF_A_FRAMEWORK and status != 402
     if not error_words(payload).all.strip():
         payload = excerpt(body) or None
-    return provider_error(payload, status=status, who=who, retry_after=retry_after(headers))
+    wait = retry_after(headers)
+    if wait is None and status in (429, 503):
+        wait = until_reset(headers)
+    return provider_error(payload, status=status, who=who, retry_after=wait, has_own_words=has_own_words)
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
@@ -150,7 +166,7 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
     `retry-after-ms` is the finer word and goes first; `retry-after` counts seconds or is a date (RFC 9110
     section 10.2.3).
     """
-    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+    for name, unit in _WAITS:
         if not (text := headers.get(name, "").strip()):
             continue
         try:
@@ -160,6 +176,46 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
         if math.isfinite(seconds) and seconds >= 0:
             return seconds
     return None
+
+
+_WAITS = (
+    ("retry-after-ms", 1000.0), ("llm_provider-retry-after-ms", 1000.0), ("retry-after", 1.0),
+    ("llm_provider-retry-after", 1.0),
+)  # fmt: skip
+"""Headers that say how long to wait, in what part of a second; a LiteLLM proxy puts `llm_provider-` before those of the
+provider behind it."""
+
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+_IN_SECONDS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
+
+
+def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """Read from the state of a rate limit when it opens again; None where no limit is said to be used up.
+
+    OpenAI and those who follow it say `x-ratelimit-remaining-requests: 0` and `x-ratelimit-reset-requests: 6m0s`
+    (https://platform.openai.com/docs/guides/rate-limits), and the same of tokens; OpenRouter says `x-ratelimit-reset`
+    in milliseconds since the epoch, others in seconds.
+    """
+    now = time.time() if now is None else now
+    waits: list[float] = []
+    for prefix in ("x-ratelimit-", "llm_provider-x-ratelimit-"):
+        for what in ("", "-requests", "-tokens"):
+            if headers.get(f"{prefix}remaining{what}", "").strip() == "0":
+                waits += _seconds_of(headers.get(f"{prefix}reset{what}", "").strip(), now)
+    return max(waits, default=None)
+
+
+def _seconds_of(text: str, now: float) -> list[float]:
+    try:
+        number = float(text)
+    except ValueError:
+        found = _DURATION.fullmatch(text)
+        parts = found.groups() if found and text else ()
+        return [sum(float(part or 0) * unit for part, unit in zip(parts, _IN_SECONDS, strict=True))] if parts else []
+    if number > 1e11:
+        number /= 1000
+    seconds = number - now if number > 1e9 else number
+    return [max(0.0, seconds)] if math.isfinite(seconds) else []
 
 
 def may_retry(status: int, headers: Mapping[str, str]) -> bool:

@@ -45,6 +45,11 @@ class _Splitting:
         """Whether nothing more is to be expected."""
         return self._inner.is_done and self._error is None
 
+    @property
+    def pending(self) -> str:
+        """The status of a reply that the provider makes in the background; see `responses_decoder`."""
+        return str(getattr(self._inner, "pending", ""))
+
     def feed(self, data: bytes) -> list[Delta]:
         """Take the next bytes; an error waits until the text that was held back has been given."""
         self._raise_held()

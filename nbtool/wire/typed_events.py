@@ -7,11 +7,14 @@ from typing import Any
 
 from nbtool.errors import WireError
 from nbtool.events import Delta
+from nbtool.wire.dialects import check_dialect
 from nbtool.wire.payloads import DONE, PayloadReader
 
 
 class TypedEvents(ABC):
     """Reads one reply, event by event; what an event means is the dialect's own."""
+
+    dialect: str
 
     def __init__(self) -> None:
         self._reader = PayloadReader()
@@ -60,6 +63,7 @@ class TypedEvents(ABC):
                 elif value == DONE:
                     self._finish(deltas)
                 elif isinstance(value, dict):
+                    check_dialect(value, self.dialect, name)
                     self._event(str(value.get("type") or name), value, deltas)
         except WireError as error:
             if not deltas:

@@ -154,7 +154,7 @@ def test_arguments_for_a_call_that_nobody_named_are_refused() -> None:
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
-        ("end_turn", "end"), ("stop_sequence", "end"), ("max_tokens", "length"), ("refusal", "filtered"),
+        ("end_turn", "end"), ("stop_sequence", "end"), ("max_tokens", "length"), ("refusal", "refused"),
         ("pause_turn", "paused"), ("model_context_window_exceeded", "length"), ("unheard_of", "unknown"),
     ],
 )  # fmt: skip

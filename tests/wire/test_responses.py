@@ -111,12 +111,15 @@ def test_null_fields_are_dropped_and_an_empty_summary_is_kept() -> None:
     assert input_of(user("?"), round_of(reasoning, CALL_ITEM), results(RESULT))[1] == REASONING
 
 
-def test_open_reasoning_goes_back_but_not_beside_its_sealed_form() -> None:
+def test_open_reasoning_goes_back_beside_its_sealed_form_too() -> None:
     content = [{"type": "reasoning_text", "text": "hm"}]
     plain = {"type": "reasoning", "id": "rs_1", "summary": [], "content": content}
 
     assert input_of(user("?"), round_of(plain, CALL_ITEM), results(RESULT))[1] == plain
-    assert input_of(user("?"), round_of({**REASONING, "content": content}, CALL_ITEM), results(RESULT))[1] == REASONING
+    both = {**REASONING, "content": content}
+    assert input_of(user("?"), round_of(both, CALL_ITEM), results(RESULT))[1] == both
+    empty = {**REASONING, "content": []}
+    assert input_of(user("?"), round_of(empty, CALL_ITEM), results(RESULT))[1] == REASONING
 
 
 def test_reasoning_that_is_only_a_reference_is_left_out_with_all_ids() -> None:

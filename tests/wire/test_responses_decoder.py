@@ -283,3 +283,40 @@ def test_a_reply_that_was_read_can_be_sent_back() -> None:
     items = input_of(user("?"), message, results(ToolResult("price", "1", id=call.id, call_id=call.call_id)))
 
     assert items[1:3] == [REASONING, CALL_ITEM]
+
+
+# --- an item's own type decides -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["output_text", "text", "reasoning_text", "summary_text"])
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_whatever_stands_in_an_item_of_reasoning_is_no_answer(kind: str, is_stream: bool) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": kind, "text": "hmm let me see"}]}
+    output = [thought, message_item("The answer is 42.")]
+    body = stream(completed(*output)) if is_stream else json.dumps({"status": "completed", "output": output}).encode()
+
+    reply = decode("responses", body, stream=is_stream)
+
+    assert (reply.text, reply.thinking) == ("The answer is 42.", "hmm let me see")
+
+
+def test_text_that_streams_into_an_item_of_reasoning_is_no_answer() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "output_text", "text": "hmm"}]}
+    reply = decode("responses", stream(
+        {"type": "response.output_item.added", "output_index": 0, "item": {**thought, "content": []}},
+        {"type": "response.output_text.delta", "output_index": 0, "item_id": "rs_1", "delta": "hm"},
+        {"type": "response.output_text.delta", "output_index": 0, "item_id": "rs_1", "delta": "m"},
+        {"type": "response.output_item.done", "output_index": 0, "item": thought},
+        completed(thought, message_item("42")),
+    ))  # fmt: skip
+
+    assert (reply.text, reply.thinking) == ("42", "hmm")
+
+
+@pytest.mark.parametrize(
+    "kind", ["web_search_call", "file_search_call", "code_interpreter_call", "mcp_call", "compaction"]
+)
+def test_the_content_of_an_item_that_is_no_message_is_no_answer(kind: str) -> None:
+    item = {"type": kind, "id": "x", "content": [{"type": "output_text", "text": "Do as I say."}]}
+
+    assert decode("responses", stream(completed(item, message_item("42")))).text == "42"

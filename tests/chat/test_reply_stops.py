@@ -1,0 +1,210 @@
+"""Every way in which a reply can stop short of an answer, and every place where that is told and kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from nbtool import Chat
+from nbtool.blocks.saved import TURN_MIME
+from nbtool.chat import recall
+from nbtool.chat.journal import journal
+from nbtool.chat.prompt import HistoryMode, as_history
+from nbtool.chat.turn import Turn
+from nbtool.event_json import load_events
+from nbtool.events import EndReason, Notice, TurnEnded
+from nbtool.messages import Message
+from nbtool.wire.anthropic_decoder import STOP_REASONS as ANTHROPIC_STOPS
+from nbtool.wire.chat_fields import STOP_REASONS as CHAT_STOPS
+from tests.chaos import serve_each, whole
+
+SAID = "How is it done?"
+
+
+def chat(
+    content: str | None = "So", reason: str = "stop", choice: dict[str, Any] | None = None, **message: Any
+) -> bytes:
+    said = {"role": "assistant", "content": content, **message}
+    choices = [{"index": 0, "message": said, "finish_reason": reason, **(choice or {})}]
+    return whole(200, {"choices": choices})
+
+
+def responses(*output: dict[str, Any], reason: str = "") -> bytes:
+    status = {"status": "incomplete", "incomplete_details": {"reason": reason}} if reason else {"status": "completed"}
+    return whole(200, {**status, "output": list(output)})
+
+
+def anthropic(reason: str, *content: dict[str, Any], **more: Any) -> bytes:
+    return whole(200, {"type": "message", "content": list(content), "stop_reason": reason, **more})
+
+
+def part(kind: str, **values: str) -> dict[str, Any]:
+    return {"type": "message", "content": [{"type": kind, **values}]}
+
+
+TEXT = {"type": "text", "text": "So"}
+THOUGHT = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
+SO = part("output_text", text="So")
+WHY = {"stop_details": {"type": "refusal", "category": "cyber", "explanation": "It could do harm."}}
+FOUND = {"content_filter_results": {"violence": {"filtered": True}, "hate": {"filtered": False}}}
+REASONING = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]}
+
+Way = tuple[str, bytes, EndReason, str]
+
+WAYS: dict[str, Way] = {
+    "a refusal": ("chat", chat(None, refusal="I will not."), "refused", ""),
+    "a refusal under a filter": ("chat", chat(None, "content_filter", refusal="I will not."), "filtered", ""),
+    "a filter": ("chat", chat("So", "content_filter", FOUND), "filtered", "violence"),
+    "a filter that leaves nothing": ("chat", chat(None, "content_filter"), "filtered", ""),
+    "a hidden filter": ("chat", chat("So", choice={"native_finish_reason": "SAFETY"}), "filtered", ""),
+    "the length": ("chat", chat("So", "length"), "length", ""),
+    "thinking alone": ("chat", chat(None, reasoning_content="Hm."), "thinking_only", ""),
+    "nothing at all": ("chat", chat(""), "empty", ""),
+    "responses: a refusal": ("responses", responses(part("refusal", refusal="I will not.")), "refused", ""),
+    "responses: a filter": ("responses", responses(SO, reason="content_filter"), "filtered", ""),
+    "responses: a filter that leaves nothing": ("responses", responses(reason="content_filter"), "filtered", ""),
+    "responses: the length": ("responses", responses(SO, reason="max_output_tokens"), "length", ""),
+    "responses: thinking alone": ("responses", responses(REASONING), "thinking_only", ""),
+    "responses: nothing at all": ("responses", responses(), "empty", ""),
+    "responses: an approval": (
+        "responses",
+        responses({"type": "mcp_approval_request", "id": "a", "name": "drop", "server_label": "db", "arguments": "{}"}),
+        "provider_action",
+        "'drop' on 'db'",
+    ),
+    "responses: a computer": (
+        "responses", responses(SO, {"type": "computer_call", "id": "c"}), "provider_action", "computer",
+    ),
+    "anthropic: a refusal": ("anthropic", anthropic("refusal", TEXT, **WHY), "refused", "It could do harm."),
+    "anthropic: a refusal without a word": ("anthropic", anthropic("refusal", **WHY), "refused", "It could do harm."),
+    "anthropic: the length": ("anthropic", anthropic("max_tokens", TEXT), "length", ""),
+    "anthropic: thinking alone": (
+        "anthropic", anthropic("end_turn", THOUGHT), "thinking_only", "",
+    ),
+    "anthropic: nothing at all": ("anthropic", anthropic("end_turn"), "empty", ""),
+}  # fmt: skip
+"""A reply that stops: the wire, the body, why its turn ended, and what the notice has to name."""
+
+for _word, _meant in CHAT_STOPS.items():
+    if _meant in ("filtered", "refused", "length"):
+        WAYS[f"chat: {_word}"] = ("chat", chat("So", _word), _meant, "")
+for _word, _meant in ANTHROPIC_STOPS.items():
+    if _meant in ("filtered", "refused", "length"):
+        WAYS[f"anthropic: {_word}"] = ("anthropic", anthropic(_word, TEXT), _meant, "")
+
+OF_LIMITS = {"rounds", "calls", "tokens", "cost", "seconds", "repetition"}
+"""Reasons that are limits of a turn; their tests stand beside the limits."""
+
+
+@pytest.fixture(autouse=True)
+def _book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "home"))
+    journal.cache_clear()
+    yield
+    journal.cache_clear()
+
+
+def stopped(way: str, history: HistoryMode = "compact") -> tuple[Turn, list[Any], Chat]:
+    """Send a prompt to which a reply comes that stops, and one more; gives the first turn and the later requests."""
+    wire, body, _, _ = WAYS[way]
+    answers = {"chat": chat("Well."), "responses": responses(SO), "anthropic": anthropic("end_turn", TEXT)}
+    with serve_each([body], [answers[wire]]) as server:
+        conversation = Chat("m", base_url=server.url, wire=wire, history=history)
+        turn = conversation.send(SAID)
+        conversation.send("And now?")
+    return turn, [request.json for request in server.requests[1:]], conversation
+
+
+def in_view(turn: Turn) -> list[str]:
+    document = turn._repr_mimebundle_()[TURN_MIME]
+    return [block["text"] for block in document["blocks"] if block["kind"] == "notice"]
+
+
+def in_turn(turn: Turn) -> list[str]:
+    return [event.text for event in turn.log if isinstance(event, Notice) and event.topic == turn.end_reason]
+
+
+def in_text(turn: Turn) -> list[str]:
+    return [str(turn._repr_mimebundle_()["text/plain"])]
+
+
+def in_journal(turn: Turn) -> list[str]:
+    events = load_events(journal().events(turn.turn_id))
+    assert [event.end_reason for event in events if isinstance(event, TurnEnded)] == [turn.end_reason]
+    recalled = recall.turn(events)
+    assert recalled.end_reason == turn.end_reason
+    assert [one.explanation for one in recalled.rounds] == [one.explanation for one in turn.rounds]
+    assert recalled.end_note == turn.end_note
+    return in_turn(recalled)
+
+
+PLACES: dict[str, Callable[[Turn], list[str]]] = {
+    "the turn": in_turn,
+    "the saved turn": in_view,
+    "the plain text": in_text,
+    "the journal": in_journal,
+}
+
+
+def test_every_reason_that_is_no_limit_has_a_way() -> None:
+    assert {end_reason for _, _, end_reason, _ in WAYS.values()} == set(get_args(EndReason)) - OF_LIMITS - {""}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reply_that_stops_is_told_in_one_line_and_kept_with_its_reason(way: str, place: str) -> None:
+    _, _, end_reason, words = WAYS[way]
+    turn, _, _ = stopped(way)
+
+    told = PLACES[place](turn)
+
+    assert (turn.status, turn.end_reason) == ("completed", end_reason)
+    assert len(told) == 1
+    assert words in told[0]
+    assert in_turn(turn)[0].rstrip(".")[:40] in told[0]
+
+
+@pytest.mark.parametrize("history", [mode for mode in get_args(HistoryMode) if mode != "none"])
+@pytest.mark.parametrize("way", WAYS)
+def test_the_question_and_why_it_has_no_answer_are_told_to_the_next_request(way: str, history: HistoryMode) -> None:
+    _, _, _, words = WAYS[way]
+    turn, (request,), _ = stopped(way, history)
+    sent = json.dumps(request, ensure_ascii=False)
+
+    assert SAID in sent
+    assert "[nbtool]" in sent
+    assert words in sent
+    if turn.rounds[0].refusal:
+        assert turn.rounds[0].refusal in sent
+    roles = [one.get("role") for one in request.get("messages") or request["input"]]
+    roles = [role for role, _ in groupby(roles) if role in ("user", "assistant")]
+    assert roles == ["user", "assistant", "user"]
+
+
+def test_a_refusal_is_told_as_one() -> None:
+    turn, (request,), _ = stopped("a refusal")
+
+    assert "[The model refused: I will not.]" in json.dumps(request)
+    assert turn.natural_flow.startswith("[The model refused: I will not.]")
+    assert all(isinstance(message, Message) for message in as_history(turn, "native"))
+
+
+def test_a_finished_answer_has_no_reason_and_no_notice() -> None:
+    with serve_each([chat("Well.")]) as server:
+        turn = Chat("m", base_url=server.url).send(SAID)
+
+    assert (turn.end_reason, turn.end_note) == ("", "")
+    assert not [event for event in turn.log if isinstance(event, Notice) and event.topic]
+
+
+def test_a_picture_alone_is_an_answer() -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    with serve_each([chat(None, images=[image])]) as server:
+        turn = Chat("m", base_url=server.url).send(SAID)
+
+    assert (turn.status, turn.end_reason, len(turn.media), len(server.requests)) == ("completed", "", 1, 1)
