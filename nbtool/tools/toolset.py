@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
@@ -163,7 +164,7 @@ class Toolset:
         return (*own, *(rule for source in self._sources for rule in rules_on_demand(source)))
 
     def filtered(self, keep: Callable[[Tool], bool] | Iterable[str]) -> FilteredTools:
-        """Give a view of this set with some of its tools: those named, or those that `keep` is true for."""
+        """Give a view of this set with some of its tools: those named (`read_*` too), or those `keep` is true for."""
         return FilteredTools(self, keep)
 
     def prefixed(self, prefix: str) -> PrefixedTools:
@@ -228,7 +229,7 @@ class FilteredTools:
     def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | Iterable[str]) -> None:
         self.name = source.name
         self._source = source
-        self._keep = keep if callable(keep) else _name_in(frozenset(keep))
+        self._keep = keep if callable(keep) else _name_in((keep,) if isinstance(keep, str) else tuple(keep))
 
     def tools(self) -> dict[str, Tool]:
         """Give those that are kept."""
@@ -337,5 +338,5 @@ def _collision(name: str, where: str) -> BadUsage:
     )
 
 
-def _name_in(names: frozenset[str]) -> Callable[[Tool], bool]:
-    return lambda tool: tool.name in names
+def _name_in(patterns: tuple[str, ...]) -> Callable[[Tool], bool]:
+    return lambda tool: any(fnmatchcase(tool.name, pattern) for pattern in patterns)

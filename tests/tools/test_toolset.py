@@ -192,3 +192,17 @@ def test_a_wrapper_can_be_added_like_any_set() -> None:
 
     assert list(outer.tools()) == ["price", "m_price"]
     assert isinstance(outer.get("m_price"), Tool)
+
+
+@pytest.mark.parametrize(
+    ("keep", "names"),
+    [
+        ("read_*", ["read_all", "read_file"]),
+        (["read_all", "write"], ["read_all", "write"]),
+        (["*_file"], ["read_file"]),
+    ],
+)
+def test_a_view_keeps_the_tools_that_are_named_or_whose_names_fit_a_pattern(keep: Any, names: list[str]) -> None:
+    functions = [tool(lambda: 1, name=name) for name in ("read_all", "read_file", "write")]
+
+    assert sorted(Toolset("files", functions).filtered(keep).tools()) == names

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 MAX_TOOLS = 500
 """Tools of one server."""
 
+MAX_PAGES = 100
+"""Pages in which a server lists its tools."""
+
+MAX_LISTING = 5_000_000
+"""Characters of the descriptions and schemas of all tools of a server."""
+
 MAX_DESCRIPTION = 8_000
 """Characters of a description; a longer one is cut, for the model and the person alike."""
 
@@ -100,18 +106,23 @@ class RemoteParameters(Parameters):
         return [dict(values)], {}
 
 
-def listed(server: str, tools: Iterable[McpTool]) -> dict[str, Listed]:
-    """Take a server's tools by their names.
+def listed(server: str, tools: Iterable[McpTool], former: Mapping[str, Listed] | None = None) -> dict[str, Listed]:
+    """Take a server's tools by their names, after those of `former` pages.
 
     Raises:
-        McpFailed: there are too many, two of one name, or one is too large.
+        McpFailed: there are too many, two of one name, or one or all together are too large.
     """
-    found: dict[str, Listed] = {}
+    found = dict(former or {})
+    total = sum(len(tool.description) + len(tool.schema_json) + len(tool.more_json) for tool in found.values())
     for tool in tools:
         name = tool.name
         schema, more = (json.dumps(part, sort_keys=True) for part in (tool.input_schema, _more(tool)))
         if (size := len(schema) + len(more)) > MAX_SCHEMA:
             raise McpFailed(f"{called(server)} has a tool with a schema of {size} characters, above {MAX_SCHEMA}.")
+        total += size + min(len(tool.description or ""), MAX_DESCRIPTION)
+        if total > MAX_LISTING:
+            fix = "Take some away at the server."
+            raise McpFailed(f"{called(server)} describes its tools in more than {MAX_LISTING} characters.", fix=fix)
         if name in found:
             raise McpFailed(f"{called(server)} lists the tool {visible(name)[:MAX_NAME]!r} twice.")
         if len(found) == MAX_TOOLS:

@@ -20,6 +20,7 @@ from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.connection import Connection
 from nbtool.tools.mcp.listing import (
     MAX_DIFFERENCE,
+    MAX_NAME,
     Listed,
     RemoteParameters,
     called,
@@ -27,6 +28,7 @@ from nbtool.tools.mcp.listing import (
     fitted,
     quoted_instructions,
 )
+from nbtool.tools.plain import visible
 from nbtool.tools.running import Returned
 from nbtool.tools.tool import Progress, Tool
 from nbtool.tools.toolset import Toolset
@@ -208,12 +210,12 @@ class McpServer:
             McpFailed: it is gone, or has changed.
         """
         self._now = tools
-        found = self._now.get(seen.name)
+        found, name = self._now.get(seen.name), visible(seen.name)[:MAX_NAME]
         if found is None:
-            raise McpFailed(f"{called(self.name)} no longer has the tool {seen.name!r}.")
+            raise McpFailed(f"{called(self.name)} no longer has the tool {name!r}.")
         if found != seen:
             raise McpFailed(
-                f"{called(self.name)} has changed the tool {seen.name!r}, so it was not called.",
+                f"{called(self.name)} has changed the tool {name!r}, so it was not called.",
                 fix="Call it again: the user is then asked about the change.",
             )
         if seen.name in self._pinned:  # a tool that has changed asks always, so its change was approved

@@ -23,14 +23,13 @@ from nbtool.tools.mcp import keeper
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.content import value_of
 from nbtool.tools.mcp.errors import SessionLost
-from nbtool.tools.mcp.listing import MAX_TOOLS, Listed, called, listed
+from nbtool.tools.mcp.listing import MAX_PAGES, Listed, called, listed
 
 if TYPE_CHECKING:
     from mcp import Client
     from mcp.client import Transport
     from mcp.shared.dispatcher import ProgressFnT
     from mcp.types import LoggingMessageNotificationParams
-    from mcp.types import Tool as McpTool
 
     from nbtool.tools.mcp.http import Exchange
 
@@ -179,15 +178,15 @@ class Session:
         self._on_log(params)
 
     async def _list(self, client: Client) -> dict[str, Listed]:
-        found: list[McpTool] = []
+        found: dict[str, Listed] = {}
         cursor = None
-        for _ in range(MAX_TOOLS):
+        for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
-            found += page.tools
+            found = listed(self.spec.name, page.tools, found)
             cursor = page.next_cursor
-            if cursor is None or len(found) > MAX_TOOLS:
-                break
-        return listed(self.spec.name, found)
+            if cursor is None:
+                return found
+        raise McpFailed(f"{called(self.spec.name)} lists its tools in more than {MAX_PAGES} pages.")
 
     async def _advised(self, failure: ToolFailed, noted: Exchange) -> ToolFailed:
         """Say more of an address that does not open a session: it may speak another transport."""

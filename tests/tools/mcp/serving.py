@@ -18,9 +18,13 @@ TOOL = {"name": "say", "description": "What it was.", "inputSchema": {"type": "o
 
 
 class HttpServer:
-    """Speaks just enough MCP; `fails` names what goes wrong with the next question of `fails_at`."""
+    """Speaks just enough MCP; `fails` names what goes wrong with the next question of `fails_at`.
 
-    def __init__(self) -> None:
+    With `make_app` it serves what that makes at each start in place of itself.
+    """
+
+    def __init__(self, make_app: Callable[[], Any] | None = None) -> None:
+        self._make_app = make_app
         self.calls = 0
         self.sessions: set[str] = set()
         self.fails = ""
@@ -39,8 +43,14 @@ class HttpServer:
         return f"http://127.0.0.1:{self._port}/mcp"
 
     def start(self) -> None:
-        how: dict[str, Any] = {"log_level": "critical", "lifespan": "off", "timeout_graceful_shutdown": 1}
-        self._uvicorn = uvicorn.Server(uvicorn.Config(self, port=self._port, **how))
+        how: dict[str, Any] = {
+            "log_level": "critical",
+            "lifespan": "on" if self._make_app else "off",
+            "timeout_graceful_shutdown": 1,
+        }
+        self._uvicorn = uvicorn.Server(
+            uvicorn.Config(self._make_app() if self._make_app else self, port=self._port, **how)
+        )
         self._thread = threading.Thread(target=self._uvicorn.run)
         self._thread.start()
         while not self._uvicorn.started:
@@ -152,8 +162,8 @@ def error(id_: Any, code: int, message: str) -> dict[str, Any]:
 
 
 @contextmanager
-def http_server() -> Iterator[HttpServer]:
-    server = HttpServer()
+def http_server(make_app: Callable[[], Any] | None = None) -> Iterator[HttpServer]:
+    server = HttpServer(make_app)
     server.start()
     try:
         yield server

@@ -9,9 +9,11 @@ import pytest
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
+from nbtool.tools.mcp import listing
 from nbtool.tools.mcp.content import value_of
 from nbtool.tools.mcp.listing import Listed, RemoteParameters, difference, fitted, listed
 from nbtool.tools.references import unresolved
+from nbtool.tools.tool import NAME
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
 
@@ -70,6 +72,25 @@ def test_whatever_a_server_says_of_a_tool_is_part_of_its_definition(field: str, 
 
     assert before != now
     assert line in difference(before, now).splitlines()
+
+
+def test_all_tools_together_are_bounded_page_after_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "MAX_LISTING", 10_000)
+    pages = [[Tool(name=f"say{number}", description="x" * 3_000, input_schema={})] for number in range(4)]
+    found: dict[str, Listed] = {}
+    for page in pages[:3]:
+        found = listed("it", page, found)
+
+    assert list(found) == ["say0", "say1", "say2"]
+    with pytest.raises(McpFailed, match="describes its tools in more than 10000 characters"):
+        listed("it", pages[3], found)
+
+
+@pytest.mark.parametrize(
+    "name", ["", "x" * 100_000, "a\x1b[31m\u202eb", "../../etc", "ünï", "DROP TABLE;", "__class__"]
+)
+def test_any_name_of_a_tool_becomes_one_that_a_model_can_call(name: str) -> None:
+    assert NAME.fullmatch(fitted("it", name))
 
 
 def test_the_definition_holds_every_field_that_the_protocol_gives_a_tool() -> None:

@@ -16,6 +16,7 @@ from typing import Any, get_args, get_type_hints
 
 import psutil
 import pytest
+from mcp.server.mcpserver import MCPServer
 
 from nbtool import Approved, Denied, Policy
 from nbtool.errors import McpFailed
@@ -331,6 +332,32 @@ def kill_all(folder: Path) -> None:
         if str(folder / "server.py") in process.cmdline() and keeper.__file__ not in process.cmdline():
             os.kill(process.pid, signal.SIGKILL)
             process.wait(10)
+
+
+@pytest.mark.parametrize("is_json", [True, False])
+def test_a_server_of_the_reference_package_is_used_again_after_its_restart(
+    start: Callable[..., McpServers], is_json: bool
+) -> None:
+    def make_app() -> Any:
+        reference = MCPServer("reference")
+
+        @reference.tool()
+        def repeat(times: int) -> str:
+            """Repeat a letter."""
+            return "x" * times
+
+        return reference.streamable_http_app(json_response=is_json)
+
+    with http_server(make_app) as server:
+        servers = start({"url": server.url})
+        desk = desktop(servers, approver=yes)
+        large = desk.run(ask_for("it_repeat", times=2_000_000))
+        server.restart()
+        after = desk.run(ask_for("it_repeat", times=3))
+        servers.close()
+
+    assert (large.status, len(large.result)) == ("ok", 2_000_000)
+    assert (after.status, after.result) == ("ok", "xxx")
 
 
 def test_a_closed_server_does_not_come_back(start: Callable[..., McpServers], web: HttpServer) -> None:

@@ -423,10 +423,9 @@ def test_a_listing_may_come_in_pages(start: Start) -> None:
     assert list(start(it=hostile("pages")).tools()) == ["it_page0", "it_page1", "it_page2"]
 
 
-def test_pages_without_end_are_not_turned_for_ever(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "MAX_TOOLS", 5)
-
-    assert list(start(it=hostile("endless")).tools()) == []
+def test_pages_without_end_are_not_turned_for_ever(start: Start) -> None:
+    with pytest.raises(McpFailed, match="'it' lists its tools in more than 100 pages"):
+        start(it=hostile("endless"))
 
 
 def test_a_server_that_does_not_list_its_tools_again_is_not_called(
