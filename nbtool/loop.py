@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import queue
 import signal
 import sys
@@ -28,6 +29,12 @@ T = TypeVar("T")
 
 TICK = 0.05
 """Seconds between two looks around while the lent thread waits: an interrupt is noticed at once, a poll this often."""
+
+
+def forget_in_children(forget: Callable[[], object]) -> None:
+    """Call something in every forked child, which has the loops and locks of this process, and none of its threads."""
+    if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
+        os.register_at_fork(after_in_child=forget)
 
 
 class LoopThread(threading.Thread):
@@ -83,6 +90,9 @@ class CoreLoop:
 def core() -> CoreLoop:
     """Give the process's loop; started when first asked for."""
     return CoreLoop()
+
+
+forget_in_children(core.cache_clear)
 
 
 @dataclass(slots=True)

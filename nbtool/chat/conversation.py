@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 
 from nbtool.chat.journal import Scribe, journal
 from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp
-from nbtool.loop import run_here
+from nbtool.loop import forget_in_children, run_here
 from nbtool.messages import new_id
 
 Named = str | Turn | None
@@ -27,6 +28,7 @@ class Conversation:
         self.tree: Tree[Turn] = Tree()
         self.chat_id = new_id("chat")
         self.turnstile = asyncio.Lock()
+        _conversations.add(self)
 
     def hide(self, turn: Named = None) -> Node[Turn]:
         """Tell a turn to the model no more, whichever of its versions counts; gives its place."""
@@ -130,3 +132,15 @@ class Conversation:
                 self.tree.apply(change)
 
         run_here(make())
+
+
+_conversations: weakref.WeakSet[Conversation] = weakref.WeakSet()
+
+
+def _open_in_child() -> None:
+    """Let turns begin in a forked child: one that held the turnstile runs in the other process."""
+    for conversation in list(_conversations):
+        conversation.turnstile = asyncio.Lock()
+
+
+forget_in_children(_open_in_child)

@@ -6,6 +6,7 @@ import asyncio
 import datetime as dt
 import time
 import warnings
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from nbtool.chain.limits import CancelSignal
 from nbtool.chat import compact
 from nbtool.chat.inbox import Inbox
 from nbtool.chat.parking import Parking
+from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
     CallAsked,
@@ -35,7 +37,7 @@ from nbtool.events import (
     TurnStarted,
     TurnStatus,
 )
-from nbtool.loop import LentThread, core
+from nbtool.loop import LentThread, core, forget_in_children
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_id
 
 if TYPE_CHECKING:
@@ -178,6 +180,7 @@ class Turn:
         """Set the turn going on nbtool's own loop; a second time changes nothing."""
         if self.work:
             work, self.work = self.work(), None
+            _begun.add(self)
             running = core().spawn(work)
             running.add_done_callback(self._close)
         return self
@@ -323,3 +326,19 @@ def _as_deltas(event: Event) -> list[Event]:
 def _set(rest: Future[Turn], turn: Turn) -> None:
     if not rest.done():
         rest.set_result(turn)
+
+
+_begun: weakref.WeakSet[Turn] = weakref.WeakSet()
+
+
+def _end_in_child() -> None:
+    """End the copies of turns that run in the process that was forked: here nothing would ever end them."""
+    for turn in list(_begun):
+        if not turn.done.done():
+            turn.status = "cancelled"
+            turn.error = Cancelled("The turn goes on in the process that began it; this is a fork of that process.")
+            turn.lent, turn.done = LentThread(), Future()  # nobody hears of it who listened there
+            turn.done.set_result(turn)
+
+
+forget_in_children(_end_in_child)

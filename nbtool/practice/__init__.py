@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbtool.errors import ConnectionFailed
+from nbtool.loop import forget_in_children
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -40,6 +41,17 @@ class Practice:
 
 _lock = threading.Lock()
 _running: list[PracticeServer] = []
+_inherited: list[PracticeServer] = []
+
+
+def _forget() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _inherited.extend(_running)  # it serves the other process, and ends with it
+    _running.clear()
+
+
+forget_in_children(_forget)
 
 
 def start() -> Practice:

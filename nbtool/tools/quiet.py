@@ -8,8 +8,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from nbtool.loop import forget_in_children
+
 _lock = threading.Lock()
 _silent: dict[int, int] = {}
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+forget_in_children(_renew_lock)
 
 
 class _Filter:

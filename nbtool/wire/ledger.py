@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 
+from nbtool.loop import forget_in_children
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -16,6 +18,14 @@ class Sent:
 
 _lock = threading.Lock()
 _sent: dict[str, Sent] = {}
+
+
+def _renew_lock() -> None:
+    global _lock
+    _lock = threading.Lock()
+
+
+forget_in_children(_renew_lock)
 
 
 def note(host: str, size: int) -> None:

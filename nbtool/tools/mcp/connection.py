@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class Connection:
         self._not_before = 0.0
         self._last_failure = ""
         self._is_closed = False
+        self._process = os.getpid()
         self._calls: dict[object, _CallProgress] = {}
 
     @property
@@ -108,6 +110,11 @@ class Connection:
             del self._calls[key]
 
     async def _listing(self) -> tuple[Session, dict[str, Listed]]:
+        if os.getpid() != self._process:
+            raise McpFailed(
+                f"{called(self.spec.name)} belongs to the process that started it; this is a fork of that process.",
+                fix="Start it here with `mcp_servers`.",
+            )
         session = await self._ready()
         try:
             return session, await session.listed()
