@@ -1,6 +1,8 @@
 # ruff: noqa: ARG001, ARG005 - tools under test have parameters that they do not need
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nbtool.errors import BadUsage, UnknownTool
