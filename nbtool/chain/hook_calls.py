@@ -49,7 +49,7 @@ class Hook:
                 answer = self.call(context) if _is_async(self.call) else self._in_worker(context)
             elif not inspect.isawaitable(answer := self.call(context)):
                 return answer  # most hooks: once for each delta
-            return await self._bounded(answer)
+            return await self._bounded(answer, self._seconds(context))
         except NbtoolError:
             raise
         except BaseException as error:
@@ -58,13 +58,20 @@ class Hook:
             text = f"The plugin {self.owner} failed in {self.name}: {type(error).__name__}: {error}"
             raise HookFailed(text) from error
 
-    async def _bounded(self, answer: Awaitable[Any]) -> Any:
+    def _seconds(self, context: object) -> float | None:
+        """Give the bound: a short one where the turn is being stopped already."""
+        turn: Any = getattr(context, "turn", context)
+        if is_cancelling() or turn.cancel.is_set:
+            return min(self.seconds or limits.HOOK_STOP_SECONDS, limits.HOOK_STOP_SECONDS)
+        return self.seconds
+
+    async def _bounded(self, answer: Awaitable[Any], seconds: float | None) -> Any:
         """Await an answer; one that is late, or does not end when it is cancelled, is left behind."""
-        if self.seconds is None:
+        if seconds is None:
             return await answer
         asked = asyncio.ensure_future(_outcome(answer))
         try:
-            await asyncio.wait({asked}, timeout=self.seconds)
+            await asyncio.wait({asked}, timeout=seconds)
         except asyncio.CancelledError:
             await see_through(stop_all([asked], limits.HOOK_STOP_SECONDS))
             if asked.done() and not asked.cancelled() and (error := asked.result().error):
@@ -72,7 +79,7 @@ class Hook:
             raise
         await stop_all([asked], limits.HOOK_STOP_SECONDS)
         if not asked.done() or asked.cancelled():
-            raise HookFailed(self.too_long(self.seconds))
+            raise HookFailed(self.too_long(seconds))
         if error := asked.result().error:
             raise error
         return asked.result().value

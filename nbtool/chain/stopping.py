@@ -28,7 +28,8 @@ async def stop_all(tasks: Sequence[asyncio.Future[Any]], seconds: float) -> None
     """Cancel what still runs of some tasks, and wait for them all, but no longer than that."""
     running = [task for task in tasks if not task.done()]
     for task in running:
-        task.cancel()
+        if not (isinstance(task, asyncio.Task) and task.cancelling()):  # a second one would cut short how it ends
+            task.cancel()
         task.add_done_callback(take_note)
     if running:
         await asyncio.wait(running, timeout=seconds)

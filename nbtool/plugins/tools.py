@@ -6,12 +6,14 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
+from nbtool.chain.limits import HOOK_STOP_SECONDS
 from nbtool.chain.repair import UNANSWERED
 from nbtool.chain.stopping import see_through, stop_all
 from nbtool.events import CallReady, ErrorRaised, Event, Phase
@@ -27,7 +29,7 @@ BENCH = "bench"
 FAILED_IN: dict[str, Phase] = {"error": "tool", "timed_out": "tool", "invalid": "arguments", "not_found": "arguments"}
 """In which phase a call failed, by its outcome; a decision of a person is no failure."""
 
-STOP_SECONDS = 2.0
+STOP_SECONDS = 1.5
 """Seconds in which the calls of a round end once they are stopped; less than a stopped turn waits for all of it."""
 
 OVER_LIMIT = "This call did not run: the turn's limit of {limit} tool calls was reached."
@@ -103,7 +105,9 @@ class ToolCalling:
         for call in calls:
             if call.call_id not in has_record:
                 self.records.append(await not_run(call, self.bench, round=reply.round, reason=UNANSWERED))
-        await reply.append(self._answers(calls))
+        with suppress(TimeoutError):  # then a plugin hangs over the message, which joins the chain all the same
+            async with asyncio.timeout(HOOK_STOP_SECONDS):
+                await reply.append(self._answers(calls))
 
     async def _within(self, reply: ReplyContext, call: ToolCall, bench: Bench, _: int) -> CallRecord:
         """Run a call that a tool makes: under the same limit, watched and recorded as any other."""

@@ -134,8 +134,10 @@ async def _stop(task: asyncio.Task[Outcome], place: Place) -> Left:
 
 
 async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None:
-    with suppress(asyncio.CancelledError):
-        await asyncio.wait({task}, timeout=seconds)
+    end = time.monotonic() + seconds
+    while not task.done() and (left := end - time.monotonic()) > 0:
+        with suppress(asyncio.CancelledError):  # a second one changes nothing about the tool
+            await asyncio.wait({task}, timeout=left)
 
 
 async def _whole(

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from nbtool import tool
+from nbtool.chain import limits as bounds
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
+from nbtool.chain.plugin_check import HOOKS
 from nbtool.chain.repair import repaired
 from nbtool.chain.turn import Engine, Outcome
 from nbtool.errors import ConnectionFailed
@@ -45,6 +47,9 @@ SHAPES: dict[str, list[ScriptedReply]] = {
 }
 """What the model says."""
 
+WITH_FAULTS = ("two calls", "a question among calls", "what never ends")
+"""The shapes that are also tried with a plugin that fails; the nightly lane tries all."""
+
 WAYS = ("signal", "signal twice", "signal of a thread", "task", "signal and task")
 """How a turn is stopped."""
 
@@ -63,6 +68,14 @@ class Stopped:
     left: list[str] = field(default_factory=list)
 
 
+@pytest.fixture(autouse=True)
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the bounds at the end of a turn short."""
+    monkeypatch.setattr(bounds, "STOPPED_SECONDS", 0.1)
+    monkeypatch.setattr(bounds, "HOOK_STOP_SECONDS", 0.05)
+    monkeypatch.setattr(bounds, "LEAST_SECONDS", 0.02)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_turn_that_is_stopped_in_any_way_leaves_nothing_behind(way: str, record_property: Tell) -> None:
     stop_all(way, record_property, range(0, STEPS, 18))
@@ -76,6 +89,52 @@ def test_a_turn_that_is_stopped_at_any_step_leaves_nothing_behind(way: str, reco
     stop_all(way, record_property, range(STEPS))
 
 
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("fault", ["raises", "hangs", "raises when it is cancelled"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_turn_that_is_stopped_while_a_plugin_fails_leaves_nothing_behind(
+    hook: str, fault: str, record_property: Tell
+) -> None:
+    steps = range(0, STEPS, 15)
+    record_property("injected", len(steps) * len(WITH_FAULTS))
+    for shape in WITH_FAULTS:
+        for number in steps:
+            check(asyncio.run(stopped(shape, "signal", number, hook, fault)), f"{shape}, {hook} {fault}, {number}")
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("fault", ["raises", "hangs", "raises when it is cancelled"])
+@pytest.mark.parametrize("hook", HOOKS)
+def test_a_turn_that_is_stopped_at_any_step_while_a_plugin_fails_leaves_nothing_behind(
+    hook: str, fault: str, record_property: Tell
+) -> None:
+    record_property("injected", STEPS * len(SHAPES) * len(WAYS))
+    for way in WAYS:
+        for shape in SHAPES:
+            for number in range(STEPS):
+                case = f"{shape}, {way}, {hook} {fault}, {number}"
+                check(asyncio.run(stopped(shape, way, number, hook, fault)), case)
+
+
+def faulty(hook: str, fault: str) -> object:
+    """Give a plugin that fails each time that one of its hooks is asked."""
+
+    async def fail(_self: object, _: object) -> None:
+        await asyncio.sleep(0)
+        if fault == "raises":
+            raise ValueError("a defect")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if fault == "hangs":
+                raise
+            raise ValueError("a defect") from None
+
+    return type("Faulty", (), {hook: fail})()
+
+
 def stop_all(way: str, tell: Tell, steps: range) -> None:
     tell("injected", len(steps) * len(SHAPES))
     for shape in SHAPES:
@@ -83,7 +142,7 @@ def stop_all(way: str, tell: Tell, steps: range) -> None:
             check(asyncio.run(stopped(shape, way, number)), f"{shape}, {way}, {number}")
 
 
-async def stopped(shape: str, way: str, steps: int) -> Stopped:
+async def stopped(shape: str, way: str, steps: int, hook: str = "", fault: str = "") -> Stopped:
     """Run a turn, stop it after so many steps of the loop, and watch what is left of it for a while."""
     events: list[Event] = []
     effects: list[int] = []
@@ -94,8 +153,10 @@ async def stopped(shape: str, way: str, steps: int) -> Stopped:
 
     limits, cancel = Limits(), CancelSignal()
     turn = TurnContext("turn_1", user("Go"), (), limits, emit, cancel, Meter(limits))
-    calling = ToolCalling(Bench(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None))
-    running = asyncio.ensure_future(Engine(turn, ScriptedWire(SHAPES[shape]), [calling]).run())
+    bench = Bench(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None)
+    plugins = (faulty(hook, fault),) if hook else ()
+    calling = ToolCalling(bench, plugins)
+    running = asyncio.ensure_future(Engine(turn, ScriptedWire(SHAPES[shape]), [calling, *plugins]).run())
     for _ in range(steps):
         await asyncio.sleep(0)
     outcome = None
@@ -158,6 +219,8 @@ def tools(effects: list[int]) -> list[Any]:
         await asyncio.Event().wait()
         return n
 
+    for function in (slow, asks, fails):
+        function.__module__ = "nbtool.tests"  # on the loop of the turn, so that its steps are counted with the others
     return [tool(slow, run="auto"), tool(asks), tool(fails, run="auto"), tool(stays, run="auto")]
 
 
@@ -170,6 +233,8 @@ def check(seen: Stopped, case: str) -> None:
         assert seen.outcome.status in ("cancelled", "completed", "error"), case
         assert kinds.count("turn_ended") == 1, case
         assert kinds[-1] == "turn_ended", case
+    reported = [result.call_id for message in seen.turn.chain for result in message.results]
+    assert len(reported) == len(set(reported)), case
     for record in seen.calling.records:
         ended = [event for event in seen.events if event.kind == "call_finished" and event.call_id == record.call_id]
         assert len(ended) == 1, case
