@@ -220,6 +220,7 @@ class CallReady:
 
     `resolved` describes each argument as it will run: a reference becomes its name, type and shape, never
     its values. `glances` are for the person alone: the first rows (`columns`, `rows`) of what was opened for reading.
+    `edited` is as in `CallStarted`, for a call that is told of and does not run.
     """
 
     call_id: str
@@ -229,7 +230,32 @@ class CallReady:
     resolved: dict[str, str] = field(default_factory=dict)
     repaired: tuple[str, ...] = ()
     glances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    edited: str = ""
     kind: Literal["call_ready"] = "call_ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that is not what it was when it was shown; either text may be empty."""
+
+    what: str
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """Why a call is asked about once more.
+
+    `changed`: something is different, as `differences` say. `unwatched`: it could have changed unnoticed, so it is
+    asked about right before it runs. `invalid`: the person's own arguments (`edited`, as JSON) do not fit, and
+    `problem` says why.
+    """
+
+    reason: Literal["changed", "unwatched", "invalid"]
+    differences: tuple[Difference, ...] = ()
+    problem: str = ""
+    edited: str = ""
 
 
 @dataclass(slots=True)
@@ -239,7 +265,9 @@ class CallAsked:
     `digest` names exactly what is asked about; a decision carries it back. `shown` is what the person sees
     at the gate: the canonical arguments, or the text of the result. A `sensitive` one is decided by itself.
     `notice` is what the person has to know first, such as how the tool changed; `effect` tells what would change, such
-    as a file's diff; `media` are the images of a result that a model would see.
+    as a file's diff; `media` are the images of a result that a model would see. `resolved` and `glances` are as in
+    `CallReady`, and newer. `notes` are lines that the person should know. `again` says why the call is asked about once
+    more. An approval of these very arguments may be remembered only where `can_remember_call`.
     """
 
     call_id: str
@@ -254,6 +282,11 @@ class CallAsked:
     effect: str = ""
     media: tuple[Media, ...] = ()
     notice: str = ""
+    resolved: dict[str, str] = field(default_factory=dict)
+    glances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    again: AskedAgain | None = None
+    can_remember_call: bool = True
     kind: Literal["call_asked"] = "call_asked"
 
 
@@ -287,8 +320,9 @@ class TurnParked:
 class CallStarted:
     """A call is about to run; written before it does. `thread` says where it runs.
 
-    `edited` is the JSON of the arguments that a person put in place of the model's; empty where nobody did. The result
-    of a `guarded` call may yet be withheld, and with it what the call prints.
+    `edited` is the JSON of the arguments that a person put in place of the model's; empty where nobody did. `resolved`
+    describes the arguments that run, where they are not those of `CallReady`. The result of a `guarded` call may yet be
+    withheld, and with it what the call prints.
     """
 
     call_id: str
@@ -296,6 +330,7 @@ class CallStarted:
     thread: str = ""
     edited: str = ""
     guarded: bool = False
+    resolved: dict[str, str] = field(default_factory=dict)
     kind: Literal["call_started"] = "call_started"
 
 

@@ -6,6 +6,7 @@ Values only: frozen, comparable, and readable back from JSON (`load_messages`) w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -88,6 +89,10 @@ class ToolCall:
     runnable: bool = False
     repaired: tuple[str, ...] = ()
     kind: Literal["call"] = "call"
+
+    def copy(self) -> ToolCall:
+        """Give the call with arguments of its own: whoever changes them changes nothing else."""
+        return self if self.args is None else replace(self, args=deepcopy(dict(self.args)))
 
 
 @dataclass(frozen=True, slots=True)

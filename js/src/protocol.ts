@@ -34,6 +34,28 @@ export interface Asked {
   notice?: string;
   effect?: string;
   media?: Media[];
+  /** What cannot be watched for changes. */
+  notes?: string[];
+  again?: Again;
+  /** Whether an approval of these very arguments can be remembered; it can where nothing is said. */
+  can_remember_call?: boolean;
+}
+
+/** One thing that is not what it was when it was shown. */
+export interface Difference {
+  what: string;
+  before: string;
+  after: string;
+}
+
+/** Why a call is asked about once more. */
+export interface Again {
+  reason: "changed" | "unwatched" | "invalid";
+  differences: Difference[];
+  /** Why the arguments that a person put in do not fit. */
+  problem: string;
+  /** Those arguments, as JSON. */
+  edited: string;
 }
 
 /** What was decided at a gate, and by whom. */
@@ -101,6 +123,8 @@ export interface CallBlock {
   media_left_out?: number;
   /** Where the person's own code failed; no model is told it. */
   traceback?: string;
+  /** What the model asked for, where a person put other `arguments` in its place. */
+  asked_arguments?: string;
 }
 
 /** Something the person should know. */

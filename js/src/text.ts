@@ -30,6 +30,9 @@ export const ENDS: Record<Head["status"], string> = {
   parked: "Parked: a call waits for a decision (see %chat approvals).",
 };
 
+/** Said of a call whose arguments a person changed. */
+export const EDITED = "edited by you";
+
 /** Said where the kernel does not acknowledge a click. */
 export const UNHEARD = "The kernel has not taken note of it. Press the kernel's interrupt button instead.";
 

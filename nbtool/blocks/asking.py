@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nbtool.blocks.lookalike import unmasked
 from nbtool.blocks.media import told
 from nbtool.blocks.plain import one_line, visible, without_controls
-from nbtool.blocks.shapes import Asked, CallBlock
-from nbtool.events import CallAsked, Gate
+from nbtool.blocks.shapes import AgainShape, Asked, CallBlock, DifferenceShape
+from nbtool.events import AskedAgain, CallAsked, Gate
 from nbtool.messages import Media, clean_text
+
+AGAIN = {
+    "changed": "Asked again: it has changed since it was shown.",
+    "unwatched": "Asked again, right before it runs: it may have changed since it was shown.",
+    "invalid": "Asked again: the arguments that you put in do not fit.",
+}
+"""Why a call is asked about once more; the card says the same (`asking.ts`)."""
 
 SAID = 60
 """Characters of an argument that the sentence holds."""
@@ -36,7 +43,47 @@ def asked(event: CallAsked, shelf: dict[str, Media]) -> Asked:
         question["effect"] = clean_text(event.effect)
     if event.media:
         question["media"] = told(event.media, shelf)
+    if event.notes:
+        question["notes"] = [without_controls(note) for note in event.notes]
+    if event.again:
+        question["again"] = _again(event.again)
+    if not event.can_remember_call:
+        question["can_remember_call"] = False
     return question
+
+
+def _again(again: AskedAgain) -> AgainShape:
+    differences: list[DifferenceShape] = [
+        {"what": clean_text(one.what), "before": clean_text(one.before), "after": clean_text(one.after)}
+        for one in again.differences
+    ]
+    problem, edited = clean_text(again.problem), clean_text(again.edited)
+    return {"reason": again.reason, "differences": differences, "problem": problem, "edited": edited}
+
+
+def remarks(question: Asked) -> str:
+    """Write what a person should know before all else: why a call is asked about again, and what cannot be watched."""
+    again = question.get("again")
+    parts = [*_why_again(again)] if again else []
+    return "\n".join(unmasked(visible(part)) for part in [*parts, *question.get("notes", ())])
+
+
+def remarks_of(again: AskedAgain | None, notes: Sequence[str]) -> str:
+    """Write the remarks of a question that is no block; see `remarks`."""
+    parts = [*_why_again(_again(again))] if again else []
+    return "\n".join(unmasked(visible(part)) for part in [*parts, *notes])
+
+
+def _why_again(again: AgainShape) -> Iterator[str]:
+    yield AGAIN[again["reason"]]
+    if again["problem"]:
+        yield again["problem"]
+    if again["edited"]:
+        yield f"Your arguments were: {again['edited']}"
+    for one in again["differences"]:
+        yield f"Changed: {one['what']}"
+        yield from (f"- {line}" for line in one["before"].splitlines())
+        yield from (f"+ {line}" for line in one["after"].splitlines())
 
 
 def sentence(block: CallBlock) -> str:

@@ -47,7 +47,8 @@ def _short(document: Document, kept: int, cap: int) -> Document:
 
 def _fields(block: Block) -> tuple[str, ...]:
     if block["kind"] == "call":
-        return ("arguments", "progress", "result", *(name for name in ("shown", "traceback") if name in block))
+        optional = ("shown", "traceback", "asked_arguments")
+        return ("arguments", "progress", "result", *(name for name in optional if name in block))
     return () if block["kind"] == "notice" else ("text",)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-from nbtool.blocks.asking import sentence
+from nbtool.blocks.asking import remarks, sentence
 from nbtool.blocks.bounds import clip
 from nbtool.blocks.fit import fitted
 from nbtool.blocks.media import with_media
@@ -96,7 +96,8 @@ def _block(block: Block) -> list[Block]:
 
 def _asked(block: CallBlock) -> NoticeBlock:
     """Tell of a question: the data holds none that could be answered, and no result that may be withheld yet."""
-    text = _clipped(f"nbtool asks: {sentence(block)} {ASKS}", LINE_LENGTH)
+    known = remarks(block["question"]) if block["question"] else ""
+    text = _clipped(f"{known}\n".lstrip() + f"nbtool asks: {sentence(block)} {ASKS}", LINE_LENGTH)
     return {"id": f"{_clipped(block['id'], NAME_LENGTH - 6)}.asked", "kind": "notice", "text": text, "level": "info"}
 
 

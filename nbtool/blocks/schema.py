@@ -117,7 +117,9 @@ DECIDED = known(
         "edited": {"type": "boolean"},
     }
 )
-MORE = known({}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback"), COUNT))
+MORE = known(
+    {}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback", "asked_arguments"), COUNT)
+)
 PROSE_BLOCK = known(
     {
         "id": NAME,
@@ -156,6 +158,7 @@ CALL_BLOCK = known(
         "glances": record_of(known({"columns": list_of(NAME), "rows": list_of(list_of(NAME))})),
         "media": list_of(MEDIA),
         "media_left_out": COUNT,
+        "asked_arguments": PROSE,
     },
 )
 NOTICE_BLOCK = known({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})

@@ -40,6 +40,26 @@ class Asked(TypedDict):
     notice: NotRequired[str]
     effect: NotRequired[str]
     media: NotRequired[list[MediaShape]]
+    notes: NotRequired[list[str]]
+    again: NotRequired[AgainShape]
+    can_remember_call: NotRequired[bool]
+
+
+class DifferenceShape(TypedDict):
+    """One thing that is not what it was when it was shown."""
+
+    what: str
+    before: str
+    after: str
+
+
+class AgainShape(TypedDict):
+    """Why a call is asked about once more; see `AskedAgain`."""
+
+    reason: Literal["changed", "unwatched", "invalid"]
+    differences: list[DifferenceShape]
+    problem: str
+    edited: str
 
 
 class Decided(TypedDict):
@@ -89,7 +109,8 @@ class CallBlock(TypedDict):
 
     `shown` is what the model read, where the person sees more; `glances` holds the first rows of what the references
     stood for, by their names in `resolved`; `media` are the images and sounds of the result, but for `media_left_out`;
-    `traceback` says where the person's own code failed.
+    `traceback` says where the person's own code failed. `arguments` are those that run; `asked_arguments` those that
+    the model asked for, where a person put others in their place.
     """
 
     id: str
@@ -116,6 +137,7 @@ class CallBlock(TypedDict):
     media: NotRequired[list[MediaShape]]
     media_left_out: NotRequired[int]
     traceback: NotRequired[str]
+    asked_arguments: NotRequired[str]
 
 
 class NoticeBlock(TypedDict):

@@ -11,12 +11,13 @@ from typing import Literal
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import markdown, media
-from nbtool.blocks.asking import notice_of, sentence
+from nbtool.blocks.asking import notice_of, remarks, sentence
 from nbtool.blocks.bounds import marker
 from nbtool.blocks.plain import one_line, visible, without_stacks
 from nbtool.blocks.shapes import Block, CallBlock, Document, NoticeBlock, ProseBlock
 from nbtool.blocks.words import (
     CUT,
+    EDITED_ARGUMENTS,
     STATES,
     call_facts,
     call_line,
@@ -105,8 +106,10 @@ def _question(block: CallBlock) -> str:
     if block["question"] is None:
         return ""
     notice, effect = block["question"].get("notice", ""), block["question"].get("effect", "")
+    known = remarks(block["question"])
+    first = f'<div style="white-space:pre-wrap">{_escape(known)}</div>' if known else ""
     return (
-        f'<div style="{_CARD}"><strong>nbtool asks</strong>{_titled("Read this first", notice_of(notice))}'
+        f'<div style="{_CARD}"><strong>nbtool asks</strong>{first}{_titled("Read this first", notice_of(notice))}'
         f"<div>{_escape(sentence(block))}</div>{_titled('What will change', visible(effect))}"
         f'<div style="{_QUIET}">{ASKS}</div></div>'
     )
@@ -120,7 +123,11 @@ def _seen(block: CallBlock) -> str:
 
 def _details(block: CallBlock) -> list[str]:
     """Write what stands inside a call's fold."""
-    parts = [_titled("Arguments", with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
+    asked_for = block.get("asked_arguments", "")
+    title = EDITED_ARGUMENTS if asked_for else "Arguments"
+    parts = [_titled(title, with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
+    if asked_for:
+        parts.append(_fold("What the model asked for", _titled("Arguments", long_arguments(asked_for))))
     if "$VAR_REF" in block["arguments"]:
         parts.append(_titled("Resolved", "\n".join(visible(f"{k} = {v}") for k, v in block["resolved"].items())))
     parts += [f"<div>{_escape(decision_line(decided))}</div>" for decided in block["decisions"]]
@@ -176,7 +183,9 @@ def _call_text(block: CallBlock) -> str:
     result = with_marker(block["result"] or block["reason"], block["more"].get("result", 0))
     question = block["question"]
     notice = notice_of(question.get("notice", "")).splitlines() if question else []
+    known = remarks(question).splitlines() if question else []
     asked = [f"    nbtool asks: {sentence(block)} {ASKS}", *(f"    {line}" for line in notice)] if question else []
+    asked = [*(f"    {line}" for line in known), *asked]
     seen = [f"    [{media.about(one)}]" for one in block.get("media", ())]
     trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
     told = [f"    {line}" for text in (result, trace) if text for line in text.split("\n")]

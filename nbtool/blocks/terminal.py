@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nbtool.blocks.asking import effect_of, notice_of
+from nbtool.blocks.asking import effect_of, notice_of, remarks_of
 from nbtool.blocks.bounds import marker
 from nbtool.blocks.plain import one_line
 from nbtool.blocks.shapes import Block, Patch
@@ -82,6 +82,8 @@ class Terminal:
 
     def _asked(self, event: CallAsked) -> None:
         what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
+        for line in remarks_of(event.again, event.notes).splitlines():
+            self._line(line)
         self._line(f"◆ {one_line(event.tool, 80)} {what}:")
         notice, effect = notice_of(event.notice).splitlines(), effect_of(event.effect).splitlines()
         for line in [*notice, *long_arguments(event.shown).split("\n"), *effect]:

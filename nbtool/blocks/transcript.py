@@ -237,8 +237,8 @@ class Transcript:
         patches, entry = self._call(event.call_id, event.name, event.round)
         if str(entry.grown["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
-        resolved = {key: _with_mark(*clip(clean_text(text), NOTICE_LIMIT)) for key, text in event.resolved.items()}
-        seen = {"glances": {key: _glance(one) for key, one in event.glances.items()}} if event.glances else {}
+        patches += _edited(entry, event.edited)
+        resolved, seen = _lines(event.resolved), _glances(event.glances)
         return patches + entry.update(
             name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready", **seen
         )
@@ -247,7 +247,8 @@ class Transcript:
         patches, entry = self._call(event.call_id, event.tool, self._head["round"])
         question = asked(event, self._asked.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
-        return patches + entry.update(state="waiting", question=question) + self._told()
+        newer = _newer(entry, event) if event.gate == "run" and event.resolved else {}
+        return patches + entry.update(state="waiting", question=question, **newer) + self._told()
 
     def _call_decided(self, event: CallDecided) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
@@ -263,7 +264,9 @@ class Transcript:
 
     def _call_started(self, event: CallStarted) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
-        return patches + entry.update(state="running", started=event.started) + self._told()
+        patches += _edited(entry, event.edited)
+        stands_for = {"resolved": _lines(event.resolved)} if event.resolved else {}
+        return patches + entry.update(state="running", started=event.started, **stands_for) + self._told()
 
     def _call_progress(self, event: CallProgress) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
@@ -354,6 +357,28 @@ def _settle(entry: Entry, event: TurnEnded) -> list[Patch]:
     if event.status == "parked" and entry.block_part["question"]:
         return []
     return entry.update(state="unknown" if entry.block_part["started"] else "not_run", question=None, fraction=None)
+
+
+def _edited(entry: Entry, edited: str) -> list[Patch]:
+    """Show the arguments that run in place of those that the model asked for, which are kept beside them."""
+    if not edited:
+        return []
+    asked_for = entry.block_part.get("asked_arguments", str(entry.grown["arguments"]))
+    return entry.replace("arguments", clean_text(edited)) + entry.update(asked_arguments=asked_for)
+
+
+def _newer(entry: Entry, event: CallAsked) -> dict[str, Any]:
+    """Give what the arguments stand for now, in place of what they stood for when the call was ready."""
+    former: dict[str, Any] = {"glances": {}} if "glances" in entry.block_part else {}
+    return {"resolved": _lines(event.resolved), **former, **_glances(event.glances)}
+
+
+def _glances(glances: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"glances": {key: _glance(one) for key, one in glances.items()}} if glances else {}
+
+
+def _lines(resolved: dict[str, str]) -> dict[str, str]:
+    return {key: _with_mark(*clip(clean_text(text), NOTICE_LIMIT)) for key, text in resolved.items()}
 
 
 def _glance(seen: dict[str, Any]) -> Glance:

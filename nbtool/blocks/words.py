@@ -39,6 +39,8 @@ ENDS = {
 """What is said below a turn that is not completed."""
 
 CUT = "cut off here"
+EDITED = "edited by you"
+EDITED_ARGUMENTS = "Arguments, edited by you"
 
 
 def short_arguments(arguments: str, limit: int = 80) -> str:
@@ -69,6 +71,7 @@ def call_facts(block: CallBlock) -> str:
     if block["seconds"] is not None and block["started"] is not None:
         facts.append(seconds(block["seconds"]))
     facts += [f"{decided['verdict']} by {one_line(decided['by'], 40)}" for decided in block["decisions"]]
+    facts += [EDITED] if "asked_arguments" in block else []
     return " · ".join(facts)
 
 

@@ -15,12 +15,12 @@ from functools import partial
 from threading import Event as ThreadEvent
 from typing import Literal
 
-from nbtool.blocks.asking import effect_of, notice_of, sentence_of
+from nbtool.blocks.asking import effect_of, notice_of, remarks_of, sentence_of
 from nbtool.blocks.lookalike import unmasked
 from nbtool.blocks.plain import visible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
-from nbtool.tools.approval import Approved, Decision, Denied, Desk, Question, Released, Withheld
+from nbtool.tools.approval import BY_POLICY, Approved, Decision, Denied, Desk, Question, Released, Withheld
 from nbtool.tools.places import OnLent
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
@@ -58,12 +58,17 @@ class Roads:
         """The road that was taken last; a decision that is given at once is said to be by it."""
         return self.taken[-1] if self.taken else "approver"
 
+    @property
+    def uses_remembered(self) -> bool:
+        """Whether an approval that is remembered counts: not where everything is denied."""
+        return self.mode != "deny"
+
     async def ask(self, question: Question) -> Decision | None:
         """Answer by the best open road; None leaves the question on the desk, for a click."""
         if self.mode == "deny":
-            return self._by("policy", question.refusal(BY_MODE))
+            return self._by(BY_POLICY, question.refusal(BY_MODE))
         if self.mode == "auto" and not question.sensitive:
-            return self._by("policy", Approved() if question.gate == "run" else Released())
+            return self._by(BY_POLICY, Approved() if question.gate == "run" else Released())
         if self.mode == "park" or not self.turn.lent.is_served:
             return await self._park(question)
         if self.mode != "input" and self.hello and await asyncio.to_thread(self.hello.wait, HELLO_SECONDS):
@@ -125,5 +130,6 @@ def asked_in_line(question: Question) -> str:
     said = sentence_of(question.gate, question.tool, question.shown, question.resolved, len(question.media))
     whole = unmasked(visible(question.shown))
     asked = "Run it?" if question.gate == "run" else "Show this to the model?"
-    parts = [notice_of(question.notice), said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]
+    first = [remarks_of(question.again, question.notes), notice_of(question.notice)]
+    parts = [*first, said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]
     return "\n".join(part for part in parts if part)

@@ -71,10 +71,11 @@ class ToolCalling:
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Run every call of the reply and answer all of them in one message, whatever became of them."""
-        calls = reply.reply.calls
+        calls = tuple(call.copy() for call in reply.reply.calls)
         if not calls:
             return
-        await self._hooks.in_order("on_before_calls", CallsContext(reply.turn, reply.round, calls))
+        shown = tuple(call.copy() for call in calls)
+        await self._hooks.in_order("on_before_calls", CallsContext(reply.turn, reply.round, shown))
         left = reply.turn.meter.calls_left()
         if reply.reply.stop_reason == "calls":
             left = len(calls)  # none of them can run, and each says why: they use nothing up
@@ -130,8 +131,10 @@ class ToolCalling:
         for record in told:
             self.records.append(record)
             self.bench.variables.count(record, record.reference)
-            ready = (record.call_id, record.name, record.round, record.arguments, record.resolved)
-            events: list[Event] = [CallReady(*ready), *record.decisions, record.finished()]
+            ready = CallReady(
+                record.call_id, record.name, record.round, record.arguments, record.resolved, edited=record.edited
+            )
+            events: list[Event] = [ready, *record.decisions, record.finished()]
             for event in events:
                 await turn.emit(event)
         return told[0]
@@ -139,14 +142,14 @@ class ToolCalling:
     async def _seen_through(
         self, call: ToolCall, reply: ReplyContext, bench: Bench, *, is_over: bool, ticket: Ticket
     ) -> CallRecord:
-        context = CallContext(reply.turn, reply.round, call)
+        context = CallContext(reply.turn, reply.round, call.copy())
         await self._hooks.in_order("on_call_start", context)
         if is_over:
             reason = OVER_LIMIT.format(limit=reply.turn.limits.max_calls)
-            record = await not_run(context.call, bench, round=reply.round, reason=reason)
+            record = await not_run(call, bench, round=reply.round, reason=reason)
             self.records.append(record)
         else:
-            record = await run_call(context.call, bench, round=reply.round, keep=self.records.append, ticket=ticket)
+            record = await run_call(call, bench, round=reply.round, keep=self.records.append, ticket=ticket)
         if record.status in FAILED_IN:
             await reply.turn.emit(ErrorRaised(FAILED_IN[record.status], f"{record.name}: {record.reason}"))
         context.record = record

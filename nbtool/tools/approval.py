@@ -14,12 +14,13 @@ import threading
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
 from nbtool.errors import AlreadyDecided, ApprovalError, BadUsage
-from nbtool.events import Gate
+from nbtool.events import AskedAgain, Gate
 from nbtool.messages import Media, new_id
+from nbtool.tools.tool_states import ToolStates
 
 RunWord = Literal["auto", "ask_once", "ask_always"]
 ResultWord = Literal["never", "on_error", "always"]
@@ -36,8 +37,9 @@ class Policy:
     """When a person is asked.
 
     Before a call runs: `auto` never, `ask_once` once for the same arguments, `ask_always` each time. Before its
-    result reaches the model: `never`, `on_error`, `always`. A callable gets the arguments as the model wrote them
-    and gives one of these words. A `sensitive` tool asks each time, whatever else is said, and is not remembered.
+    result reaches the model: `never`, `on_error`, `always`. A callable gets a copy of the arguments as the model
+    wrote them and gives one of these words. A `sensitive` tool asks each time, whatever else is said, and is not
+    remembered.
     """
 
     run: RunPolicy = "ask_always"
@@ -54,13 +56,13 @@ class Policy:
         Raises:
             BadUsage: a callable gave something else than a word.
         """
-        word = self.run(arguments) if callable(self.run) else self.run
+        word = self.run(json_copy(arguments)) if callable(self.run) else self.run
         _check_word("run", word, get_args(RunWord))
         return "ask_always" if self.sensitive else word
 
     def result_word(self, arguments: Mapping[str, Any]) -> ResultWord:
         """Give the word for this call's result; as `run_word`."""
-        word = self.result(arguments) if callable(self.result) else self.result
+        word = self.result(json_copy(arguments)) if callable(self.result) else self.result
         _check_word("result", word, get_args(ResultWord))
         return word
 
@@ -108,8 +110,10 @@ class Question:
     `shown` is what is decided about: the canonical arguments as JSON, or the text of the result. `resolved`
     describes what each argument stands for, `effect` what would change, as the tool tells it, and `media` are the
     images of a result, which reach the model where its text is released as it is. `notice` is what the person has to
-    know first, such as how the tool changed; it is shown in full. `keys` are the names under which an
-    approval can be remembered, for the call and for the tool.
+    know first, such as how the tool changed; it is shown in full. `keys` are the names under which an approval can be
+    remembered, for the call and for the tool; one that stands for something that cannot be watched has none for the
+    call. `glances` are the first rows of what was opened for reading, `notes` lines that the person should know, and
+    `again` says why the call is asked about once more.
     """
 
     call_id: str
@@ -127,6 +131,25 @@ class Question:
     sensitive: bool = False
     can_remember: bool = False
     keys: Mapping[Scope, str] = field(default_factory=dict)
+    glances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
+    again: AskedAgain | None = None
+
+    @property
+    def can_remember_call(self) -> bool:
+        """Whether an approval of these very arguments can be remembered, not only one of the tool."""
+        return self.can_remember and "call" in self.keys
+
+    def copy(self) -> Question:
+        """Give the question with arguments and mappings of its own: whoever changes them changes nothing else."""
+        return replace(
+            self,
+            arguments=json_copy(self.arguments),
+            schema=json_copy(self.schema),
+            resolved=dict(self.resolved),
+            keys=dict(self.keys),
+            glances={name: dict(glance) for name, glance in self.glances.items()},
+        )
 
     def refusal(self, reason: str) -> Decision:
         """Give the decision that fails closed at this gate."""
@@ -185,17 +208,24 @@ class DeskChange:
     ruling: Ruling | None = None
 
 
+BY_POLICY = "policy"
+"""Whose a ruling is that no person and no approver of a person's gave."""
+
 Listener = Callable[[DeskChange], None]
 
 
 class Desk:
-    """Pending questions, where the first decision wins. Safe from any thread."""
+    """Pending questions, where the first decision wins. Safe from any thread.
+
+    `tool_states` are the states in which approved runs left their tools.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[str, Pending] = {}
         self._closed: OrderedDict[str, str] = OrderedDict()
         self._remembered: dict[str, Remembered] = {}
+        self.tool_states = ToolStates()
         self._listeners: list[Listener] = []
 
     def ask(self, question: Question) -> Pending:
@@ -222,8 +252,7 @@ class Desk:
         """
         with self._lock:
             pending = self._find(digest)
-            _check_fits(pending.question, decision)
-            ruling = Ruling(decision, by)
+            ruling = Ruling(_fitting(pending.question, decision), by)
             self._close(digest, f"It was decided by {by}.")
         pending.future.set_result(ruling)
         self._tell(DeskChange("decided", pending.question, ruling))
@@ -248,16 +277,15 @@ class Desk:
     def pending(self) -> tuple[Question, ...]:
         """Give the questions that wait, oldest first."""
         with self._lock:
-            return tuple(entry.question for entry in self._open.values())
+            return tuple(entry.question.copy() for entry in self._open.values())
 
     def remember(self, question: Question, scope: Scope, *, by: str) -> Remembered:
         """Let an approval spare further questions; in memory only.
 
         Raises:
-            ApprovalError: this tool is asked about each time.
+            ApprovalError: this tool, or this call, is asked about each time.
         """
-        if not question.can_remember:
-            raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks each time.")
+        _check_scope(question, scope)
         entry = Remembered(new_id("approval"), scope, question.tool, question.shown, by)
         with self._lock:
             return self._remembered.setdefault(question.keys[scope], entry)
@@ -313,7 +341,7 @@ class Desk:
     def _tell(self, change: DeskChange) -> None:
         for listener in tuple(self._listeners):
             try:
-                listener(change)
+                listener(replace(change, question=change.question.copy()))
             except Exception:  # noqa: BLE001 - a listener that fails must not stop a decision
                 self._drop(listener)
 
@@ -333,13 +361,40 @@ def digest_of(**parts: Any) -> str:
     return hashlib.sha256(canonical(parts).encode()).hexdigest()
 
 
-def _check_fits(question: Question, decision: Decision) -> None:
+def _fitting(question: Question, decision: Decision) -> Decision:
+    """Give the decision with arguments of its own, or say why it does not fit the question."""
     fitting = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
     if not isinstance(decision, fitting):
         words = " or ".join(kind.__name__ for kind in fitting)
         raise ApprovalError(f"The {question.gate} gate takes {words}, not {type(decision).__name__}.")
-    if isinstance(decision, Approved) and decision.remember and not question.can_remember:
+    if isinstance(decision, Approved) and decision.remember:
+        _check_scope(question, decision.remember)
+    if not isinstance(decision, Approved) or decision.arguments is None:
+        return decision
+    try:
+        return replace(decision, arguments=json_copy(decision.arguments))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ApprovalError(f"The arguments are not JSON: {error}.", fix="Give a dict of plain values.") from None
+
+
+def _check_scope(question: Question, scope: Scope) -> None:
+    if not question.can_remember:
         raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks each time.")
+    if scope == "call" and not question.can_remember_call:
+        raise ApprovalError(
+            f"An approval of this call of {question.tool!r} cannot be remembered: its objects cannot be watched.",
+            fix="Approve it once, or remember the tool.",
+        )
+
+
+def json_copy(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Give a deep copy of JSON values.
+
+    Raises:
+        TypeError, ValueError, RecursionError: it holds something else.
+    """
+    copied: dict[str, Any] = json.loads(json.dumps(dict(value)))
+    return copied
 
 
 def _check_word(which: str, word: object, words: tuple[str, ...]) -> None:

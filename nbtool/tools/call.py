@@ -11,15 +11,16 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
 from nbtool.errors import ToolError, ToolFailed, UnknownTool
-from nbtool.events import CallProgress, CallReady, CallStarted, Emit, Notice
+from nbtool.events import AskedAgain, CallProgress, CallReady, CallStarted, Emit, Notice
 from nbtool.loop import LentThread
 from nbtool.messages import ToolCall
 from nbtool.tools.approval import (
+    BY_POLICY,
     Approved,
     Approver,
     AskFunction,
@@ -28,6 +29,7 @@ from nbtool.tools.approval import (
     Ruling,
     canonical,
 )
+from nbtool.tools.asking import Asking
 from nbtool.tools.bound import Bound, bind, is_quick
 from nbtool.tools.deliver import Delivery
 from nbtool.tools.gate import REMEMBERED, announce, is_cancelling, refused_text, rule, word_of
@@ -42,8 +44,6 @@ from nbtool.workers import Outcome, off_loop
 
 __all__ = ["Bench", "CallRecord", "RunningCall", "not_run", "run_call", "running_call"]
 
-MAX_ASKED = 3
-"""Times that one call is asked about because what it stands for changed meanwhile."""
 
 BIND_SECONDS = 10.0
 """Seconds that looking up and writing out references may take."""
@@ -173,8 +173,10 @@ async def not_run(call: ToolCall, bench: Bench, *, round: int, reason: str) -> C
 
 
 async def _see_through(call: ToolCall, bench: Bench, record: CallRecord, ticket: Ticket) -> None:
-    bound = await _ready(call, bench, record)
-    bound = await _approved(call, bound, bench, record, ticket)
+    asked_for = await _ready(call, bench, record)
+    bound = await _approved(call, asked_for, bench, record, ticket)
+    if bound.written != asked_for.written:
+        record.edited = json.dumps(bound.arguments, ensure_ascii=False)
     ended = await _run(bound, bench, record)
     name = bound.tool.store_as or bench.variables.next_name(bound.tool.name)  # in the order of the calls
     ticket.leave()
@@ -221,68 +223,129 @@ async def _approved(call: ToolCall, bound: Bound, bench: Bench, record: CallReco
     """Pass the first gate and wait for this call's turn; gives the call as it was approved and still is."""
     if not bound.tool.takes_turns:
         ticket.has_run()
-    for attempt in range(MAX_ASKED):
+    asking = Asking()
+    while not asking.is_over:
         word = await word_of(bound, "run")
         word = "ask_always" if bound.is_disclosing else word
+        bound = bound if word == "auto" else await _watched(bound, bench)
         await ticket.may_ask()
         if word == "auto":
             now = await _at_its_turn(bound, bench, record, ticket)
             if bound.has_tool_of(now):
                 return now
-        else:
-            ruling = await bench.rule(bound.question(call.call_id, "run", bound.shown, attempt=attempt), record)
-            approved, remember = await _allowed(bound, ruling, bench)
-            now = await _at_its_turn(approved, bench, record, ticket, asked=True)
-            if approved.is_still(now) and bound.has_tool_of(now):
-                if ruling.by != REMEMBERED and (scope := remember or ("call" if word == "ask_once" else "")):
-                    bench.desk.remember(now.question(call.call_id, "run", now.shown), scope, by=ruling.by)
-                return now
-        bound = now
-    raise Closed("denied", "What this call stands for changed each time it was asked about.")
+            asking.take(now, AskedAgain("changed"))
+        elif approved := await _ask_to_run(call, bound, asking, bench, record, ticket, word=word):
+            return approved
+        bound = asking.bound or bound
+    raise Closed("denied", asking.why)
+
+
+async def _ask_to_run(  # noqa: PLR0913 - a call on its way, and what was asked about it
+    call: ToolCall, bound: Bound, asking: Asking, bench: Bench, record: CallRecord, ticket: Ticket, *, word: str
+) -> Bound | None:
+    """Ask once; gives the call where it is approved and still the same, and None where it has to be asked again."""
+    question = bound.question(call.call_id, "run", bound.shown, attempt=asking.count, again=asking.again)
+    ruling = await bench.rule(question, record)
+    try:
+        approved, remember = await _allowed(bound, ruling, bench)
+    except ToolError as error:  # the person's own arguments: the person is told, not the model
+        asking.refuse_edit(bound, error, ruling.decision)
+        return None
+    now = await _unchanged_by_own_runs(approved, await _at_its_turn(approved, bench, record, ticket, asked=True), bench)
+    if asking.is_tool_unsteady:
+        approved = replace(approved, tool_token=now.tool_token)
+    elif approved.is_still(replace(now, tool_token=approved.tool_token)):
+        asking.is_tool_unsteady = approved.tool_token != now.tool_token
+    if not approved.is_still(now) or not bound.has_tool_of(now):
+        asking.take(now, AskedAgain("changed", (bound if now.written == bound.written else approved).differences(now)))
+        return None
+    if now.notes and ruling.by != REMEMBERED and not asking.is_at_its_turn:
+        asking.take(now, AskedAgain("unwatched"), is_at_its_turn=True)
+        return None
+    if ruling.by not in (REMEMBERED, BY_POLICY) and (scope := remember or ("call" if word == "ask_once" else "")):
+        again = now.question(call.call_id, "run", now.shown)
+        if scope in again.keys:
+            bench.desk.remember(again, scope, by=ruling.by)
+    return now
+
+
+async def _watched(bound: Bound, bench: Bench) -> Bound:
+    """Read what the tool works with, as it is now, off the loop."""
+    outcome = await off_loop(partial(bound.watched, bench.desk.tool_states), BIND_SECONDS)
+    if outcome is None or outcome.error:
+        raise Closed("invalid", f"What the tool {bound.tool.name!r} works with could not be read.")
+    watched: Bound = outcome.value
+    return watched
+
+
+async def _unchanged_by_own_runs(approved: Bound, now: Bound, bench: Bench) -> Bound:
+    """Read what the tool works with now; what changes while an approved run of it goes on is that run's doing."""
+    token = approved.tool_token
+    was_running = bench.desk.tool_states.is_running(token)
+    now = await _watched(now, bench)
+    if now.tool_token != token and (was_running or bench.desk.tool_states.is_running(token)):
+        bench.desk.tool_states.note(token, now.tool_token)
+        return replace(now, tool_token=token)
+    return now
 
 
 async def _allowed(bound: Bound, ruling: Ruling, bench: Bench) -> tuple[Bound, Literal["", "call", "tool"]]:
-    """Give what a person allowed, with the arguments as edited, and for how long."""
+    """Give what a person allowed, with the arguments as edited, and for how long.
+
+    Raises:
+        ToolError: the edited arguments do not fit.
+    """
     decision = ruling.decision
     if not isinstance(decision, Approved):
         raise Closed("denied", refused_text(decision), getattr(decision, "reason", ""))
     if decision.arguments is None:
         return bound, decision.remember
-    return await _bind(bound.tool.name, decision.arguments, bench), decision.remember
+    edited = await _bind(bound.tool.name, decision.arguments, bench)
+    return replace(edited, tool_token=bound.tool_token), decision.remember
 
 
 async def _at_its_turn(bound: Bound, bench: Bench, record: CallRecord, ticket: Ticket, *, asked: bool = False) -> Bound:
     """Wait for the call's turn, and give it as it is then: looked up again where it was asked about or had to wait."""
-    record.resolved = bound.described
     waited = bound.tool.takes_turns and await ticket.may_run()
-    if not (asked or waited):
-        return bound
-    now = await _bind(bound.tool.name, bound.arguments, bench, former=bound)
+    now = await _bind(bound.tool.name, bound.arguments, bench, former=bound) if asked or waited else bound
     record.resolved = now.described
     return now
 
 
 async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
     tool = bound.tool
-    key = canonical([tool.name, bound.arguments, bound.fingerprints])
+    key = canonical([tool.name, bound.arguments, bound.words])
     if key in bench.left_running:
         raise Closed("not_run", "The same call was made before and is still running.")
     where = "loop" if tool.is_async else place_of(tool, bench.lent).name
     record.status, record.started = "running", time.time()
-    if any(decided.gate == "run" and decided.edited for decided in record.decisions):
-        record.edited = json.dumps(bound.arguments, ensure_ascii=False)
     is_guarded = bench.check_results or tool.policy.result != "never"
-    await bench.emit(CallStarted(record.call_id, record.started, where, record.edited, is_guarded))
+    started = CallStarted(record.call_id, record.started, where, record.edited, is_guarded, {**record.resolved})
+    await bench.emit(started)
     positional, keywords = tool.parameters.bind(bound.values)
     report = partial(_report, record.call_id, bench.emit)
     timeout = tool.timeout if tool.timeout is not None else bench.timeout
-    ended = await run_tool(tool, positional, keywords, lent=bench.lent, report=report, timeout=timeout)
+    bench.desk.tool_states.begin_run(bound.tool_token)
+    try:
+        ended = await run_tool(tool, positional, keywords, lent=bench.lent, report=report, timeout=timeout)
+        await _note_state(bound, bench)
+    finally:
+        bench.desk.tool_states.end_run(bound.tool_token)
     if ended.task and ended.left == "running":
         bench.left_running[key] = ended.task
         ended.task.add_done_callback(lambda _: bench.left_running.pop(key, None))
     if ended.status == "timed_out":
         raise Closed("timed_out", f"The call timed out after {timeout:g} s{TIMED_OUT[ended.left]}.")
     return ended
+
+
+async def _note_state(bound: Bound, bench: Bench) -> None:
+    """Note in which state the call left its tool, where it was asked about."""
+    if not bound.tool_token:
+        return
+    outcome = await off_loop(partial(bound.watched, bench.desk.tool_states), BIND_SECONDS)
+    if outcome and not outcome.error:
+        bench.desk.tool_states.note(bound.tool_token, outcome.value.tool_token)
 
 
 async def _report(call_id: str, emit: Emit, progress: Progress | Blocked) -> None:

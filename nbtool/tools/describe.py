@@ -1,4 +1,4 @@
-"""What an object is, without saying what is in it: name of its type, shape, columns; and a fingerprint of it.
+"""What an object is, without saying what is in it: name of its type, shape, columns; and which object.
 
 Names are told, values are not, where the two can be told apart: columns whose labels come from a named column (a
 pivoted frame) or are no texts are counted and not listed, a pandas Series keeps its name to itself, for that may be the
@@ -8,14 +8,11 @@ and a class that was made at run time is told by the nearest class that stands i
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 import re
 import sys
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -26,9 +23,6 @@ MAX_COLUMNS = 50
 
 MAX_COLUMN_NAME = 64
 """Characters of a column's name that a description shows."""
-
-MAX_HASHED = 8_000_000
-"""Bytes of an object that a fingerprint reads; a larger one is known by its identity and shape alone."""
 
 _TOLD_DTYPE = re.compile(
     r"\w+(?:\[pyarrow\])?"
@@ -115,18 +109,6 @@ def _is_declared(kind: type) -> bool:
     return isinstance(found, type)
 
 
-def fingerprint(value: Any) -> str:
-    """Give a word that changes when the name points to another object, or when the object has been changed.
-
-    Contents are read of plain JSON values, numpy arrays and pandas objects up to `MAX_HASHED` bytes; of anything else
-    only identity, type and shape are known.
-    """
-    content = ""
-    with suppress(Exception):  # identity and shape remain
-        content = _content(value)
-    return f"{identity(value)}:{describe(value)}:{content}"
-
-
 def identity(value: Any) -> str:
     """Give a word for this very object that no other object gets, also after it is gone.
 
@@ -150,9 +132,9 @@ def _forget(key: int, _: object) -> None:
 
 def _builtin(value: Any) -> str:
     name = declared_name(type(value))
-    if isinstance(value, str):
+    if issubclass(type(value), str):  # asking the object itself for its class could run its code
         return f"{name}, {grouped(str.__len__(value))} characters"
-    if isinstance(value, bytes | bytearray):
+    if issubclass(type(value), (bytes, bytearray)):
         return f"{name}, {grouped(len(value))} bytes"
     if type(value) in (list, tuple, dict, set, frozenset):
         return f"{name}, {grouped(len(value))} items"
@@ -222,33 +204,3 @@ _SPECIAL: dict[str, dict[str, Describe]] = {
     "matplotlib": {"Figure": _figure},
     "plotly": {"Figure": _plotly},
 }
-
-
-def _content(value: Any) -> str:
-    kind = type(value)
-    package = kind.__module__.partition(".")[0]
-    if kind is str or kind is bytes:
-        data = value.encode("utf-8", "surrogatepass") if kind is str else value
-        return hashlib.sha256(data[:MAX_HASHED]).hexdigest()
-    if package == "numpy" and kind.__name__ == "ndarray" and value.nbytes <= MAX_HASHED and not value.dtype.hasobject:
-        return hashlib.sha256(value.tobytes()).hexdigest()
-    if package == "pandas" and kind.__name__ in ("DataFrame", "Series") and value.size * 8 <= MAX_HASHED:
-        from pandas.util import hash_pandas_object  # noqa: PLC0415 - pandas is there: the value is of it
-
-        return hashlib.sha256(hash_pandas_object(value).to_numpy().tobytes()).hexdigest()
-    if kind in (list, dict, tuple, int, float, bool) and _is_small(value):
-        return hashlib.sha256(json.dumps(value, default=id).encode()).hexdigest()
-    return ""
-
-
-def _is_small(value: Any) -> bool:
-    """Count, without recursion, whether plain containers hold fewer values than a fingerprint should read."""
-    left, waiting = MAX_HASHED // 80, [value]
-    while waiting and left > 0:
-        inner = waiting.pop()
-        left -= 1 + (len(inner) // 80 if type(inner) is str else 0)
-        if type(inner) in (list, tuple):
-            waiting.extend(inner[: left + 1])
-        elif type(inner) is dict:
-            waiting.extend([*inner.keys(), *inner.values()][: 2 * left + 2])
-    return left > 0

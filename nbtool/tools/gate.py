@@ -11,6 +11,7 @@ from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate
 from nbtool.loop import LentThread
 from nbtool.tools.approval import (
+    BY_POLICY,
     Approved,
     Approver,
     AskFunction,
@@ -46,9 +47,10 @@ async def rule(
     """Get a ruling on a question, asking only where no remembered approval covers it.
 
     Everything fails closed: without an approver, and where it raises or answers nonsense, the ruling is a refusal
-    that says why. Both the question and its decision are journalled before anything is done.
+    that says why. An approver whose `uses_remembered` is False decides every question itself. Both the question and
+    its decision are journalled before anything is done.
     """
-    if desk.recall(question):
+    if getattr(approver, "uses_remembered", True) and desk.recall(question):
         return Ruling(Approved(), REMEMBERED)
     pending = desk.ask(question)
     try:
@@ -104,7 +106,7 @@ async def _ask(question: Question, desk: Desk, approver: Approver | AskFunction 
     try:
         if approver is None:
             decision: Decision | None = question.refusal("Nobody can be asked: there is no approver.")
-            by = "policy"
+            by = BY_POLICY
         else:
             decision = await _answer(approver, question, lent)
             by = getattr(approver, "name", "approver")
@@ -123,6 +125,7 @@ async def _ask(question: Question, desk: Desk, approver: Approver | AskFunction 
 
 
 async def _answer(approver: Approver | AskFunction, question: Question, lent: LentThread) -> Decision | None:
+    question = question.copy()
     ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # what has no `ask` is called
     if inspect.iscoroutinefunction(ask):
         return await _on_its_loop(partial(ask, question), ask)
@@ -155,6 +158,11 @@ def _asked(question: Question) -> CallAsked:
         effect=question.effect,
         notice=question.notice,
         media=question.media,
+        resolved=dict(question.resolved),
+        glances={name: dict(one) for name, one in question.glances.items()},
+        notes=question.notes,
+        again=question.again,
+        can_remember_call=question.can_remember_call,
     )
 
 

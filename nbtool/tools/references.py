@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from nbtool.errors import UnknownReference
 from nbtool.messages import clean_text
-from nbtool.tools.describe import describe, fingerprint
+from nbtool.tools.describe import describe
 from nbtool.tools.excerpt import excerpt
 from nbtool.tools.parts import Parts
 
@@ -77,11 +77,6 @@ class Link:
         whole = "" if self.text is None else " (its text)"
         part = whole if self.reference.start is None else " (a part of its text)"
         return f"{self.reference.text}: {describe(self.value)}{part}"
-
-    @property
-    def fingerprint(self) -> str:
-        """What tells this object, as it is now, from another one."""
-        return f"{self.reference.text}={fingerprint(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import weakref
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,13 +95,15 @@ class Ground(RuleBasedStateMachine):
 
     def make(self, name: str) -> Any:
         """Define a tool anew: its code differs from that of its former self by its version."""
-        version = self.versions[name]
+        version, world = self.versions[name], weakref.ref(self)  # what it writes into is no part of what it is
 
         def act(n: int, it: Any = None) -> str:
             """Write down what is done."""
-            self.made[running_call().call_id].ran.append(Deed(name, version, n, words_of(it)))
-            self.secrets += 1
-            return f"SECRET{self.secrets}."
+            ground = world()
+            assert ground is not None
+            ground.made[running_call().call_id].ran.append(Deed(name, version, n, words_of(it)))
+            ground.secrets += 1
+            return f"SECRET{ground.secrets}."
 
         run = RUN.get(name, "ask_always")
         gate: ResultWord = "always" if name in ("secret", "guarded") else "never"

@@ -1,4 +1,4 @@
-"""What is told of a value without telling the value: descriptions, fingerprints, errors, plain lines."""
+"""What is told of a value without telling the value: descriptions, errors, plain lines."""
 
 # ruff: noqa: T201 - what is printed is the subject
 
@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.describe import describe, fingerprint, grouped, identity
+from nbtool.tools.describe import describe, grouped, identity
 from nbtool.tools.plain import plain_text, visible, without_addresses, without_paths
 from nbtool.tools.quiet import quiet
 from nbtool.tools.render import error_text
@@ -38,43 +38,6 @@ class Plain:
 )  # fmt: skip
 def test_a_description_never_tells_a_value(value: Any) -> None:
     assert "SENTINEL" not in describe(value)
-    assert "SENTINEL" not in fingerprint(value)
-
-
-@pytest.mark.parametrize(
-    ("make", "change"),
-    [
-        (lambda: [1, [2]], lambda value: value[1].append(3)),
-        (lambda: {"a": {"b": 1}}, lambda value: value["a"].update(b=2)),
-        (lambda: np.zeros(3), lambda value: value.__setitem__(0, 1.0)),
-        (lambda: pd.DataFrame({"a": [1]}), lambda value: value.__setitem__("a", [2])),
-        (lambda: pd.Series([1]), lambda value: value.__setitem__(0, 2)),
-    ],
-)
-def test_a_fingerprint_changes_when_the_object_does(make: Any, change: Any) -> None:
-    value = make()
-    before = fingerprint(value)
-
-    assert fingerprint(value) == before
-    change(value)
-    assert fingerprint(value) != before
-
-
-def test_a_fingerprint_tells_equal_objects_apart() -> None:
-    assert fingerprint(pd.DataFrame()) != fingerprint(pd.DataFrame())
-    assert fingerprint("text") == fingerprint("text")
-    assert fingerprint(3) != fingerprint(4)
-
-
-def test_what_is_too_large_to_read_is_known_by_identity_and_shape() -> None:
-    large = [list(range(1000)) for _ in range(200)]
-    before = fingerprint(large)
-    large[0][0] = 99
-    wide = ["x" * 20_000_000]
-
-    assert fingerprint(large) == before
-    assert fingerprint(wide).endswith(":list, 1 items:")
-    assert fingerprint(pd.DataFrame({"a": [[1]]}))  # what cannot be hashed has a fingerprint still
 
 
 def test_an_identity_is_never_given_twice() -> None:

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
-from nbtool.tools import call as module
 from nbtool.tools.approval import Question
+from nbtool.tools.asking import MAX_CHANGES, MAX_EDITS, UNFIT
 from nbtool.tools.deliver import CHANGED
 from tests.tools.calling import ask_for, desktop
 
@@ -140,12 +140,44 @@ def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -
     assert record.shown == f"{CHANGED}\n100"
 
 
-@pytest.mark.parametrize("arguments", [{"n": "x"}, {}, {"n": "$VAR_REF{{z}}"}, {"n": object()}])
-def test_edited_arguments_that_do_not_fit_do_not_run(arguments: dict[str, Any]) -> None:
-    record = desktop(asked, approver=lambda _: Approved(arguments=arguments)).run(ask_for("asked", n=2))
+@pytest.mark.parametrize("arguments", [{"n": "x"}, {}, {"n": "$VAR_REF{{z}}"}])
+def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem(arguments: dict[str, Any]) -> None:
+    decisions = iter([Approved(arguments=arguments), Approved(arguments={"n": 7})])
+    questions: list[Question] = []
+    desk = desktop(asked, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
+    record = desk.run(ask_for("asked", n=2))
 
-    assert record.status == "invalid"
-    assert record.started is None
+    again = questions[1].again
+    assert again is not None
+    assert (again.reason, json.loads(again.edited)) == ("invalid", arguments)
+    assert again.problem
+    assert questions[0].again is None
+    assert questions[1].shown == questions[0].shown
+    assert (record.status, record.result, json.loads(record.edited)) == ("ok", 14, {"n": 7})
+    assert again.problem not in record.shown
+
+
+def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() -> None:
+    count: list[int] = []
+    desk = desktop(asked, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.status, record.shown, record.started) == ("denied", UNFIT, None)
+    assert len(count) == MAX_EDITS
+
+
+def test_after_an_edit_that_did_not_fit_the_model_s_own_arguments_may_still_be_approved() -> None:
+    decisions = iter([Approved(arguments={"n": "x"}), Approved()])
+    record = desktop(asked, approver=lambda _: next(decisions)).run(ask_for("asked", n=2))
+
+    assert (record.result, record.edited) == (4, "")
+
+
+def test_edited_arguments_that_are_no_json_are_refused() -> None:
+    record = desktop(asked, approver=lambda _: Approved(arguments={"n": object()})).run(ask_for("asked", n=2))
+
+    assert (record.status, record.started) == ("denied", None)
+    assert "are not JSON" in record.reason
 
 
 @pytest.mark.promise("shown-is-run")
@@ -306,7 +338,7 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
     desk = desktop(asked, notebook=notebook, expose=["x"], approver=approve)
     record = desk.run(ask_for("asked", n="$VAR_REF{{x}}"))
 
-    assert (record.status, len(record.decisions)) == ("denied", module.MAX_ASKED)
+    assert (record.status, len(record.decisions)) == ("denied", MAX_CHANGES)
     assert "changed each time" in record.shown
 
 

@@ -3,6 +3,7 @@ import type { Connection } from "../connection";
 import { unmasked } from "../lookalike";
 import { counted, longArguments, oneLine, visible } from "../text";
 import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/asking";
+import { Remarks } from "./approval/Remarks";
 import { Sentence } from "./approval/Sentence";
 import { keep } from "./keys";
 import { Pictures } from "./Pictures";
@@ -78,6 +79,7 @@ export class Approval extends Component<{ connection: Connection }, State> {
     const words = WORDS[gate];
     return (
       <>
+        <Remarks question={call.question} />
         <Sentence call={call} />
         <p class="nb-quiet">{oneLine(call.question.description, 300)}</p>
         <pre class="nb-code nb-prewrap">{readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`}</pre>

@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
 import { Island } from "../rich";
-import { longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text";
+import { EDITED, longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text";
 
 /** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
 export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
@@ -48,6 +48,7 @@ function facts(block: CallBlock, word: string): string {
     block.fraction !== null && `${Math.round(block.fraction * 100)} %`,
     block.started !== null && block.seconds !== null && seconds(block.seconds),
     ...block.decisions.map(({ verdict, by }) => `${verdict} by ${oneLine(by, 40)}`),
+    block.asked_arguments !== undefined && EDITED,
   ]
     .filter(Boolean)
     .join(" · ");

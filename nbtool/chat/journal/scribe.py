@@ -79,7 +79,7 @@ class Scribe:
                 return
             case CallAsked(gate="result"):
                 event = replace(event, shown="", media=())  # a result that may yet be withheld or edited
-            case CallReady() if event.glances:
+            case CallReady() | CallAsked() if event.glances:
                 event = replace(event, glances={})  # values of the notebook, for the person's eyes alone
             case CallDecided(gate="result") if event.verdict == "withheld" or event.edited:
                 self._withdrawn.add(event.call_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import time
 from typing import Any
@@ -33,15 +34,29 @@ class UnknownCode(Unknown):
     """Code of the notebook cannot be compared: what calls it cannot be, either."""
 
 
+class OverLimit(Unknown):
+    """A bound of the whole fingerprint was reached, so that nothing more is read."""
+
+
 class Ink:
     """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike."""
 
-    def __init__(self, seconds: float = MAX_SECONDS) -> None:
+    def __init__(
+        self, seconds: float = MAX_SECONDS, *, max_bytes: int | None = None, max_items: int | None = None
+    ) -> None:
         self._digest = hashlib.sha256()
-        self._deadline = time.monotonic() + seconds
-        self._left = MAX_BYTES
-        self._items = MAX_ITEMS
+        self._deadline = self.clock() + seconds
+        self._left = MAX_BYTES if max_bytes is None else max_bytes
+        self._items = MAX_ITEMS if max_items is None else max_items
         self._above: list[int] = []
+
+    def clock(self) -> float:
+        """Return the seconds that count."""
+        return time.monotonic()
+
+    def write_other(self, value: Any) -> bool:  # noqa: ARG002 - for subclasses
+        """Write a value that is no plain data of Python, and say whether this was done."""
+        return False
 
     def mark(self, text: str) -> None:
         """Write what comes next: a kind, a name, a shape."""
@@ -58,7 +73,7 @@ class Ink:
         view = memoryview(data).cast("B")
         self._left -= len(view)
         if self._left < 0:
-            raise Unknown("it is too large to compare")
+            raise OverLimit("it is too large to compare")
         self._digest.update(b"%d:" % len(view))
         for start in range(0, len(view), CHUNK):
             self._digest.update(view[start : start + CHUNK])
@@ -72,7 +87,7 @@ class Ink:
         """
         before, self._items = self._items, self._items - count
         if self._items < 0:
-            raise Unknown("it is too large to compare")
+            raise OverLimit("it is too large to compare")
         if before // 1_000 != self._items // 1_000:
             self._look_at_the_clock()
 
@@ -86,7 +101,7 @@ class Ink:
             self.mark(f"again {self._above.index(id(container))}")
             return False
         if len(self._above) >= MAX_DEPTH:
-            raise Unknown("it is nested too deep to compare")
+            raise OverLimit("it is nested too deep to compare")
         self._above.append(id(container))
         return True
 
@@ -96,9 +111,8 @@ class Ink:
 
     def apart(self) -> Ink:
         """Give ink for a part whose place must not matter; what it may read is taken from the same measure."""
-        part = Ink.__new__(Ink)
+        part = copy.copy(self)
         part._digest = hashlib.sha256()
-        part._deadline, part._left, part._items, part._above = self._deadline, self._left, self._items, self._above
         return part
 
     def take(self, parts: list[Ink]) -> None:
@@ -111,5 +125,5 @@ class Ink:
         return self._digest.hexdigest()[:40]
 
     def _look_at_the_clock(self) -> None:
-        if time.monotonic() > self._deadline:
-            raise Unknown("it takes too long to compare")
+        if self.clock() > self._deadline:
+            raise OverLimit("it takes too long to compare")

@@ -64,6 +64,7 @@ def _frame(frame: Any, ink: Ink, write: Write) -> None:
     _index(frame.index, ink, write)
     for place in range(frame.shape[1]):
         _values(frame.iloc[:, place], ink, write)
+    _attributes(frame.attrs, ink, write)
 
 
 def _series(series: Any, ink: Ink, write: Write) -> None:
@@ -71,6 +72,14 @@ def _series(series: Any, ink: Ink, write: Write) -> None:
     write(series.name, ink)
     _index(series.index, ink, write)
     _values(series, ink, write)
+    _attributes(series.attrs, ink, write)
+
+
+def _attributes(attributes: Any, ink: Ink, write: Write) -> None:
+    """Write what a person noted on an object, where there is anything."""
+    if attributes:
+        ink.mark("attributes")
+        write(dict(attributes), ink)
 
 
 def _index(index: Any, ink: Ink, write: Write) -> None:
@@ -137,7 +146,8 @@ def _polars_series(series: Any, ink: Ink, write: Write) -> None:
     polars = sys.modules["polars"]
     ink.mark(f"polars series {series.name} {series.dtype} {len(series)}")
     if series.dtype == polars.Object:
-        raise Unknown("a column of Python objects cannot be compared")
+        write(series.to_list(), ink)
+        return
     if series.dtype in (polars.Categorical, polars.Enum, polars.Decimal):
         series = series.cast(polars.String)
     elif series.dtype.is_temporal():
@@ -164,6 +174,7 @@ def _data_array(array: Any, ink: Ink, write: Write) -> None:
 def _dataset(dataset: Any, ink: Ink, write: Write) -> None:
     ink.mark("xarray dataset")
     _named(dataset.variables, ink, write)
+    _attributes(dataset.attrs, ink, write)
 
 
 def _named(variables: Any, ink: Ink, write: Write) -> None:
@@ -183,6 +194,7 @@ def _variable(variable: Any, ink: Ink, write: Write) -> None:
         raise Unknown("an xarray whose values are not in memory cannot be compared")
     write(variable.dims, ink)
     write(dict(variable.attrs), ink)
+    _attributes(variable.encoding, ink, write)
     _array(held, ink, write)
 
 

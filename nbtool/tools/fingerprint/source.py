@@ -27,11 +27,11 @@ _FUTURES = functools.reduce(
 
 def source_of(code: CodeType) -> str:
     """Return the source of a function or its compiled form; of a lambda, which shares its line, both."""
-    source = _certain_source(code)
-    return source if source and code.co_name != "<lambda>" else source + _compiled(code)
+    source = certain_source(code)
+    return source if source and code.co_name != "<lambda>" else source + compiled(code)
 
 
-def _certain_source(code: CodeType) -> str:
+def certain_source(code: CodeType) -> str:
     """Return the source of code; empty where there is none, or another one than was compiled."""
     try:
         lines, start = inspect.findsource(code)
@@ -61,9 +61,10 @@ def _inside(code: CodeType) -> Iterator[CodeType]:
             yield from _inside(part)
 
 
-def _compiled(code: CodeType) -> str:
+def compiled(code: CodeType) -> str:
+    """Return the text of a function's compiled form: the same for the same code on one version of Python."""
     constants = [
-        _compiled(part)
+        compiled(part)
         if type(part) is CodeType
         else str(sorted(map(repr, part)))
         if type(part) is frozenset

@@ -20,7 +20,7 @@ from typing import Any
 from nbtool.tools.fingerprint import code, libraries
 from nbtool.tools.fingerprint.classes import is_class, write_class
 from nbtool.tools.fingerprint.fields import bases, class_name, field, of_class, short_name, state
-from nbtool.tools.fingerprint.ink import MAX_LEAVES, Ink, Unknown
+from nbtool.tools.fingerprint.ink import MAX_LEAVES, Ink, OverLimit, Unknown
 from nbtool.tools.parts import Parts
 
 Writer = Callable[[Any, Ink], None]
@@ -37,6 +37,8 @@ def write(value: Any, ink: Ink) -> None:
     if writer := _WRITERS.get(id(kind)):
         ink.mark(kind.__name__)
         writer(value, ink)
+    elif ink.write_other(value):
+        return
     elif of_code := _CODE.get(id(kind)):
         ink.mark(kind.__name__)
         of_code(value, ink, write)
@@ -60,7 +62,7 @@ def column(values: list[Any], ink: Ink) -> None:
     """
     ink.mark(f"column {len(values)}")
     if len(values) > MAX_LEAVES:
-        raise Unknown("it is too large to compare")
+        raise OverLimit("it is too large to compare")
     kinds = list(map(id, map(type, values)))
     found = sorted(set(kinds), key=lambda kind: _LEAVES.get(kind, 0))
     if not all(kind in _LEAVES for kind in found):

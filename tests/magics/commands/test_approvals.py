@@ -23,6 +23,12 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
 ) -> None:
     shell.run_cell("@tool(run='ask_once')\ndef once(n: int) -> int:\n    'Once.'\n    return n")
     shell.run_cell("%%chat -q --approve auto -m practice:fast\nUse &`once` with 3.")
+    assert "no approval is remembered" in said(shell, "approvals", capsys)  # nobody saw what was approved
+    chat = shell.magics_manager.registry["ChatMagics"].chats["main"]
+    chat.approver = lambda _: Approved()
+    chat.send("Use &`once` with 3.")
+    shell.run_cell("%%chat -q --approve deny -o denied\nUse &`once` with 3.")
+    assert shell.user_ns["denied"].calls[0].status == "denied"
     listed = said(shell, "approvals", capsys)
     approval_id = listed.split()[0]
 

@@ -81,9 +81,11 @@ export class Card extends Component<Props, State> {
     }));
   }
 
-  /** A draft as it begins: with the reason that was typed on another card. */
+  /** A draft as it begins: with the reason that was typed on another card, and what a person wrote that does not fit. */
   #begun(digest: string): Draft {
-    return { ...NEW, reason: this.props.connection.typed.reasons.get(digest) ?? "" };
+    const reason = this.props.connection.typed.reasons.get(digest) ?? "";
+    const edited = this.#calls().find(({ question }) => question.digest === digest)?.question.again?.edited;
+    return { ...NEW, reason, ...(edited && { editing: true, text: edited }) };
   }
 
   #decideAll(agree: boolean): void {

@@ -4,6 +4,7 @@ import type { Decision } from "../../protocol";
 import { counted, oneLine, readObject } from "../../text";
 import { WORDS } from "../../views/Approval";
 import { isShut, LONG, saidArguments, standing, type Waiting } from "../../views/approval/asking";
+import { Remarks } from "../../views/approval/Remarks";
 import { Sentence } from "../../views/approval/Sentence";
 import { Pictures } from "../../views/Pictures";
 import { Arguments } from "./Arguments";
@@ -96,12 +97,13 @@ export class Item extends Component<Props> {
         aria-label={`${gate === "run" ? "Run" : "Result of"} ${oneLine(tool, 80)}`}
         onKeyDown={this.#key}
       >
+        <Remarks question={call.question} />
         {notice && (
           <section aria-label="Read this first">
             <Effect text={readable ? notice : `${notice.slice(0, LONG)}…`} />
           </section>
         )}
-        <Sentence call={call} />
+        <Sentence call={call} edited={isEdited(call, draft) ? draft.text : null} />
         {description && <p class="nb-quiet nb-description">{oneLine(description, 300)}</p>}
         <Body {...{ call, draft, readable, change }} />
         {media && <Pictures media={media} bytes={shown.media} look={look} />}
@@ -164,7 +166,9 @@ export class Item extends Component<Props> {
             onChange={({ currentTarget }) => change({ remember: currentTarget.value as Draft["remember"] })}
           >
             <option value="">Ask every time</option>
-            <option value="call">Remember for this call</option>
+            {call.question.can_remember_call !== false && (
+              <option value="call">Remember for this call</option>
+            )}
             <option value="tool">Remember for this tool</option>
           </select>
         )}

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock } from "../../protocol";
-import { decisionLine, marker, oneLine, seconds, visible } from "../../text";
+import { decisionLine, EDITED, marker, oneLine, seconds, visible } from "../../text";
 import { Copy } from "../../views/Copy";
 import { Grown } from "../../views/Grown";
 import { highlight } from "../highlight";
@@ -15,10 +15,19 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
   const references = block.arguments.includes("$VAR_REF") ? referred(Object.entries(resolved)) : [];
   return (
     <>
-      <Part title="Arguments" when={block.arguments.trim() !== ""}>
+      <Part
+        title={block.asked_arguments === undefined ? "Arguments" : `Arguments, ${EDITED}`}
+        when={block.arguments.trim() !== ""}
+      >
         <Arguments text={block.arguments} isOpen={state === "writing"} />
         <Omitted count={more.arguments} />
       </Part>
+      {block.asked_arguments !== undefined && (
+        <details class="nb-fold">
+          <summary class="nb-quiet">What the model asked for</summary>
+          <Arguments text={block.asked_arguments} isOpen={false} />
+        </details>
+      )}
       <Part title="Repaired" when={repaired.length > 0}>
         <p>{repaired.map((one) => oneLine(one, 200)).join("; ")}</p>
       </Part>

@@ -5,7 +5,14 @@ import { askedLine, saidArguments, type Waiting } from "./asking";
 const NAMED = 6;
 
 /** What will happen, in one sentence; what a model wrote stands in it as a quoted word and nothing else. */
-export function Sentence({ call }: { call: Waiting }): JSX.Element {
+export function Sentence({
+  call,
+  edited = null,
+}: {
+  call: Waiting;
+  /** The arguments that a person puts in place of those asked about. */
+  edited?: string | null;
+}): JSX.Element {
   const { question } = call;
   const tool = <code>{askedLine(question.tool, 80)}</code>;
   if (question.gate === "result")
@@ -21,7 +28,7 @@ export function Sentence({ call }: { call: Waiting }): JSX.Element {
         {tool} asks: {askedLine(question.shown, 300)}
       </p>
     );
-  const said = saidArguments(call);
+  const said = saidArguments(call, edited);
   const parts = said
     .slice(0, NAMED)
     .map(({ name, value, what }, at) => [
@@ -34,7 +41,8 @@ export function Sentence({ call }: { call: Waiting }): JSX.Element {
   const more = said.length - NAMED;
   return (
     <p class="nb-ask">
-      {tool} will run{parts}
+      {tool} will run{edited !== null && ", as you edited it,"}
+      {parts}
       {more > 0 && ` and ${counted(more, "argument")} more`}
       {said.length ? "." : " without arguments."}
     </p>

@@ -50,10 +50,13 @@ const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 const SAID = 60;
 
 /** Each argument in a few words: references as what they stand for, everything else as it is written. */
-export function saidArguments({ question, resolved }: Waiting): Said[] {
-  const values = readObject(question.shown) ?? {};
+export function saidArguments({ question, resolved }: Waiting, edited: string | null = null): Said[] {
+  const asked = readObject(question.shown) ?? {};
+  const values = edited === null ? asked : (readObject(edited) ?? {});
   return Object.entries(values).map(([name, value]) => {
-    const written = own(resolved, name) ?? "…"; // never from the value read here: its numbers are too coarse
+    const isAsked = JSON.stringify(own(asked, name)) === JSON.stringify(value);
+    // as the kernel wrote it, never from the value read here, whose numbers are too coarse
+    const written = isAsked ? (own(resolved, name) ?? "…") : exactly(value);
     const [, reference, what] = REFERENCE.exec(written) ?? [];
     const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
     const line = lines > 1 ? counted(lines, "line") : askedLine(reference ?? written);
@@ -64,6 +67,12 @@ export function saidArguments({ question, resolved }: Waiting): Said[] {
       whole: line === (reference ?? written),
     };
   });
+}
+
+/** A value as JSON where this is what was typed for certain. */
+function exactly(value: unknown): string {
+  const isExact = typeof value !== "object" && (typeof value !== "number" || Number.isSafeInteger(value));
+  return isExact || value === null ? JSON.stringify(value) : "…";
 }
 
 /** Where a decision stands, or why none can be made. */

@@ -1,0 +1,746 @@
+"""What was shown is what runs, for every kind of object, every way to change it, and every way to change a tool.
+
+A room is an enumeration: kinds of objects with the ways they can change between the question and the run, and ways a
+tool can change. Each either asks again, or says that it cannot be watched and is asked about right before it runs.
+"""
+
+from __future__ import annotations
+
+import array
+import enum
+import functools
+import io
+import itertools
+import json
+import sqlite3
+import threading
+import types
+from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import xarray as xr
+from pydantic import BaseModel
+
+from nbtool.tools import Approved, Denied, Policy, tool
+from nbtool.tools import change_token as limits
+from nbtool.tools.approval import BY_POLICY, Question, Ruling
+from nbtool.tools.change_token import token_of
+from nbtool.tools.fingerprint import live, values
+from nbtool.tools.tool import Tool, tools_of
+from tests.tools.calling import Desktop, ask_for, desktop
+
+Change = Callable[[Any], object]
+Pair = namedtuple("Pair", "a b")
+
+
+class Account:
+    kind = "plain"
+
+    def __init__(self, to: Any) -> None:
+        self.to = to
+
+
+class Slotted:
+    __slots__ = ("to",)
+
+    def __init__(self, to: Any) -> None:
+        self.to = to
+
+
+class HalfSlotted(Slotted):
+    pass
+
+
+@dataclass
+class Record:
+    to: Any
+    more: list[int] = field(default_factory=list)
+
+
+class Model(BaseModel):
+    to: list[int]
+
+
+class Names(list[Any]):
+    pass
+
+
+class Table(dict[str, Any]):
+    pass
+
+
+class Shape(tuple[Any, ...]):
+    pass
+
+
+class Grid(np.ndarray):  # type: ignore[type-arg]  # any shape
+    pass
+
+
+class Lying:
+    """Runs code whenever one looks at it."""
+
+    def __init__(self, to: Any) -> None:
+        object.__setattr__(self, "to", to)
+
+    def __getattribute__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError
+
+    def __hash__(self) -> int:
+        raise AssertionError
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+def frame(columns: int = 2, rows: int = 3) -> pd.DataFrame:
+    return pd.DataFrame({f"c{place}": np.arange(rows, dtype=float) for place in range(columns)})
+
+
+def put(place: Any, value: Any = 99) -> Change:
+    return lambda it: it.__setitem__(place, value)
+
+
+def cell(row: int = 0, column: int = -1, value: Any = 99.0) -> Change:
+    def change(it: Any) -> None:
+        it.iloc[row, column] = value
+
+    return change
+
+
+def attribute(name: str, value: Any) -> Change:
+    return lambda it: setattr(it, name, value)
+
+
+def swap_key(it: dict[Any, Any]) -> None:
+    it[True] = it.pop(1)
+
+
+def closing_over(it: Any) -> Callable[[], Any]:
+    return lambda: it
+
+
+WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
+    "list": (lambda: [1], lambda it: it.append(2)),
+    "list of 100,000": (lambda: [0] * 100_000, put(-1, 1)),
+    "dict": (lambda: {"a": 1}, put("a")),
+    "type of a key": (lambda: {1: "a"}, swap_key),
+    "order of a dict": (lambda: {"a": 1, "b": 2}, lambda it: it.update(a=it.pop("a"))),
+    "key that is no text": (lambda: {(1, 2): "a"}, lambda it: it.update({(1, 3): it.pop((1, 2))})),
+    "tuple of a list": (lambda: ([1],), lambda it: it[0].append(2)),
+    "set": (lambda: {1}, lambda it: it.add(2)),
+    "deque": (lambda: deque([1]), lambda it: it.append(2)),
+    "OrderedDict": (lambda: OrderedDict(a=1, b=2), lambda it: it.move_to_end("a")),
+    "defaultdict": (lambda: defaultdict(list, a=[1]), lambda it: it["a"].append(2)),
+    "Counter": (lambda: Counter("ab"), lambda it: it.update("a")),
+    "ChainMap": (lambda: ChainMap({"a": 1}), put("b")),
+    "UserDict": (lambda: UserDict(a=1), put("a")),
+    "UserList": (lambda: UserList([1]), put(0)),
+    "bytearray": (lambda: bytearray(b"a"), put(0, 98)),
+    "memoryview": (lambda: memoryview(bytearray(b"ab")), put(0, 98)),
+    "array.array": (lambda: array.array("d", [1.0]), put(0, 2.0)),
+    "BytesIO": (lambda: io.BytesIO(b"ab"), lambda it: it.write(b"c")),
+    "StringIO": (lambda: io.StringIO("ab"), lambda it: it.read(1)),
+    "SimpleNamespace": (lambda: types.SimpleNamespace(to="a"), attribute("to", "b")),
+    "slice": (lambda: slice([1]), lambda it: it.stop.append(2)),
+    "plain object": (lambda: Account("alice"), attribute("to", "mallory")),
+    "object inside an object": (lambda: Account(Account("alice")), lambda it: setattr(it.to, "to", "mallory")),
+    "new attribute": (lambda: Account("alice"), attribute("more", 1)),
+    "slots": (lambda: Slotted("alice"), attribute("to", "mallory")),
+    "slots and a dict": (lambda: HalfSlotted("alice"), attribute("more", 1)),
+    "dataclass": (lambda: Record("alice"), lambda it: it.more.append(1)),
+    "pydantic model": (lambda: Model(to=[1]), lambda it: it.to.append(2)),
+    "namedtuple": (lambda: Pair([1], 2), lambda it: it.a.append(2)),
+    "subclass of list": (lambda: Names([1]), lambda it: it.append(2)),
+    "attribute of a subclass of list": (lambda: Names([1]), attribute("to", 1)),
+    "subclass of dict": (lambda: Table(a=1), put("a")),
+    "subclass of tuple": (lambda: Shape([[1]]), lambda it: it[0].append(2)),
+    "attribute of an enumeration": (lambda: Colour.RED, lambda it: setattr(it, "to", object())),
+    "nested": (lambda: [{"a": (Account({1}),)}], lambda it: it[0]["a"][0].to.add(2)),
+    "list inside itself": (lambda: (it := [1]) and (it.append(it) or it), lambda it: it.append(2)),
+    "the same list twice": (lambda: [it := [1], it], put(1, [2])),
+    "array": (lambda: np.zeros(3), put(0, 1.0)),
+    "array of 9 MB": (lambda: np.zeros(9_000_000 // 8), put(-1, 1.0)),
+    "array of objects": (lambda: np.array([[1], "a"], dtype=object), lambda it: it[0].append(2)),
+    "part of an array": (lambda: np.zeros((4, 4))[::2, ::2], put((1, 1), 1.0)),
+    "structured array": (lambda: np.zeros(2, dtype=[("a", "i4")]), put(0, (1,))),
+    "masked array": (lambda: np.ma.masked_array([1, 2], [0, 0], fill_value=9), put(0, np.ma.masked)),
+    "subclass of array": (lambda: np.zeros(3).view(Grid), put(0, 1.0)),
+    "dict of arrays": (lambda: {"a": np.zeros(3)}, lambda it: it["a"].__setitem__(0, 1.0)),
+    "frame": (frame, cell()),
+    "51st column": (lambda: frame(60), cell(column=55)),
+    "long column name": (
+        lambda: pd.DataFrame({"x" * 70 + "a": [1]}), attribute("columns", ["x" * 70 + "b"])
+    ),
+    "attrs of a frame": (frame, lambda it: it.attrs.update(to="mallory")),
+    "attrs of a series": (lambda: pd.Series([1]), lambda it: it.attrs.update(to="mallory")),
+    "list in a cell": (lambda: pd.DataFrame({"a": [[1]]}), lambda it: it["a"][0].append(2)),
+    "object in a cell": (lambda: pd.DataFrame({"a": [Account("alice")]}), lambda it: setattr(it["a"][0], "to", "m")),
+    "frame of 600,000 rows": (lambda: frame(rows=600_000), cell(row=-1)),
+    "text column": (lambda: pd.DataFrame({"a": ["x"]}), cell(column=0, value="y")),
+    "categories": (lambda: pd.DataFrame({"a": pd.Categorical(["x"], ["x", "y"])}), cell(column=0, value="y")),
+    "row labels": (frame, attribute("index", [7, 8, 9])),
+    "list of frames": (lambda: [frame()], lambda it: cell()(it[0])),
+    "series": (lambda: pd.Series([1.0]), put(0, 2.0)),
+    "name of a series": (lambda: pd.Series([1.0], name="a"), attribute("name", "b")),
+    "name of an index": (lambda: pd.Index([1], name="a"), attribute("name", "b")),
+    "names of an index": (lambda: pd.MultiIndex.from_tuples([(1, 2)], names=["a", "b"]),
+        attribute("names", ["a", "c"])),
+    "polars cell": (lambda: pl.DataFrame({"a": [1]}), put((0, "a"), 2)),
+    "polars list cell": (
+        lambda: pl.DataFrame({"a": [[1]]}), lambda it: it.replace_column(0, pl.Series("a", [[2]]))
+    ),
+    "polars object cell": (
+        lambda: pl.DataFrame({"a": pl.Series([Account("alice")], dtype=pl.Object)}),
+        lambda it: setattr(it["a"][0], "to", "mallory"),
+    ),
+    "polars series": (lambda: pl.Series([1]), put(0, 2)),
+    "DataArray": (lambda: xr.DataArray(np.zeros(3)), put(0, 1.0)),
+    "Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it["a"].values.__setitem__(0, 1.0)),
+    "attrs of a Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it.attrs.update(to="mallory")),
+    "encoding of a DataArray": (lambda: xr.DataArray(np.zeros(3)), lambda it: it.encoding.update(scale=2)),
+    "what a function closes over": (lambda: closing_over([1]), lambda it: it.__closure__[0].cell_contents.append(2)),
+    "what a partial holds": (lambda: functools.partial(max, [1]), lambda it: it.args[0].append(2)),
+    "object of a bound method": (lambda: [1].append, lambda it: it(2)),
+}  # fmt: skip
+"""Kinds of objects, and how each is changed in place: every one is noticed."""
+
+UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
+    "generator": (lambda: (n for n in range(9)), next),
+    "iterator": (lambda: iter([1, 2, 3]), next),
+    "map": (lambda: map(str, range(9)), next),
+    "count": (itertools.count, next),
+    "connection": (lambda: sqlite3.connect(":memory:", check_same_thread=False), attribute("isolation_level", None)),
+    "lock": (threading.Lock, lambda it: it.acquire()),
+    "exception": (lambda: ValueError("alice"), attribute("args", ("mallory",))),
+    "sparse column": (lambda: pd.DataFrame({"a": pd.arrays.SparseArray([0, 1]), "b": [1.0, 2.0]}), cell(column=1)),
+    "Categorical": (lambda: pd.Categorical(["x"], ["x", "y"]), put(0, "y")),
+    "object with a generator": (lambda: Account(n for n in range(9)), lambda it: next(it.to)),
+    "list with an iterator": (lambda: [iter([1, 2, 3])], lambda it: next(it[0])),
+}
+"""Kinds whose changes cannot be noticed, and are said to be so."""
+
+
+def taking(seen: list[Any], **options: Any) -> Any:
+    def use(it: Any) -> str:
+        """Use an object."""
+        seen.append(it)
+        return "used"
+
+    return tool(use, **options)
+
+
+def asking(change: Callable[[], object] = lambda: None, *, times: int = 1) -> tuple[list[Question], Any]:
+    """Give an approver that approves everything, after a change the first `times`, and what it was asked."""
+    questions: list[Question] = []
+
+    def approve(question: Question) -> Approved:
+        questions.append(question)
+        if len(questions) <= times:
+            change()
+        return Approved()
+
+    return questions, approve
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("kind", WATCHED)
+def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about_again(kind: str) -> None:
+    make, change = WATCHED[kind]
+    it, seen = make(), []
+    questions, approve = asking(lambda: change(it))
+    desk = desktop(taking(seen), notebook={"it": it}, expose=["it"], approver=approve)
+    record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert [question.again and question.again.reason for question in questions] == [None, "changed"]
+    assert questions[1].again is not None
+    assert questions[1].again.differences
+    assert record.status == "ok"
+    assert seen[0] is it
+
+
+@pytest.mark.parametrize("kind", WATCHED)
+def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
+    questions, approve = asking()
+    desk = desktop(taking([]), notebook={"it": WATCHED[kind][0]()}, expose=["it"], approver=approve)
+
+    assert desk.run(ask_for("use", it="$VAR_REF{{it}}")).status == "ok"
+    assert [question.notes for question in questions] == [()]
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("kind", WATCHED)
+def test_a_remembered_approval_does_not_cover_an_object_that_changed(kind: str) -> None:
+    make, change = WATCHED[kind]
+    it = make()
+    questions, approve = asking()
+    desk = desktop(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
+    for _ in range(2):
+        desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    assert len(questions) == 1
+    change(it)
+    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert len(questions) == 2
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("kind", UNWATCHED)
+def test_what_cannot_be_watched_says_so_and_is_asked_about_again_right_before_it_runs(kind: str) -> None:
+    make, change = UNWATCHED[kind]
+    it = make()
+    questions, approve = asking(lambda: change(it))
+    desk = desktop(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
+    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert all("cannot be watched for changes" in "".join(question.notes) for question in questions)
+    assert questions[-1].again is not None
+    assert questions[-1].again.reason in ("unwatched", "changed")  # part of it may be watched all the same
+    assert len(questions) >= 2
+    assert not desk.bench.desk.remembered()
+
+
+def test_an_approval_of_the_very_call_is_not_remembered_where_it_cannot_be_watched() -> None:
+    it = iter([1, 2])
+    desk = desktop(taking([]), notebook={"it": it}, expose=["it"], approver=lambda _: Approved(remember="call"))
+    record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert record.status == "denied"
+    assert "cannot be remembered" in record.reason
+
+
+def test_an_approval_of_the_tool_covers_what_cannot_be_watched() -> None:
+    questions, _ = asking()
+    approver = lambda question: questions.append(question) or Approved(remember="tool")  # type: ignore[func-returns-value]  # noqa: E731
+    desk = desktop(taking([]), notebook={"it": iter([1, 2])}, expose=["it"], approver=approver)
+    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+    desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert len(questions) == 2  # both for the first call
+
+
+def test_nothing_of_an_object_runs_when_its_token_is_made() -> None:
+    it = Lying("alice")
+    before = token_of(it)
+    object.__setattr__(it, "to", "mallory")
+
+    assert token_of(it).word != before.word
+    assert not before.problem
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize(("limit", "bound"), [("MAX_BYTES", 1_000), ("MAX_ITEMS", 10), ("MAX_SECONDS", -1.0)])
+def test_an_object_beyond_the_bounds_cannot_be_watched(
+    limit: str, bound: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, limit, bound)
+    it = [Account("x" * 100) for _ in range(2_000)]
+
+    assert token_of(it).problem
+
+
+def test_every_kind_that_is_read_stands_in_the_room() -> None:
+    """Each type with a reader of its own is one that the room above changes in place, or one that cannot change."""
+    made = {type(make()) for make, _ in WATCHED.values()} | {
+        base for make, _ in WATCHED.values() for base in type(make()).__mro__
+    }
+    constant = {
+        type(None), type(...), type(NotImplemented), bool, int, float, complex, bytes, str, frozenset, range,
+        types.MappingProxyType, types.ModuleType, types.CodeType, live.re.Pattern, live.ContextVar, object,
+        *(kind for kind in everything() if kind.__module__ in CONSTANT_MODULES),
+    }  # fmt: skip
+    code = {types.MethodType, type, staticmethod, classmethod, property, types.FunctionType}
+    ids = {id(kind) for kind in made | constant | code}
+    readers = {**values._WRITERS, **live._WRITERS, **live._BASES}
+
+    assert [kind for kind in everything() if id(kind) in readers and id(kind) not in ids] == []
+    assert all(any(id(kind) == reader for kind in everything()) for reader in readers)
+
+
+CONSTANT_MODULES = {"datetime", "decimal", "fractions", "uuid", "pathlib", "zoneinfo", "nbtool.tools.parts"}
+
+
+def everything() -> list[type]:
+    """Give every class of this process, past what metaclasses say."""
+    found: dict[int, type] = {id(object): object}
+    waiting: list[type] = [object]
+    while waiting:
+        for kind in type.__subclasses__(waiting.pop()):
+            if id(kind) not in found:
+                found[id(kind)] = kind
+                waiting += [] if issubclass(kind, type) else [kind]
+    return list(found.values())
+
+
+# --- what a policy, an approver, an effect, a plugin gets ---
+
+
+def spoil(arguments: Any) -> None:
+    arguments["items"].append(99)
+    arguments["more"] = 1
+
+
+def spoiling_policy(gate: str) -> Any:
+    def policy(arguments: Any) -> str:
+        spoil(arguments)
+        return "ask_always" if gate == "run" else "never"
+
+    return policy
+
+
+def spoiling_effect(items: list[int]) -> str:
+    items.append(99)
+    return "items"
+
+
+def spoiling_approver(question: Question) -> Approved:
+    spoil(question.arguments)
+    question.schema["properties"].clear()  # type: ignore[index]  # a plain copy
+    question.resolved.clear()  # type: ignore[attr-defined]  # a plain copy
+    question.keys.clear()  # type: ignore[attr-defined]  # a plain copy
+    return Approved()
+
+
+def spoiling_listener(change: Any) -> None:
+    spoil(change.question.arguments)
+
+
+def take_items(seen: list[Any], policy: Policy = Policy(), effect: Any = None) -> Tool:  # noqa: B008 - frozen
+    def take(items: list[int]) -> int:
+        """Take items."""
+        seen.append(list(items))
+        return len(items)
+
+    (made,) = tools_of(take)
+    return Tool(take, "take", "", made.parameters, policy, digest=made.digest, identity=made.identity, effect=effect)
+
+
+SPOILERS: dict[str, Callable[[list[Any]], Desktop]] = {
+    "policy of the run": lambda seen: desktop(
+        take_items(seen, Policy(spoiling_policy("run"))), approver=lambda _: Approved()
+    ),
+    "policy of the result": lambda seen: desktop(
+        take_items(seen, Policy("ask_always", spoiling_policy("result"))), approver=lambda _: Approved()
+    ),
+    "effect": lambda seen: desktop(take_items(seen, effect=spoiling_effect), approver=lambda _: Approved()),
+    "approver": lambda seen: desktop(take_items(seen), approver=spoiling_approver),
+}
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("spoiler", SPOILERS)
+def test_whoever_is_given_the_arguments_cannot_change_what_runs(spoiler: str) -> None:
+    seen: list[Any] = []
+    desk = SPOILERS[spoiler](seen)
+    record = desk.run(ask_for("take", items=[1]))
+
+    assert record.status == "ok"
+    assert seen == [[1]]
+    assert [json.loads(asked.shown) for asked in desk.of("call_asked")] == [{"items": [1]}]
+
+
+def test_a_listener_of_the_desk_and_a_reader_of_its_questions_get_copies() -> None:
+    seen: list[Any] = []
+
+    def approve(_: Question) -> Approved:
+        for pending in desk.bench.desk.pending():
+            spoil(pending.arguments)
+        return Approved()
+
+    desk = desktop(take_items(seen), approver=approve)
+    desk.bench.desk.listen(spoiling_listener)
+    desk.run(ask_for("take", items=[1]))
+
+    assert seen == [[1]]
+
+
+def test_arguments_of_a_decision_are_copied_when_it_is_laid_on_the_desk() -> None:
+    seen: list[Any] = []
+    mine = {"items": [7]}
+    ruled: list[Ruling] = []
+
+    def heard(change: Any) -> None:
+        if change.kind == "decided":
+            ruled.append(change.ruling)
+            mine["items"].append(99)
+
+    desk = desktop(take_items(seen), approver=lambda _: Approved(arguments=mine))
+    desk.bench.desk.listen(heard)
+    desk.run(ask_for("take", items=[1]))
+
+    assert seen == [[7]]
+
+
+# --- ways a tool can change -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Bank:
+    """What a tool works with, and a way to change it."""
+
+    function: Any
+    change: Callable[[], object]
+
+
+def wrapped(function: Any, note: str) -> Any:
+    @functools.wraps(function)
+    def outer(*arguments: Any, **named: Any) -> Any:
+        return (note, function(*arguments, **named))
+
+    return outer
+
+
+class Sender:
+    def __init__(self, to: str) -> None:
+        self.to = to
+
+    def send(self, n: int) -> str:
+        """Send."""
+        return f"{n} to {self.to}"
+
+    def __call__(self, n: int) -> str:
+        return self.send(n)
+
+
+SETTINGS = {"to": "alice"}
+
+
+def helper() -> str:
+    return "alice"
+
+
+def uses_a_global(n: int) -> str:
+    return f"{n} to {SETTINGS['to']}"
+
+
+def uses_a_helper(n: int) -> str:
+    return f"{n} to {helper()}"
+
+
+def _of_method() -> Bank:
+    sender = Sender("alice")
+    return Bank(sender.send, lambda: setattr(sender, "to", "mallory"))
+
+
+def _of_instance() -> Bank:
+    sender = Sender("alice")
+    sender.__name__ = "send"  # type: ignore[attr-defined]  # a callable object needs a name
+    return Bank(tool(sender.__call__, name="send"), lambda: setattr(sender, "to", "mallory"))
+
+
+def _of_closure() -> Bank:
+    to = ["alice"]
+
+    def send(n: int) -> str:
+        return f"{n} to {to[0]}"
+
+    return Bank(send, lambda: to.__setitem__(0, "mallory"))
+
+
+def _of_cell() -> Bank:
+    to = "alice"
+
+    def send(n: int) -> str:
+        return f"{n} to {to}"
+
+    def change() -> None:
+        nonlocal to
+        to = "mallory"
+
+    return Bank(send, change)
+
+
+def _of_defaults() -> Bank:
+    def send(n: int, to: Any = ["alice"]) -> str:  # noqa: B006 - the change in place is the subject
+        return f"{n} to {to[0]}"
+
+    return Bank(send, lambda: send.__defaults__[0].__setitem__(0, "mallory"))  # type: ignore[index]  # there is one
+
+
+def _of_code() -> Bank:
+    def send(n: int) -> str:
+        return f"{n} to alice"
+
+    def other(n: int) -> str:
+        return f"{n} to mallory"
+
+    return Bank(send, lambda: setattr(send, "__code__", other.__code__))
+
+
+def _of_partial() -> Bank:
+    to = ["alice"]
+
+    def send(n: int, to: Any) -> str:
+        return f"{n} to {to[0]}"
+
+    return Bank(tool(functools.partial(send, to=to), name="send"), lambda: to.__setitem__(0, "mallory"))
+
+
+def _of_wrapper() -> Bank:
+    def send(n: int) -> str:
+        return f"{n} to alice"
+
+    outer = wrapped(send, "first")
+    return Bank(outer, lambda: setattr(outer, "__code__", wrapped(send, "second").__code__.replace(co_name="other")))
+
+
+def _of_global() -> Bank:
+    return Bank(tool(types.FunctionType(uses_a_global.__code__, globals(), "send"), name="send"),
+                lambda: SETTINGS.update(to="mallory"))  # fmt: skip
+
+
+def _of_helper() -> Bank:
+    def mallory() -> str:
+        return "mallory"
+
+    return Bank(tool(types.FunctionType(uses_a_helper.__code__, globals(), "send"), name="send"),
+                lambda: globals().update(helper=mallory))  # fmt: skip
+
+
+def _of_class() -> Bank:
+    class Mailer(Sender):
+        def send(self, n: int) -> str:
+            return f"{n} to {self.to_whom()}"
+
+        def to_whom(self) -> str:
+            return "alice"
+
+    return Bank(Mailer("alice").send, lambda: setattr(Mailer, "to_whom", lambda _: "mallory"))
+
+
+TOOL_CHANGES: dict[str, Callable[[], Bank]] = {
+    "object of a method": _of_method,
+    "callable object": _of_instance,
+    "what it closes over, in place": _of_closure,
+    "what it closes over, bound anew": _of_cell,
+    "default in place": _of_defaults,
+    "its code": _of_code,
+    "what a partial holds": _of_partial,
+    "code of a wrapper": _of_wrapper,
+    "global data": _of_global,
+    "global function": _of_helper,
+    "another method of its class": _of_class,
+}
+POLICIES = ("ask_always", "ask_once")
+
+
+@pytest.fixture(autouse=True)
+def _globals() -> Any:
+    before = helper
+    yield
+    SETTINGS["to"] = "alice"
+    globals()["helper"] = before
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("way", TOOL_CHANGES)
+def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: str, policy: Any) -> None:
+    bank = TOOL_CHANGES[way]()
+    questions, approve = asking(bank.change)
+    desk = desktop(tool(bank.function, name="send", run=policy), approver=approve)
+    record = desk.run(ask_for("send", n=1))
+
+    assert record.status == "ok"
+    assert [question.again and question.again.reason for question in questions] == [None, "changed"]
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("way", TOOL_CHANGES)
+@pytest.mark.parametrize("scope", ["call", "tool"])
+def test_a_remembered_approval_does_not_cover_a_tool_that_changed(way: str, scope: Any) -> None:
+    bank = TOOL_CHANGES[way]()
+    count: list[int] = []
+    desk = desktop(
+        tool(bank.function, name="send"),
+        approver=lambda _: count.append(1) or Approved(remember=scope),  # type: ignore[func-returns-value]
+    )
+    for _ in range(2):
+        desk.run(ask_for("send", n=1))
+    assert len(count) == 1
+    bank.change()
+    desk.run(ask_for("send", n=1))
+
+    assert len(count) == 2
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_wrapper_that_was_defined_anew_over_the_same_function_is_another_tool() -> None:
+    def send(n: int) -> str:
+        """Send."""
+        return f"{n} to alice"
+
+    def other(function: Any) -> Any:
+        @functools.wraps(function)
+        def outer(*arguments: Any, **named: Any) -> Any:
+            return ("mallory", function(*arguments, **named))
+
+        return outer
+
+    questions, approve = asking(lambda: desk.bench.tools.add(tool(other(send))))
+    desk = desktop(tool(wrapped(send, "first")), approver=approve)
+    record = desk.run(ask_for("send", n=1))
+
+    assert [question.again and question.again.reason for question in questions] == [None, "changed"]
+    assert record.result[0] == "mallory"
+
+
+def test_what_a_tool_s_own_approved_run_changes_asks_nothing_again() -> None:
+    sent: list[int] = []
+
+    @tool(run="ask_once")
+    def send(n: int) -> int:
+        """Send."""
+        sent.append(n)
+        return len(sent)
+
+    questions, approve = asking()
+    desk = desktop(send, approver=approve)
+    for _ in range(3):
+        desk.run(ask_for("send", n=1))
+    desk.run_lent(ask_for("send", n=2), ask_for("send", n=3))
+
+    assert [json.loads(question.shown)["n"] for question in questions] == [1, 2, 3]
+
+
+# --- what is remembered ---
+
+
+@pytest.mark.promise("fails-closed")
+def test_what_a_policy_allowed_is_not_remembered() -> None:
+    class Auto:
+        name = BY_POLICY
+
+        def ask(self, _: Question) -> Approved:
+            return Approved()
+
+    desk = desktop(taking([], run="ask_once"), approver=Auto())
+    assert desk.run(ask_for("use", it=1)).status == "ok"
+
+    assert not desk.bench.desk.remembered()
+
+
+@pytest.mark.promise("fails-closed")
+def test_a_remembered_approval_does_not_count_where_everything_is_denied() -> None:
+    class Deny:
+        uses_remembered = False
+
+        def ask(self, _: Question) -> Denied:
+            return Denied("no")
+
+    desk = desktop(taking([], run="ask_once"), approver=lambda _: Approved())
+    assert desk.run(ask_for("use", it=1)).status == "ok"
+    assert desk.bench.desk.remembered()
+    desk.bench.approver = Deny()
+
+    assert desk.run(ask_for("use", it=1)).status == "denied"
