@@ -36,7 +36,8 @@ _TOLD_DTYPE = re.compile(
 """Types of columns that are told whole: there is nothing in them but types and units."""
 
 _HEAP_TYPE = 1 << 9
-"""Py_TPFLAGS_HEAPTYPE: a class without it is part of the interpreter or of a library in C."""
+_IMMUTABLE_TYPE = 1 << 8
+"""Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE: without the one, or with the other, a class was written in C."""
 
 Describe = Callable[[Any], str]
 
@@ -101,7 +102,8 @@ def has_value_labels(value: Any) -> bool:
 
 def _is_declared(kind: type) -> bool:
     place = kind.__qualname__
-    if not kind.__flags__ & _HEAP_TYPE or "<locals>" in place:
+    flags = kind.__flags__
+    if not flags & _HEAP_TYPE or flags & _IMMUTABLE_TYPE or "<locals>" in place:
         return True
     found: Any = sys.modules.get(kind.__module__)
     for part in place.split("."):
