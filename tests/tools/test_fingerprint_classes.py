@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import linecache
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.fingerprint import fingerprint, print_of
+from nbtool.tools.fingerprint.code import data_of
 
 HEAD = """
 import abc, enum, functools
@@ -155,3 +157,38 @@ def test_the_source_of_a_class_in_a_script_is_not_read_by_a_line_of_another_file
     said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
 
     assert said.split() == ["True", "False"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from {0} import rate\ndef tool(): return rate()",
+        "import {0} as own\ndef tool(): return own.rate()",
+        "from {0} import Kind\ndef tool(): return Kind",
+        "from {0} import rate\ndef more(): return rate()\ndef tool(): return more()",
+    ],
+)
+def test_a_tool_changes_with_a_module_of_the_persons_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"own_module_{next(COUNT)}"
+    file = tmp_path / f"{name}.py"
+
+    def found(value: int) -> str | None:
+        file.write_text(f"class Kind:\n    unit = {value}\n\ndef rate():\n    return {value}\n")
+        linecache.checkcache()
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        return fingerprint(cell(source.format(name))["tool"])
+
+    one, same, other = found(1), found(1), found(20)
+
+    assert one == same is not None
+    assert one != other
+
+
+def test_data_that_a_called_function_reads_belongs_to_what_a_tool_reads() -> None:
+    source = "RATE = 2\nLIMIT = 3\nclass Kind:\n    def most(self): return LIMIT\ndef helper(): return RATE\n"
+
+    assert data_of(cell(f"{source}def tool(): return helper() + Kind().most()")["tool"]) == {"LIMIT": 3, "RATE": 2}

@@ -9,9 +9,11 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any
 
 from nbtool.tools.fingerprint.classes import NOTEBOOK, Write, closed_over, is_class, is_of_notebook
-from nbtool.tools.fingerprint.fields import class_name
+from nbtool.tools.fingerprint.fields import class_name, module_of, namespace
 from nbtool.tools.fingerprint.ink import Ink, Unknown, UnknownCode
 from nbtool.tools.fingerprint.source import MAX_SOURCE, source_of
+
+_METHODS = (FunctionType, staticmethod, classmethod)
 
 
 def write_function(function: FunctionType, ink: Ink, write: Write) -> None:
@@ -34,6 +36,10 @@ def write_function(function: FunctionType, ink: Ink, write: Write) -> None:
     for name, called in sorted(called_in_notebook(function).items()):
         ink.mark(name)
         write_held(called, ink, write)
+    for name, (file, used) in sorted(own_modules(function).items()):
+        ink.mark(f"{name} {_hash_of(file)}")
+        for held in used:  # a file that was edited since says nothing of the code that is loaded
+            write_held(held, ink, write)
     ink.leave()
 
 
@@ -60,14 +66,30 @@ def is_code(value: Any) -> bool:
 
 
 def data_of(function: Any) -> dict[str, Any]:
-    """Give the data that a function works on beside its arguments: what it closes over, and the notebook's."""
-    if type(function) is not FunctionType:
-        return {}
+    """Give the data that a function works on beside its arguments, and the functions of the notebook that it calls.
+
+    That is what they close over, and what they name in the notebook.
+    """
+    found: dict[str, Any] = {}
+    waiting, seen = [function], set[int]()
+    while waiting:
+        one = waiting.pop(0)
+        if type(one) is FunctionType and id(one) not in seen:
+            seen.add(id(one))
+            found = {**_own_data(one), **found}
+            waiting += called_in_notebook(one).values()
+        elif is_class(one) and id(one) not in seen:
+            seen.add(id(one))
+            waiting += [getattr(held, "__func__", held) for held in namespace(one).values() if type(held) in _METHODS]
+    return {name: found[name] for name in sorted(found)}
+
+
+def _own_data(function: FunctionType) -> dict[str, Any]:
     around = function.__globals__
     is_of_notebook = around.get("__name__") == NOTEBOOK
     named = {name: around[name] for name in names_in(function.__code__) if is_of_notebook and name in around}
     found = {**named, **closed_over(function)}
-    return {name: found[name] for name in sorted(found) if not is_code(found[name])}
+    return {name: held for name, held in found.items() if not is_code(held)}
 
 
 def called_in_notebook(function: FunctionType) -> dict[str, Any]:
@@ -77,6 +99,48 @@ def called_in_notebook(function: FunctionType) -> dict[str, Any]:
         return {}
     named = {name: around[name] for name in names_in(function.__code__) if name in around}
     return {name: found for name, found in named.items() if _is_of_notebook(found, around)}
+
+
+def own_modules(function: FunctionType) -> dict[str, tuple[Path, list[Any]]]:
+    """Give the person's own modules that a function of the notebook names: their files, and what it uses of them.
+
+    Installed packages and Python itself are none: they change with a version, and rarely what a tool gives.
+    """
+    around = function.__globals__
+    if around.get("__name__") != NOTEBOOK:
+        return {}
+    names = names_in(function.__code__)
+    found: dict[str, tuple[Path, list[Any]]] = {}
+    for held in (around[name] for name in sorted(names) if name in around):
+        module = held if type(held) is ModuleType else sys.modules.get(_module_name(held))
+        if module and (file := _own_file(module)):
+            inside = (
+                [vars(module)[name] for name in sorted(names) if name in vars(module)] if held is module else [held]
+            )
+            _, used = found.setdefault(module.__name__, (file, []))
+            used += [one for one in inside if type(one) is FunctionType]
+    return found
+
+
+def _module_name(held: Any) -> str:
+    named = held.__module__ if type(held) is FunctionType else module_of(held) if is_class(held) else ""
+    return named if type(named) is str else ""
+
+
+def _own_file(module: ModuleType) -> Path | None:
+    """Give the file of a module that is neither nbtool's, nor Python's, nor installed."""
+    file, name = vars(module).get("__file__"), str(vars(module).get("__name__")).partition(".")[0]
+    if type(file) is not str or name in (NOTEBOOK, "nbtool") or name in sys.stdlib_module_names:
+        return None
+    return None if {"site-packages", "dist-packages"} & set(Path(file).parts) else Path(file)
+
+
+def _hash_of(file: Path) -> str:
+    try:
+        is_small = file.stat().st_size <= MAX_SOURCE
+        return hashlib.sha256(file.read_bytes()).hexdigest() if is_small else ""
+    except OSError:
+        return ""
 
 
 def names_in(code: CodeType) -> set[str]:
