@@ -92,17 +92,17 @@ def problem(read: Callable[[str], object], family: Family, scale: float = 1.0) -
     for size in (int(size * scale) for size in SIZES):
         text = family.text(size)
         took = measured(read, text)
-        if _is_too_much(times, took, size):
+        if _is_too_much(times, took, size / SIZES[0] / scale):
             took = measured(read, text, TRIES)
             times = [measured(read, family.text(int(SIZES[0] * scale)), TRIES), *times[1:]] if times else times
         times.append(took)
-        if _is_too_much(times[:-1], took, size):
+        if _is_too_much(times[:-1], took, size / SIZES[0] / scale):
             shown = ", ".join(f"{one * 1000:.0f}" for one in times)
             return f"{family.name}: {shown} ms, at {size:,} characters"
     return ""
 
 
-def _is_too_much(before: list[float], took: float, size: int) -> bool:
+def _is_too_much(before: list[float], took: float, longer: float) -> bool:
     if took > SECONDS:
         return True
-    return bool(before) and took > FLOOR and took > before[0] * GROWTH * size / SIZES[0]
+    return bool(before) and took > FLOOR and took > before[0] * GROWTH * longer

@@ -141,4 +141,14 @@ ROWS = (
         ),
     ),
     Row("C24", "the newest of everything that nbtool stands on", (r"tests/faults/test_newest.py::",)),
+    Row(
+        "C25",
+        "hostile growth: texts that take a reader or the page long",
+        (
+            r"tests/faults/test_growth.py::",
+            r"tests/browser/test_growth.py::",
+            r"tests/tools/test_line_diff.py::.*at_once",
+            r"tests/blocks/test_markup_budget.py::",
+        ),
+    ),
 )

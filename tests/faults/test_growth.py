@@ -1,0 +1,177 @@
+"""Hostile texts of growing size for all that reads what strangers write: the time is short and grows with the length."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, get_args
+
+import pytest
+
+from nbtool.blocks.asking import effect_of, sentence_of
+from nbtool.blocks.lookalike import unmasked
+from nbtool.blocks.markdown import render as to_markup
+from nbtool.blocks.plain import one_line, visible, without_controls, without_stacks
+from nbtool.blocks.shapes import Block
+from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.terminal import Terminal
+from nbtool.blocks.transcript import Transcript
+from nbtool.chat.export.markdown import fenced, span
+from nbtool.event_json import load_event
+from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
+from nbtool.magics.options import cell_parser, mentions, parse
+from nbtool.plugins.masks import Masks
+from nbtool.plugins.private import KINDS, kinds
+from nbtool.plugins.structured import _json_in
+from nbtool.tools.line_diff import line_diff
+from nbtool.tools.plain import plain_text, without_addresses, without_paths
+from nbtool.tools.render import cut, preview
+from nbtool.tools.script_code import checked
+from nbtool.wire import find_wire, parse_calls
+from nbtool.wire.lenient import parse_object
+from nbtool.wire.pythonic import read_pythonic
+from nbtool.wire.redact import excerpt, redact
+from tests.faults.bounds import up_to_seconds
+from tests.faults.growth import families, problem
+from tests.faults.patterns import is_searched, patterns, use, words_of
+from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, referred, with_errors
+
+CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]
+SECRETS = ["sk-", "eyJ", "a@b.c", "+49 ", "4111 ", "DE89", "1.2.3.4", "Bearer ", "http://", "::", "<script", "<", ">"]
+CODE = ["def f():\n", "(", ")", "[", "lambda: ", "f'{", "'''", "not ", "a.", "a=", "if a:\n ", "\\\n", "#"]
+WRITING = [*MARKDOWN, "|a", "|-", "\n\n", "===\n", "---\n", "    ", "\t", "&amp;"]
+PATHS = ["/", "/home/a", "C:\\", "0x", " at 0x7f", ".py", "~"]
+
+Read = Callable[[str], object]
+
+
+def streamed(dialect: str) -> Read:
+    def read(text: str) -> None:
+        decoder = find_wire(dialect).decoder()
+        with_errors(lambda: [*decoder.feed(text.encode()), *decoder.close()])
+
+    return read
+
+
+def shown(make: Callable[[str], Event], write: Callable[[Any], str]) -> Read:
+    def read(text: str) -> None:
+        transcript = Transcript()
+        transcript.feed(make(text))
+        write(transcript.document())
+
+    return read
+
+
+def on_terminal(make: Callable[[str], Event]) -> Read:
+    return lambda text: Terminal(io.StringIO()).feed(make(text))
+
+
+def either(read: Read) -> Read:
+    return lambda text: with_errors(lambda: read(text))
+
+
+def _script(text: str) -> None:
+    with suppress(ValueError):  # the words of a refusal, which the tool's schema tells
+        checked(text)
+
+
+BLOCKS: dict[str, dict[str, Callable[[str], Event]]] = {
+    "ProseBlock": {"text": TextDelta, "thinking": ThinkingDelta},
+    "CallBlock": {
+        "arguments": lambda text: CallReady("c", "f", 1, text, {"a": text}),
+        "result": lambda text: CallFinished("c", "f", 1, "error", text, "p" + text, text, traceback=text),
+    },
+    "NoticeBlock": {"notice": Notice},
+}
+"""The events by which a hostile text comes into each kind of block."""
+
+MAKES = {name: make for makes in BLOCKS.values() for name, make in makes.items()}
+
+READERS: dict[str, tuple[Read, list[str]]] = {
+    **{f"stream, {name}": (streamed(name), STREAM + JSON) for name in ("chat", "responses", "anthropic")},
+    **{f"{name} as HTML": (shown(make, to_html), WRITING + ANSI) for name, make in MAKES.items()},
+    **{f"{name} as text": (shown(make, to_text), WRITING + ANSI) for name, make in MAKES.items()},
+    **{f"{name} in a terminal": (on_terminal(make), WRITING + ANSI) for name, make in MAKES.items()},
+    "markdown": (to_markup, WRITING),
+    "markdown export": (lambda text: (fenced(text, "text"), span(text)), WRITING),
+    "calls in text": (either(lambda text: parse_calls(text, {"f"})), CALLS + JSON + NAMES),
+    "calls of any name": (either(parse_calls), CALLS + JSON + NAMES),
+    "lenient JSON": (either(parse_object), JSON + NAMES),
+    "Python calls": (either(read_pythonic), JSON + NAMES + CALLS),
+    "JSON in an answer": (lambda text: list(_json_in(text)), JSON),
+    "events of a journal": (either(load_event), EVENTS + JSON),
+    "references": (referred, NAMES + JSON),
+    "line of a cell": (either(lambda text: parse(cell_parser(), text)), OPTIONS),
+    "body of a cell": (mentions, NAMES),
+    "escape sequences": (plain_text, ANSI),
+    "control characters": (lambda text: (without_controls(text), visible(text), one_line(text)), ANSI),
+    "combining marks": (without_stacks, ["\u0301", "\u0e31", "\U0001f989"]),
+    "confusables": (unmasked, ["а", "a", "Ａ", "é", "_", "Ж"]),  # noqa: RUF001 - hostile text
+    "question": (lambda text: (sentence_of("run", "f", text, {}), effect_of(text)), JSON),
+    "addresses and paths": (lambda text: without_paths(without_addresses(text)), PATHS),
+    "private values": (lambda text: Masks(kinds(KINDS, ("Ada Lovelace",), {})).mask(text), SECRETS),
+    "keys": (redact, SECRETS),
+    "error page": (excerpt, [*SECRETS, "</script>", "<!doctype html>"]),
+    "result": (lambda text: (preview(text), cut(text)), WRITING),
+    "diff": (lambda text: line_diff(text, text[: len(text) // 2][::-1] + text[5:], "f"), ["a\n", "b\n", "\r", "x"]),
+    "script": (_script, CODE),
+}
+"""All that reads what strangers write, and the pieces that each is about."""
+
+SCALE = 0.2
+"""How much shorter the texts of the quick tests are."""
+
+FOUND = {name: one for name, one in patterns().items() if not name.startswith("nbtool.practice.")}
+"""The regular expressions of the package, but those of the practice model, which reads what its own person writes."""
+
+
+def test_every_kind_of_block_has_its_hostile_texts() -> None:
+    assert {kind.__name__ for kind in get_args(Block)} == set(BLOCKS)
+
+
+def check(read: Read, words: list[str], name: str, *, pairs: int, most: int, seconds: float, scale: float) -> int:
+    """Let a reader read hostile texts; gives how many ways of growing there were."""
+    read("")
+    every = families(words, name, pairs)
+    problems, count = [], 0
+    for _ in up_to_seconds(seconds, most):
+        family = next(every, None)
+        if family is None:
+            break
+        count += 1
+        problems += [found] if (found := problem(read, family, scale)) else []
+    assert problems == []
+    return count
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_of_strangers_texts_takes_time_that_grows_with_their_length(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    read, words = READERS[name]
+    record_property("injected", check(read, words, name, pairs=4, most=12, seconds=3, scale=SCALE))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_takes_time_that_grows_with_the_length_of_any_text(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    read, words = READERS[name]
+    record_property("injected", check(read, words, name, pairs=100, most=10_000, seconds=40, scale=1.0))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", FOUND)
+def test_a_regular_expression_takes_time_that_grows_with_the_length(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    pattern: re.Pattern[Any] = FOUND[name]
+    search = is_searched(name.rpartition(".")[2])
+    read = lambda text: use(pattern, text, search=search)  # noqa: E731 - a reader of one line
+    words = words_of(pattern)
+    record_property("injected", check(read, words, name, pairs=10, most=1_000, seconds=10, scale=0.3))
