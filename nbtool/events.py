@@ -48,17 +48,19 @@ Phase = Literal["arguments", "tool", "request", "stream", "final_reply", "hook"]
 
 @dataclass(slots=True)
 class TextDelta:
-    """Prose came in."""
+    """Prose came in; `is_new` where a further text of the same reply begins, a paragraph of its own."""
 
     text: str
+    is_new: bool = False
     kind: Literal["text_delta"] = "text_delta"
 
 
 @dataclass(slots=True)
 class ThinkingDelta:
-    """Thinking came in."""
+    """Thinking came in; `is_new` where a further thought of the same reply begins."""
 
     text: str
+    is_new: bool = False
     kind: Literal["thinking_delta"] = "thinking_delta"
 
 

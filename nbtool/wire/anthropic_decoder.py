@@ -49,6 +49,10 @@ class _Growing:
     def is_call(self) -> bool:
         return self.block.get("type") == "tool_use"
 
+    @property
+    def is_cited(self) -> bool:
+        return bool(self.cited) or self.block.get("citations") is not None
+
     def add(self, name: str, text: str) -> None:
         self.pieces.setdefault(name, []).append(text)
 
@@ -79,6 +83,7 @@ class AnthropicDecoder(TypedEvents):
         self._message_id: Any = None
         self._has_begun = False
         self._blocks: dict[int, _Growing] = {}
+        self._last: dict[str, int] = {}  # by kind of prose: the block of the newest text
         self._highest = 0  # the index of the newest block
         self._stop_reason: str | None = None
         self._explanation = ""
@@ -140,9 +145,9 @@ class AnthropicDecoder(TypedEvents):
         if block.get("type") == "tool_use":
             deltas.append(CallDelta(str(index), _text(block, "id"), _text(block, "name")))
         elif block.get("type") == "text" and (text := _text(block, "text")):
-            deltas.append(TextDelta(text))
+            deltas.append(TextDelta(text, self._is_new("text", index)))
         elif block.get("type") == "thinking" and (text := _text(block, "thinking")):
-            deltas.append(ThinkingDelta(text))
+            deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
 
     def _fill(self, index: int, deltas: list[Delta]) -> None:
         """Take the arguments of a call that came whole."""
@@ -159,10 +164,10 @@ class AnthropicDecoder(TypedEvents):
         growing = self._growing(index, kind)
         if kind == "text_delta" and (text := _text(delta, "text")):
             growing.add("text", text)
-            deltas.append(TextDelta(text))
+            deltas.append(TextDelta(text, self._is_new("text", index)))
         elif kind == "thinking_delta" and (text := _text(delta, "thinking")):
             growing.add("thinking", text)
-            deltas.append(ThinkingDelta(text))
+            deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
         elif kind == "input_json_delta":
             if text := _text(delta, "partial_json"):
                 growing.add("input", text)
@@ -184,6 +189,15 @@ class AnthropicDecoder(TypedEvents):
                 raise BadReply(f"Arguments came for block {index}, which never began.", fix="Send it again.")
             self._add(index, {"type": _BLOCK_OF_DELTA.get(kind, "unknown")})
         return self._blocks[index]
+
+    def _is_new(self, kind: str, index: int) -> bool:
+        """Whether text of a block begins a paragraph; blocks with citations go on in the middle of a sentence."""
+        before, self._last[kind] = self._last.get(kind, index), index
+        if before == index:
+            return False
+        if kind == "thinking" or abs(index - before) > 1:
+            return True
+        return not (self._blocks[before].is_cited or self._blocks[index].is_cited)
 
     def _add(self, index: int, block: Block) -> None:
         self._blocks[index] = _Growing(block)

@@ -51,6 +51,10 @@ _FAILURES = frozenset({"response.failed", "response.cancelled"})
 _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
 
+Place = tuple[str, str, Any]
+"""Where a text stands: its item, its kind, and for reasoning its part."""
+
+
 class ResponsesDecoder(TypedEvents):
     """One reply being read; `pending` is the status of one that the provider makes in the background."""
 
@@ -60,6 +64,7 @@ class ResponsesDecoder(TypedEvents):
     def __init__(self) -> None:
         super().__init__()
         self._slots = Slots()
+        self._last: dict[str, Place] = {}  # by kind: where the newest text stands
 
     def _whole(self, response: Any, deltas: list[Delta]) -> None:
         """Read a whole body: an error, a response that is over, or one that is still being made."""
@@ -114,7 +119,8 @@ class ResponsesDecoder(TypedEvents):
             slot = self._slots.growing(event, item_type)
             kind = "reasoning" if slot.type == "reasoning" and kind != "summary" else kind
             slot.add(kind, text)
-            deltas.append(_PROSE[kind](text))
+            part = event.get("summary_index", event.get("content_index")) if slot.type == "reasoning" else None
+            deltas.append(self._written(kind, text, (slot.key, kind, part)))
 
     def _arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
         """Take a fragment of a call's arguments, or the whole of them."""
@@ -139,14 +145,25 @@ class ResponsesDecoder(TypedEvents):
         if slot.type in CALLS:
             self._call(slot, item, deltas)
             return
-        for kind, text in texts(item).items():
-            size = slot.sizes.get(kind, 0)
-            if len(text) > size and text.startswith(slot.written(kind)):
-                slot.replace(kind, text)
-                deltas.append(_PROSE[kind](text[size:]))
+        for kind, parts in texts(item).items():
+            size, text = slot.sizes.get(kind, 0), "".join(parts)
+            if len(text) <= size or not text.startswith(slot.written(kind)):
+                continue
+            slot.replace(kind, text)
+            for place, rest in enumerate([text[size:]] if size else parts):
+                part = None if size or slot.type != "reasoning" else place
+                deltas.append(self._written(kind, rest, self._last[kind] if size else (slot.key, kind, part)))
         if not slot.is_shown and (media := picture(item)):
             slot.is_shown = True
             deltas.append(MediaDelta(media))
+
+    def _written(self, kind: str, text: str, place: Place) -> Delta:
+        """Make the delta of a text; another item, or another part of the reasoning, is a paragraph of its own."""
+        before, self._last[kind] = self._last.get(kind, place), place
+        delta = _PROSE[kind](text)
+        if before != place and isinstance(delta, TextDelta | ThinkingDelta):
+            delta.is_new = True
+        return delta
 
     def _call(self, slot: Slot, item: Item, deltas: list[Delta]) -> None:
         """Pass on what a form of a call's item adds: its id, its name, the arguments as they finally are."""

@@ -154,22 +154,22 @@ class Slots:
         return slot
 
 
-def texts(item: Item) -> dict[str, str]:
-    """Give all prose of an item by kind: text, refusal, summary (of the reasoning), and the reasoning itself.
+def texts(item: Item) -> dict[str, list[str]]:
+    """Give all prose of an item by kind, in its parts: text, refusal, summary (of the reasoning), and the reasoning.
 
     The item's own type decides: whatever a bridge calls the parts of a `reasoning`, none of them is the answer.
     """
     is_reasoning = item.get("type") == "reasoning"
     if not is_reasoning and item.get("type") not in ("message", None):
         return {}
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for part in (*_parts(item, "summary"), *_parts(item, "content")):
         kind, field_name = _PROSE.get(str(part.get("type")), ("", ""))
         if kind and isinstance(text := part.get(field_name), str):
             kind = "reasoning" if is_reasoning and kind != "summary" else kind
-            found[kind] = found.get(kind, "") + text
+            found.setdefault(kind, []).append(text)
     if isinstance(text := item.get("content"), str):
-        found["reasoning" if is_reasoning else "text"] = text
+        found["reasoning" if is_reasoning else "text"] = [text]
     return found
 
 

@@ -38,6 +38,7 @@ class _Splitting:
         self._inner = inner
         self._tags = ThinkTags()
         self._has_split = False
+        self._ends: dict[str, str] = {}  # by kind of prose: what came last
         self._error: WireError | None = None
 
     @property
@@ -57,7 +58,7 @@ class _Splitting:
             deltas = self._inner.feed(data)
         except WireError as error:
             return self._last_words(error)
-        return deltas if self._is_through else self._split(deltas)
+        return self._paragraphs(deltas if self._is_through else self._split(deltas))
 
     def close(self) -> list[Delta]:
         """Take note that no more bytes will come."""
@@ -66,7 +67,7 @@ class _Splitting:
             deltas = self._inner.close()
         except WireError as error:
             return self._last_words(error)
-        return [*self._split(deltas), *self._flushed()]
+        return self._paragraphs([*self._split(deltas), *self._flushed()])
 
     @property
     def _is_through(self) -> bool:
@@ -79,7 +80,10 @@ class _Splitting:
                 passed.append(delta)
                 continue
             if isinstance(delta, TextDelta):
-                passed += self._as_deltas(self._tags.feed(delta.text))
+                pieces = self._as_deltas(self._tags.feed(delta.text))
+                if pieces and isinstance(first := pieces[0], TextDelta):
+                    first.is_new = delta.is_new
+                passed += pieces
                 continue
             if not isinstance(delta, UsageDelta):
                 passed += self._flushed()
@@ -90,6 +94,15 @@ class _Splitting:
                 delta = replace(delta, native=None)
             passed.append(delta)
         return passed
+
+    def _paragraphs(self, deltas: list[Delta]) -> list[Delta]:
+        """Put an empty line before each further text of one reply."""
+        for delta in deltas:
+            if isinstance(delta, TextDelta | ThinkingDelta):
+                before, self._ends[delta.kind] = self._ends.get(delta.kind, ""), delta.text
+                if delta.is_new and not before.endswith("\n\n") and not delta.text.startswith("\n\n"):
+                    delta.text = f"\n\n{delta.text}"
+        return deltas
 
     def _flushed(self) -> list[Delta]:
         return self._as_deltas(self._tags.flush())
