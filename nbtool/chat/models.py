@@ -15,10 +15,11 @@ from nbtool import practice
 from nbtool.errors import BadUsage, ToolsRefused
 from nbtool.events import Delta, Retrying
 from nbtool.loop import run_here
+from nbtool.server_url import parse_server_url
 from nbtool.settings import one_of
 from nbtool.wire.base import Endpoint, Prompt, Request
 from nbtool.wire.connect import endpoint, is_in_process, list_models, register_local
-from nbtool.wire.discovery import Discovery, find_model
+from nbtool.wire.discovery import Discovery, destination, find_model
 from nbtool.wire.env_consent import check_allowed
 from nbtool.wire.forms import form_name
 from nbtool.wire.http import HttpEndpoint
@@ -109,6 +110,17 @@ class Model:
         if self.tool_mode == "native" or native.dialect in DOES:
             return native  # models that make images or sound refuse tools themselves, in whatever form
         return Adaptive(native, self.fence, only=self.tool_mode == "prompted")
+
+    @property
+    def destination(self) -> str:
+        """The host that requests go to, "" where they stay in this process; starts and asks nothing.
+
+        Raises:
+            nbtool.errors.NbtoolError: there is no such model, or an address that cannot be read.
+        """
+        if self.wire is not None and not isinstance(self.wire, str):
+            return self.wire.host
+        return parse_server_url(self.base_url).netloc if self.base_url else destination(self.name)[0]
 
     @property
     def address(self) -> str:

@@ -17,7 +17,7 @@ FOLDER = "allowed-env-files"
 """Holds an empty file for each file that was allowed, named after a hash of its path and values."""
 
 VARIABLE = "NBTOOL_ALLOW_ENV_FILE"
-"""Set in the environment (not in a `.env`), it allows every file: for places where nobody can be asked."""
+"""Set to 1 in the environment (not in a `.env`), it allows every file: for places where nobody can be asked."""
 
 
 def check_allowed(named: Iterable[Found | None], destination: str) -> None:
@@ -33,7 +33,7 @@ def check_allowed(named: Iterable[Found | None], destination: str) -> None:
 
 def is_allowed() -> bool:
     """Whether the nearest `.env`, as it was read, may name models and addresses."""
-    if from_environment(VARIABLE):
+    if from_environment(VARIABLE) == "1":
         return True
     try:
         return (home() / FOLDER / _digest()).exists()

@@ -176,6 +176,15 @@ def test_the_environment_alone_can_allow_every_file(
     assert endpoint("ollama:m").host == "one.example:11434"
 
 
+@pytest.mark.parametrize("value", ["0", "false", "no", " "])
+def test_only_a_plain_one_in_the_environment_allows(value: str, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_env(project, "OLLAMA_HOST=http://one.example\n")
+    monkeypatch.setenv(env_consent.VARIABLE, value)
+
+    with pytest.raises(EnvFileNotAllowed):
+        endpoint("ollama:m")
+
+
 def test_an_allowed_file_still_gets_no_key_of_the_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     write_env(project, "OPENAI_BASE_URL=https://evil.example/v1\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nbtool.blocks.plain import one_line
 from nbtool.chat.chat import Chat
-from nbtool.errors import BadUsage, SettingsError, UnknownReference
+from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.recordings import told
 from nbtool.magics.config import FLAGS
@@ -22,6 +22,7 @@ def status(here: Here, _: list[str]) -> str:
     turns = [node.turn for node in chat.tree.line if node.turn]
     rows = [
         ("model", f"{chat.model.name} ({chat.model.why})"),
+        ("host", _host(chat)),
         *_forced(chat),
         ("tools", _offered(chat)),
         ("variables", "" if chat.exposed() else "none"),
@@ -93,6 +94,13 @@ def _offered(chat: Chat) -> str:
     readers = [name for name in chat.all_tools().tools() if name not in chat.tools.tools()]
     own = ", ".join(chat.tools.tools()) or "none of yours"
     return f"{own}; for variables {', '.join(readers)}" if readers else own.removesuffix(" of yours")
+
+
+def _host(chat: Chat) -> str:
+    try:
+        return chat.model.destination or "none: the model runs in this kernel"
+    except NbtoolError as error:
+        return str(error)
 
 
 def _forced(chat: Chat) -> list[tuple[str, str]]:

@@ -98,3 +98,21 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
         False,
     ]
     assert "todo" in said(shell, "vars", capsys)
+
+
+@pytest.mark.parametrize(
+    ("model", "host"),
+    [
+        ("practice:fast", "none: the model runs in this kernel"),
+        ("groq:llama", "api.groq.com"),
+        ("ollama:llama3", "127.0.0.1:11434"),
+    ],
+)
+def test_status_names_the_host_that_requests_go_to(
+    shell: Any, model: str, host: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OLLAMA_HOST", raising=False)
+    shell.run_cell(f"%chat config model {model}")
+
+    rows = [line.split(maxsplit=1) for line in said(shell, "status", capsys).splitlines()]
+    assert ["host", host] in rows
