@@ -78,6 +78,28 @@ class Gates(Ground):
         it = self.notebook[name]
         it.append(len(it)) if isinstance(it, list) else it.update(a=it["a"] + 1)
 
+    @precondition(lambda self: not any(question.again for question in self.bench.desk.pending()))
+    @rule(name=st.sampled_from(ASKS), how=st.sampled_from(["wrapper", "state"]))
+    def change_tool(self, name: str, how: str) -> None:
+        """Change a tool in place: its wrapper is defined anew over the same function, or its object's state changes."""
+        self.versions[name] += 1
+        if how == "wrapper":
+            self.tools.add(self.make(name))
+        else:
+            self.states[name].version = self.versions[name]
+
+    @precondition(lambda self: self.open())
+    @rule(which=PICK, arguments=st.sampled_from([{"n": "x"}, {}, {"n": 1, "it": "$VAR_REF{{gone}}"}]))
+    def approve_edited_wrongly(self, which: int, arguments: dict[str, Any]) -> None:
+        """Approve with arguments that do not fit: the person is asked again, and nothing runs."""
+        question = self.seen[self.pick(which)]
+        if question.gate == "run":
+            self.bench.desk.decide(question.digest, Approved(arguments))
+            self.decided.add(question.digest)
+            self.settle()
+            again = [q.again for q in self.bench.desk.pending() if q.call_id == question.call_id]
+            assert [one.reason for one in again if one] == ["invalid"] or self.made[question.call_id].task.done()
+
     @rule(name=st.sampled_from(ASKS))
     def redefine(self, name: str) -> None:
         """Define a tool anew, with other code."""

@@ -1,0 +1,111 @@
+"""A question that is asked again replaces the former one in every view; after an edit every view shows what ran."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from nbtool.blocks.asking import AGAIN, remarks_of
+from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.terminal import Terminal
+from nbtool.blocks.transcript import Transcript
+from nbtool.events import (
+    AskedAgain,
+    CallAsked,
+    CallDecided,
+    CallFinished,
+    CallReady,
+    CallStarted,
+    Difference,
+    Event,
+    RequestStarted,
+)
+
+WRITTEN = '{"df": "$VAR_REF{{df}}"}'
+FORMER, NEWER = {"df": "$VAR_REF{{df}}: 3 rows"}, {"df": "$VAR_REF{{df}}: 1 000 000 rows with iban"}
+GLANCE = {"df": {"columns": ["a"], "rows": [["old"]]}}
+CHANGED = AskedAgain("changed", (Difference("the argument 'df'", FORMER["df"], NEWER["df"]),))
+NOTE = "$VAR_REF{{df}} cannot be watched for changes: a generator cannot be compared."
+START: list[Event] = [RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, FORMER, (), GLANCE)]
+ASKED: list[Event] = [
+    CallAsked("c1", "run", "d1", "send", WRITTEN, resolved=FORMER, glances=GLANCE),
+    CallDecided("c1", "run", "d1", "approved", "button"),
+    CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=NEWER, notes=(NOTE,), again=CHANGED),
+]
+EDITED = '{"df": "other"}'
+
+
+def fold(*events: Event) -> Transcript:
+    transcript = Transcript()
+    for event in events:
+        transcript.feed(event)
+    return transcript
+
+
+def in_a_terminal(events: list[Event]) -> str:
+    output = io.StringIO()
+    terminal = Terminal(output)
+    for event in events:
+        terminal.feed(event)
+    return output.getvalue()
+
+
+VIEWS: dict[str, Any] = {
+    "static page": lambda events: to_html(fold(*events).document()),
+    "text": lambda events: to_text(fold(*events).document()),
+    "terminal": in_a_terminal,
+}
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_question_that_is_asked_again_says_why_and_what_changed(view: str) -> None:
+    shown = VIEWS[view]([*START, *ASKED])
+
+    assert AGAIN["changed"] in shown
+    assert "1 000 000 rows with iban" in shown
+    assert "cannot be watched for changes" in shown
+
+
+def test_the_block_of_a_call_holds_the_newer_question_and_what_it_stands_for_now() -> None:
+    block: Any = fold(*START, *ASKED).block("c1")
+
+    assert block["question"]["digest"] == "d2"
+    assert block["question"]["again"]["reason"] == "changed"
+    assert block["resolved"] == NEWER
+    assert block["glances"] == {}  # those of the former object are gone
+
+
+@pytest.mark.parametrize("reason", AGAIN)
+def test_every_reason_has_its_words(reason: Any) -> None:
+    told = remarks_of(AskedAgain(reason, problem="'n' is missing", edited="{}"), [])
+
+    assert told.startswith(AGAIN[reason])
+    assert "'n' is missing" in told
+
+
+def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() -> None:
+    transcript = fold(
+        *START,
+        ASKED[0],
+        CallDecided("c1", "run", "d1", "approved", "button", edited=True),
+        CallStarted("c1", 1.0, "main", EDITED, resolved={"df": '"other"'}),
+        CallFinished("c1", "send", 1, "ok", "sent"),
+    )
+    block: Any = transcript.block("c1")
+    page, text = to_html(transcript.document()), to_text(transcript.document())
+
+    assert (block["arguments"], block["asked_arguments"]) == (EDITED, WRITTEN)
+    assert block["resolved"] == {"df": '"other"'}
+    assert 'send(df="other")' in text
+    assert "edited by you" in text
+    assert "What the model asked for" in page
+    assert "$VAR_REF{{df}}" in page
+
+
+def test_a_call_that_is_told_from_the_record_shows_its_edited_arguments_too() -> None:
+    block: Any = fold(RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, edited=EDITED)).block("c1")
+
+    assert (block["arguments"], block["asked_arguments"]) == (EDITED, WRITTEN)
