@@ -77,9 +77,17 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
         if interrupts.is_heard:
             raise TurnStopped
     if turn.status in ("error", "timeout"):
-        line = "" if flags.quiet or isinstance(turn.error, NotRecorded) else FAILED
-        raise TurnFailed(turn.error, line, _taken_back(chat, model, turn))
+        raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _taken_back(chat, model, turn))
     return turn
+
+
+def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
+    """Say under a cell that its turn failed; why, too, where no page shows it: papermill's log holds nothing else."""
+    if flags.quiet or isinstance(turn.error, NotRecorded):
+        return ""
+    hello = turn.approver.hello if isinstance(turn.approver, Roads) else None
+    is_unseen = getattr(shell, "kernel", None) is not None and not (hello and hello.is_set())
+    return f"{turn.error}\n{FAILED}" if is_unseen else FAILED
 
 
 def _show(  # noqa: PLR0913 - all that a turn and its view are made of
