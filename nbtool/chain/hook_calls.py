@@ -95,6 +95,8 @@ class Hook:
         except asyncio.CancelledError:
             await see_through(_wait(working, limits.LEAST_SECONDS))  # it may be about to end by itself
             if not (working.done() and working.result().error):
+                if working.done() and inspect.iscoroutine(working.result().value):
+                    working.result().value.close()
                 raise
             outcome = working.result()
         if outcome.error:

@@ -11,7 +11,7 @@ from nbtool.errors import Cancelled
 from nbtool.loop import LentThread
 from nbtool.workers import Outcome, contained, in_worker
 
-GRACE = 1.0
+GRACE = 0.8
 """Seconds that a stopped tool is given to end."""
 
 ARRIVAL = 0.4

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from nbtool import Chat, tool
 from nbtool.chain import limits
@@ -287,3 +289,59 @@ def test_a_hook_that_does_not_end_when_it_is_cancelled_is_left_behind(place: str
 
     go_on[0]()
     check(room, chat, turn, before)
+
+
+def hang() -> Any:
+    """Hang until cancelled."""
+    return asyncio.Event().wait()
+
+
+def raising(what: str) -> Callable[[], Any]:
+    """Give what raises."""
+
+    def fault() -> Any:
+        raise RAISES[what]()
+
+    return fault
+
+
+RAISING = st.sampled_from(list(RAISES)).map(raising)
+FAILING = st.tuples(st.sampled_from(PLACES), st.just(hang) | RAISING) | st.tuples(st.sampled_from(PLAIN_HOOKS), RAISING)
+PLUGINS = st.lists(FAILING, min_size=2, max_size=4)
+STOPS = st.sampled_from([None, "request_started", "call_started", "call_asked", "reply_finished"])
+
+
+def try_together(examples: int) -> None:
+    """Let several plugins fail in one turn, each at a place and in a way of its own, and the person stop some turns."""
+
+    @settings(
+        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(plugins=PLUGINS, stop=STOPS)
+    def together(plugins: list[tuple[str, Callable[[], Any]]], stop: str | None) -> None:
+        before = tasks()
+        (place, fault), *others = plugins
+        room = Room(place, fault)
+        chat = room.chat()
+        chat.plugins += [Room(*other, asked=room.asked).plugin() for other in others]
+        turn = chat.compose("Go")
+        turn.approver = room
+        turn.listen(room.hear)
+        turn.listen(lambda event: turn.cancel() if event.kind == stop else None)
+        turn.begin().done.result(SECONDS)
+        check(room, chat, turn, before)
+
+    together()
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.filterwarnings("ignore:The listener")
+def test_several_plugins_that_fail_in_one_turn_leave_nothing_behind() -> None:
+    try_together(20)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+@pytest.mark.filterwarnings("ignore:The listener")
+def test_very_many_plugins_that_fail_together_leave_nothing_behind() -> None:
+    try_together(1_000)
