@@ -145,8 +145,10 @@ class _Dialogue:
             match part:
                 case Text() | Refusal() if part.text.strip():
                     blocks.append({"type": "text", "text": clean_text(part.text)})
-                case Media():
+                case Media() if part.mime.startswith("image/"):
                     self._pictures.append(_content(part))
+                case Media():  # no sound goes into this dialect; what was said stands beside it as text
+                    blocks.append({"type": "text", "text": f"[{part}]"})
                 case ToolCall():
                     args, _ = parse_arguments(part.arguments)
                     name, call_id = fitting_name(part.name), self._ids.call(part)

@@ -34,6 +34,7 @@ from nbtool.wire.chat_fields import (
 )
 from nbtool.wire.dialects import check_dialect
 from nbtool.wire.payloads import DONE, PayloadReader
+from nbtool.wire.sound import UNREADABLE, Sound
 from nbtool.wire.status import error_words, provider_error
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
@@ -55,6 +56,7 @@ class ChatDecoder:
         self._refusal: list[str] = []
         self._thinking: dict[str, list[str]] = {}
         self._details = ReasoningDetails()
+        self._sound = Sound()
         self._extra: Any = None
         self._finish_reason: str | None = None
         self._native_reason = ""
@@ -207,6 +209,7 @@ class ChatDecoder:
         for image in images if isinstance(images, list) else ():
             if media := picture(image):
                 deltas.append(MediaDelta(media))
+        self._sound.add(fragment.get("audio"))
         self._extra = fragment.get("extra_content") or self._extra
 
     def _content(self, content: Any, deltas: list[Delta]) -> None:
@@ -274,6 +277,10 @@ class ChatDecoder:
 
     def _end(self, deltas: list[Delta]) -> None:
         deltas += self._calls.settle()
+        if sound := self._sound.media(is_whole=self._reader.is_whole):
+            deltas.append(MediaDelta(sound))
+        if not self._sound.is_readable:
+            deltas.append(TextDelta(UNREADABLE))
         self._is_over = True
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 

@@ -128,8 +128,10 @@ class _Input:
             match part:
                 case Text() | Refusal() if part.text.strip():
                     yield {"role": "assistant", "content": clean_text(part.text)}
-                case Media():
+                case Media() if part.mime.startswith("image/"):
                     self._pictures.append(_content(part))
+                case Media():  # no sound goes into this dialect; what was said stands beside it as text
+                    yield {"role": "assistant", "content": f"[{part}]"}
                 case ToolCall():
                     yield self._call(part)
 

@@ -47,7 +47,10 @@ def as_notebook(turns: Sequence[Turn], around: Around, plugins: Sequence[object]
     return f"{untyped.writes(notebook)}\n"
 
 
-_METADATA = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+_METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python", "pygments_lexer": "ipython3", "file_extension": ".py"},
+}
 
 
 def _tags(by_model: bool) -> dict[str, Any]:

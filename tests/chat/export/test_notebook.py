@@ -49,6 +49,7 @@ def test_a_prompt_holds_nothing_invisible_and_stays_in_its_cell() -> None:
         chat = Chat(wire=wire)
         chat.send("%%bash\n\u202e rm")
     notebook = nbformat.reads(as_notebook(line(chat), around(chat)), as_version=4)
+    assert notebook.metadata.language_info.pygments_lexer == "ipython3"
 
     assert notebook.cells[2].source == "%%chat\n%%bash\n\\u{202e} rm"
 
