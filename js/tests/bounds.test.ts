@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { STACK_LIMIT, Stacks, withoutStacks } from "../src/combining";
 import { aligned, pieces } from "../src/explorer/differ";
+import { CODE_LIMIT, highlight } from "../src/rich/highlight";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
 
 const table = (columns: number, rows: number): string =>
@@ -43,4 +44,9 @@ test("lists and texts that are too far apart are told apart as wholes", () => {
   expect(aligned(left, right, (one) => one)).toHaveLength(3_000);
   const [one, other] = [left.slice(0, 900).join(" "), right.slice(0, 900).join(" ")];
   expect(pieces(one, other).map(({ side }) => side)).toEqual(["left", "right"]);
+});
+
+test("code is coloured up to a length, and shown whole above it", () => {
+  expect(highlight("a = 1\n".repeat(CODE_LIMIT / 6), "python")).not.toBeNull();
+  expect(highlight("a = 1\n".repeat(CODE_LIMIT / 6 + 1), "python")).toBeNull();
 });

@@ -1,4 +1,4 @@
-"""Hostile texts of growing size for all that reads what strangers write: the time is short and grows with the length."""
+"""Hostile texts of growing size for all that reads what strangers write: the time is short, and grows as they do."""
 
 from __future__ import annotations
 
