@@ -6,13 +6,16 @@ says that changes cannot be noticed, and whoever relies on it has to ask again a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from nbtool.tools.describe import describe, identity
 from nbtool.tools.fingerprint.ink import Unknown
 from nbtool.tools.fingerprint.live import LiveInk
+from nbtool.tools.fingerprint.source import compiled
 from nbtool.tools.fingerprint.values import write
 
 MAX_BYTES = 256 * 1024 * 1024
@@ -30,6 +33,9 @@ MAX_TOOL_BYTES = 64 * 1024 * 1024
 MAX_TOOL_ITEMS = 20_000
 """Python objects of it that are looked at one by one."""
 
+
+MAX_WRAPPERS = 20
+"""Functions wrapped in each other that are looked through."""
 
 READS_ALL = frozenset({
     "__dict__", "__getattribute__", "__getstate__", "__reduce__", "asdict", "astuple", "attrgetter", "cloudpickle",
@@ -65,8 +71,21 @@ def token_of_tool(function: Callable[..., Any]) -> str:
         ink = LiveInk(MAX_SECONDS, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, names=names)
         problem = _written(function, ink)
         if problem or names is None or ink.found <= names:
-            return problem or ink.word()
+            return f"{problem} {_codes(function)}" if problem else ink.word()
         names = None if ink.found & READS_ALL else names | ink.found
+
+
+def _codes(function: Any) -> str:
+    """Give the code of a function and of what it wraps, which counts however much data there is."""
+    codes = hashlib.sha256()
+    for _ in range(MAX_WRAPPERS):
+        code = getattr(function, "__code__", None)
+        codes.update(compiled(code).encode() if type(code) is CodeType else identity(function).encode())
+        own = getattr(function, "__dict__", {})
+        function = own.get("__wrapped__") or getattr(function, "func", None) or getattr(function, "__func__", None)
+        if function is None:
+            break
+    return codes.hexdigest()
 
 
 def _written(value: Any, ink: LiveInk) -> str:

@@ -50,7 +50,8 @@ async def rule(
     that says why. An approver whose `uses_remembered` is False decides every question itself. Both the question and
     its decision are journalled before anything is done.
     """
-    if getattr(approver, "uses_remembered", True) and desk.recall(question):
+    is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants something else
+    if not is_edited and getattr(approver, "uses_remembered", True) and desk.recall(question):
         return Ruling(Approved(), REMEMBERED)
     pending = desk.ask(question)
     try:

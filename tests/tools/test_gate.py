@@ -173,6 +173,22 @@ def test_after_an_edit_that_did_not_fit_the_model_s_own_arguments_may_still_be_a
     assert (record.result, record.edited) == (4, "")
 
 
+def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_fit() -> None:
+    questions: list[Question] = []
+
+    def approve(question: Question) -> Approved | Denied:
+        questions.append(question)
+        if len(questions) > 1:
+            return Denied("not as the model wrote it")
+        desk.bench.desk.remember(question, "tool", by="another page")
+        return Approved(arguments={"n": "x"})
+
+    desk = desktop(asked, approver=approve)
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.status, record.started, len(questions)) == ("denied", None, 2)
+
+
 def test_edited_arguments_that_are_no_json_are_refused() -> None:
     record = desktop(asked, approver=lambda _: Approved(arguments={"n": object()})).run(ask_for("asked", n=2))
 

@@ -76,9 +76,9 @@ class LiveInk(Ink):
         except OverLimit:
             raise
         except Unknown as unknown:
-            self._count_by_identity(value, str(unknown))
+            self.count_by_identity(value, str(unknown))
         except Exception as error:  # noqa: BLE001 - a library that fails on its own object: it cannot be read
-            self._count_by_identity(value, f"a {short_name(type(value))} cannot be read ({type(error).__name__})")
+            self.count_by_identity(value, f"a {short_name(type(value))} cannot be read ({type(error).__name__})")
         return True
 
     def is_first(self, kind: type) -> bool:
@@ -101,7 +101,8 @@ class LiveInk(Ink):
         else:
             self._inside(value, _instance)
 
-    def _count_by_identity(self, value: Any, problem: str) -> None:
+    def count_by_identity(self, value: Any, problem: str) -> None:
+        """Write which object it is, and note why no more of it can be read."""
         self.mark(identity(value))
         if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
@@ -129,8 +130,7 @@ class LiveInk(Ink):
 def _instance(value: Any, ink: LiveInk) -> None:
     """Write an instance of a Python class: what its builtin base holds, its `__dict__` and its slots.
 
-    Raises:
-        Unknown: an extension keeps state in it that cannot be seen.
+    Where an extension keeps state in it that cannot be seen, that is noted.
     """
     kind = type(value)
     line = bases(kind)
@@ -138,7 +138,9 @@ def _instance(value: Any, ink: LiveInk) -> None:
     own = line[: line.index(base)]
     slots = [(one, name, held) for one in own for name, held in namespace(one).items() if _is_slot(held)]
     if _hidden_bytes(kind, base) > _POINTER * len(slots):
-        raise Unknown(f"a {short_name(kind)} cannot be compared")
+        ink.count_by_identity(
+            value, f"a {short_name(kind)} cannot be compared"
+        )  # what can be seen is read all the same
     _class(kind, ink)
     if base is not object:
         reader = _BASES.get(id(base)) or _array
