@@ -176,7 +176,7 @@ def test_with_an_executor_plain_tools_run_there() -> None:
     with ThreadPoolExecutor(1, thread_name_prefix="cluster") as pool:
         Chat(wire=wire, tools=[where, stays]).map(["a"], executor=pool)
 
-    assert sorted(threads) == ["cluster_0", "nbtool"]
+    assert sorted(threads) == ["cluster_0", "nbtool-async-tools"]
 
 
 def used(tokens: int) -> list[Any]:
