@@ -49,7 +49,7 @@ for (const [name, language] of Object.entries(LANGUAGES)) core.registerLanguage(
 core.registerAliases(["ipython", "python3"], { languageName: "python" });
 
 /** Characters of code that are coloured; a longer text stays as it is. */
-export const CODE_LIMIT = 10_000;
+export const CODE_LIMIT = 5_000;
 
 const PIECES = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g;
 const CHARACTERS: Record<string, string> = {
