@@ -56,7 +56,7 @@ class TurnContext:
     meter: Meter
     chain: list[Message] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
-    told: set[EndReason] = field(default_factory=set)
+    notice_topics: set[EndReason] = field(default_factory=set)
     status: str = "running"
     host: str = ""
     model: str = ""

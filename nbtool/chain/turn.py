@@ -181,7 +181,7 @@ class Engine:
                 break
         if reason := end_reason_of(reply):
             self._outcome.end_reason = self._outcome.end_reason or reason
-            if reason not in AT_ONCE and reason not in turn.told:
+            if reason not in AT_ONCE and reason not in turn.notice_topics:
                 await turn.emit(notice_of(reason, reply.explanation))
 
     def _may_answer(self, reply: Reply) -> bool:

@@ -58,7 +58,7 @@ def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:
     if mode == "none" or not prompt:
         return []
     if mode == "native":
-        told = _noted([message for message in turn.messages.chain if message.parts], turn.end_note)
+        told = _with_note([message for message in turn.messages.chain if message.parts], turn.end_note)
     elif mode == "results":
         came = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
         told = _as_assistant("\n\n".join(filter(None, [*came, turn.text, turn.refusal, turn.end_note])))
@@ -67,7 +67,7 @@ def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:
     return [*prompt, *(told or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
 
 
-def _noted(messages: list[Message], note: str) -> list[Message]:
+def _with_note(messages: list[Message], note: str) -> list[Message]:
     """Put a note at the end of the last reply; one that asked for calls is answered first."""
     if not note:
         return messages

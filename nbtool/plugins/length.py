@@ -52,12 +52,12 @@ class Continuation:
         if said.stop_reason != "length" or not said.text.strip():
             pieces.clear()
         elif not reply.can_request:
-            turn.told.add("length")
+            turn.notice_topics.add("length")
             await turn.emit(Notice(NO_ROOM, "warning", "length"))
         elif len(pieces) <= self.times:
             await reply.append_and_request(user(GO_ON))
         else:
-            turn.told.add("length")
+            turn.notice_topics.add("length")
             await turn.emit(Notice(STILL_CUT.format(times=self.times), "warning", "length"))
 
     @staticmethod
