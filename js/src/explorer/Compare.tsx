@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
 import { counted, indented, oneLine, readObject, STATES, seconds } from "../text";
+import { LongText } from "../views/Grown";
 import { callPairs, type Pair, pieces, proseOf } from "./differ";
 import { folded } from "./fold";
 import type { Detail, Index, Version } from "./history";
@@ -202,11 +203,15 @@ function Differ({ name, left, right }: DifferProps): JSX.Element {
       .filter((piece) => piece.side === "both" || piece.side === which)
       .map((piece, n) =>
         piece.side === "both" ? (
-          piece.text
+          <LongText key={n} text={piece.text} />
         ) : which === "left" ? (
-          <del key={n}>{piece.text}</del>
+          <del key={n}>
+            <LongText text={piece.text} />
+          </del>
         ) : (
-          <ins key={n}>{piece.text}</ins>
+          <ins key={n}>
+            <LongText text={piece.text} />
+          </ins>
         ),
       );
   return (

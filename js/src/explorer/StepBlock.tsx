@@ -2,6 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import type { Block, CallBlock } from "../protocol";
 import { Island } from "../rich";
 import { longArguments, oneLine, STATES, seconds, shortArguments } from "../text";
+import { LongText } from "../views/Grown";
 import { Notice } from "../views/Notice";
 import { Pictures } from "../views/Pictures";
 import { Reply } from "../views/Reply";
@@ -79,8 +80,12 @@ class Called extends Component<CalledProps, { isOpen: boolean }> {
         {this.state.isOpen && (
           <div class="nb-inside">
             <Island view="call" props={{ block }}>
-              <pre class="nb-code nb-prewrap">{longArguments(block.arguments)}</pre>
-              <pre class="nb-code nb-prewrap">{block.result}</pre>
+              <pre class="nb-code nb-prewrap">
+                <LongText text={longArguments(block.arguments)} />
+              </pre>
+              <pre class="nb-code nb-prewrap">
+                <LongText text={block.result} />
+              </pre>
             </Island>
             {this.#deeds()}
           </div>

@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
-import { withoutStacks } from "../combining";
 import type { Document } from "../protocol";
 import { counted, ENDS, oneLine, seconds } from "../text";
+import { LongText } from "../views/Grown";
 import { Notice } from "../views/Notice";
 import { Pictures } from "../views/Pictures";
 import { byRound, folded } from "./fold";
@@ -49,7 +49,9 @@ export class TurnPane extends Component<PaneProps, State> {
     return (
       <article aria-label="Turn">
         <header class="nb-x-head">
-          <p class="nb-x-prompt">{withoutStacks(whole.head.prompt) || "(no text)"}</p>
+          <p class="nb-x-prompt">
+            <LongText text={whole.head.prompt || "(no text)"} />
+          </p>
           <p class="nb-quiet nb-x-facts">
             {facts(whole)} {this.#versions()}
           </p>

@@ -1,4 +1,4 @@
-import { Component, type JSX } from "preact";
+import { Component, createRef, type JSX } from "preact";
 import { Stacks } from "../combining";
 import type { Growing } from "../growing";
 import type { ProseBlock } from "../protocol";
@@ -10,11 +10,16 @@ const SLICE = 8_192;
 
 /** Prose of the model, as Markdown. */
 export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
+  #el = createRef<HTMLDivElement>();
   #markdown = new GrowingMarkdown();
   #seen: Growing | undefined;
   #unread = "";
   #stacks = new Stacks();
   #timer: ReturnType<typeof setTimeout> | undefined;
+
+  override componentDidUpdate(): void {
+    if (this.#unread) this.#el.current?.getBoundingClientRect(); // laid out now, so that no frame has it all to do
+  }
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
@@ -29,7 +34,7 @@ export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
     clearTimeout(this.#timer);
     if (!isAll) this.#timer = setTimeout(() => this.forceUpdate(), 0);
     return (
-      <div class="nb-reply" aria-busy={block.state === "open"}>
+      <div ref={this.#el} class="nb-reply" aria-busy={!isAll || block.state === "open"}>
         {block.refusal && <p class="nb-quiet">The model refused:</p>}
         {this.#markdown.read(piece, !isAll || block.state === "open")}
         {isAll && <Ending block={block} />}

@@ -2,6 +2,7 @@ import { Component, type JSX } from "preact";
 import type { CallBlock } from "../protocol";
 import { Island } from "../rich";
 import { EDITED, longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text";
+import { LongText } from "./Grown";
 
 /** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
 export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
@@ -70,7 +71,7 @@ function Plain({ block }: { block: CallBlock }): JSX.Element {
             <>
               <div class="nb-title nb-quiet">{title}</div>
               <pre class="nb-code nb-prewrap">
-                {text}
+                <LongText text={text} />
                 {omitted ? `\n${marker(omitted)}` : ""}
               </pre>
             </>

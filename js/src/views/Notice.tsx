@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
-import { withoutStacks } from "../combining";
 import type { NoticeBlock } from "../protocol";
+import { LongText } from "./Grown";
 
 const WORDS = { info: "", warning: "Warning. ", error: "Error. " };
 
@@ -9,7 +9,7 @@ export function Notice({ block }: { block: Pick<NoticeBlock, "text" | "level"> }
   return (
     <p class={`nb-notice nb-${block.level}`}>
       <strong>{WORDS[block.level]}</strong>
-      {withoutStacks(block.text)}
+      <LongText text={block.text} />
     </p>
   );
 }

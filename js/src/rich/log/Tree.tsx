@@ -1,5 +1,6 @@
 import { Component, type JSX } from "preact";
 import { oneLine, visible } from "../../text";
+import { LongText } from "../../views/Grown";
 import { isWritten, type Json } from "./read";
 
 /** Entries of one object or list that are shown at first, and with each wish for more. */
@@ -96,7 +97,7 @@ function Leaf({ value }: { value: Json }): JSX.Element {
   if (typeof value !== "string") return <span class="nb-hl-literal">{String(value)}</span>;
   return (
     <span class={value.includes("\n") ? "nb-hl-string nb-prewrap" : "nb-hl-string"}>
-      {visible(JSON.stringify(value)).replaceAll("\\n", "\n")}
+      <LongText text={visible(JSON.stringify(value)).replaceAll("\\n", "\n")} />
     </span>
   );
 }

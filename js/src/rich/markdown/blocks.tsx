@@ -1,5 +1,6 @@
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
+import { LongText } from "../../views/Grown";
 import { Code } from "./code";
 import { Formula } from "./formula";
 import type { MathToken, NoteMark, NotesToken } from "./lexer";
@@ -222,7 +223,9 @@ function span(token: Token): ComponentChildren {
 /** A text as it was written, and a line that says so. */
 function plain(text: string): ComponentChildren {
   return [
-    <span class="nb-prewrap">{text.trimEnd()}</span>,
+    <span class="nb-prewrap">
+      <LongText text={text.trimEnd()} />
+    </span>,
     <span class="nb-quiet nb-small"> {AS_WRITTEN}</span>,
   ];
 }
