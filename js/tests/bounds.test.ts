@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { STACK_LIMIT, Stacks, withoutStacks } from "../src/combining";
 import { aligned, pieces } from "../src/explorer/differ";
 import { CODE_LIMIT, highlight } from "../src/rich/highlight";
+import { DEPTH_LIMIT as READ_DEPTH, readJson } from "../src/rich/log/read";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
 
 const table = (columns: number, rows: number): string =>
@@ -49,4 +50,11 @@ test("lists and texts that are too far apart are told apart as wholes", () => {
 test("code is coloured up to a length, and shown whole above it", () => {
   expect(highlight("a = 1\n".repeat(Math.floor(CODE_LIMIT / 6)), "python")).not.toBeNull();
   expect(highlight("a = 1\n".repeat(Math.floor(CODE_LIMIT / 6) + 1), "python")).toBeNull();
+});
+
+test("JSON is read up to a depth, and stands as it was written below it", () => {
+  const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
+  expect(readJson(nested(READ_DEPTH))).toBeDefined();
+  expect(readJson(nested(READ_DEPTH + 1))).toBeUndefined();
+  expect(readJson(`["${"[".repeat(1_000)}"]`)).toEqual(["[".repeat(1_000)]);
 });

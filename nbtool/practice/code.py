@@ -12,8 +12,8 @@ from nbtool.practice.request import MENTION, REFERENCE
 MAX_CODE = 4_000
 """Characters of one piece of code."""
 
-FENCED = re.compile(r"```(?:python|py)?[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
-QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]+`|[^`$\n]|\$(?!`))+)`|\"([^\"\n]+)\"|“([^”\n]+)”")
+FENCED = re.compile(r"```(?:python|py)?[ \t]*\n((?:[^`]|`(?!``))*?)\n[ \t]*```")
+QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]+`|[^`$\n]|\$(?!`)){1,1000})`|\"([^\"\n]+)\"|“([^“”\n]+)”")
 _ATOM = r"(?:\$`[^\W\d]\w*`|[^\W\d]\w*)"
 _TAIL = r"(?:\.[^\W\d]\w*|\((?:[^()\n]|\([^()\n]*\)){0,200}\)|\[[^\[\]\n]{0,200}\])"
 EXPRESSION = re.compile(rf"(?<![\w`$&@.]){_ATOM}{_TAIL}+")

@@ -16,9 +16,11 @@ from typing import Any
 from nbtool.practice.planner import Call, Plan
 from nbtool.practice.request import text_of
 
-LISTED = re.compile(r"<tools>\n(.*?)\n</tools>.*?\n```(call-[\w-]+|tool_call)\n", re.DOTALL)
-"""The tools, a line of JSON each, and the fence of the example below them."""
-RESULT = re.compile(r'<tool_result call="\d+" name="[^"]*"[^>\n]*>\n(.*?)\n</tool_result>', re.DOTALL)
+LIST = ("<tools>\n", "\n</tools>")
+"""What stands before and after the tools, a line of JSON each."""
+FENCE = re.compile(r"\n```(call-[\w-]{1,100}|tool_call)\n")
+"""The fence of the example below them."""
+RESULT = re.compile(r'<tool_result call="\d+" name="[^"\n]*"[^<>\n]*>\n((?:[^<]|<(?!/?tool_result))*?)\n</tool_result>')
 INTRODUCED = re.compile(r"\AResults of your calls, as data:\n")
 NO_CALL = "Answer now, in plain words, and call no tool."
 
@@ -43,15 +45,23 @@ class Told:
 def told(body: Mapping[str, Any]) -> Told:
     """Read the tools, the calls and the results that stand in the texts of a request."""
     system = "\n".join(text_of(one) for one in body["messages"] if one["role"] in ("system", "developer"))
-    listed = LISTED.search(system)
-    if body.get("tools") or not listed:
+    lines, fence = _listed(system)
+    if body.get("tools") or not fence:
         return Told(body)
     messages: list[dict[str, Any]] = []
     for message in body["messages"]:
-        messages += _native(message, messages, listed[2])
-    tools = [{"function": json.loads(line)} for line in listed[1].splitlines()]
+        messages += _native(message, messages, fence)
+    tools = [{"function": json.loads(line)} for line in lines]
     is_last = text_of(messages[-1]).endswith(NO_CALL)
-    return Told({**body, "messages": messages, "tools": tools, "tool_choice": "none" if is_last else "auto"}, listed[2])
+    return Told({**body, "messages": messages, "tools": tools, "tool_choice": "none" if is_last else "auto"}, fence)
+
+
+def _listed(system: str) -> tuple[list[str], str]:
+    """Find the tools that a system text tells of, and the fence of its example; empty where it tells of none."""
+    begin = system.find(LIST[0])
+    end = system.find(LIST[1], begin) if begin >= 0 else -1
+    fence = FENCE.search(system, end) if end >= 0 else None
+    return (system[begin + len(LIST[0]) : end].splitlines(), fence[1]) if fence else ([], "")
 
 
 def _native(message: dict[str, Any], before: list[dict[str, Any]], fence: str) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ MAX_PROMPT = 20_000
 REFERENCE = re.compile(r"\$VAR_REF\{\{([^\W\d][\w./-]*)[^}]{0,200}\}\}")
 MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 LAST_WORD = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
-OBJECTS = re.compile(r"\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
+OBJECTS = re.compile(r"(?<!\s)\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
 """What nbtool adds to a prompt: the objects that may be referred to. They are known, but were not said."""
 MUST_FIT = re.compile(r"must be JSON that fits this schema[^\n]{0,80}\n(?=\{)")
 PLACEHOLDERS = frozenset({"name", "var"})

@@ -49,8 +49,8 @@ SECRET_FOLDERS = frozenset({
 
 _COPY = re.compile(
     r"^(?:copy of |\.#|#|\.~lock\.|~\$)"
-    r"|(?:~+|#|[ ._-](?:bak\w*|backup|back|old|orig|original|save|saved|sav|sw[a-z]|tmp|temp|copy|rej|dist|disabled"
-    r"|prev|new|gz|bz2|xz|zst|zip|tar|tgz|7z|rar|enc|asc|txt|\d+)|[ ]?\(\d+\)|[ ]-[ ]copy)$"
+    r"|(?:(?<!~)~+|#|[ ._-](?:bak\w{0,60}|backup|back|old|orig|original|save|saved|sav|sw[a-z]|tmp|temp|copy|rej|dist"
+    r"|disabled|prev|new|gz|bz2|xz|zst|zip|tar|tgz|7z|rar|enc|asc|txt|\d+)|[ ]?\(\d+\)|[ ]-[ ]copy)$"
 )
 """What editors, archivers and people put before or after the name of a file that they copy."""
 

@@ -68,13 +68,13 @@ _PARAMETER = re.compile(
     r"(?:\s+string=\"(?P<text>true|false)\")?\s*>(?P<value>.*?)</(?:｜DSML｜)?(?:parameter|param)>",
     re.DOTALL,
 )
-_PAIR = re.compile(r"\s*<arg_key>(?P<key>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL)
+_PAIR = re.compile(r"\s*<arg_key>(?P<key>[^<]*)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL)
 _NAMED = re.compile(
-    r"[\s,;]*(?:<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|tool_call_begin\|>|\[TOOL_CALLS\])?\s*"
-    r"(?:functions\.)?(?P<name>[^\W\d][\w.-]*?)(?::\d+)?\s*"
-    r"(?:<｜tool▁sep｜>|<\|tool_call_argument_begin\|>|(?:\[CALL_ID\]\w+)?\[ARGS\])?\s*(?:```(?:json)?\s*)?(?=\{)"
+    r"[\s,;]*+(?:<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|tool_call_begin\|>|\[TOOL_CALLS\])?+\s*+"
+    r"(?:functions\.)?(?P<name>[^\W\d][\w.-]*?)(?::\d+)?\s*+"
+    r"(?:<｜tool▁sep｜>|<\|tool_call_argument_begin\|>|(?:\[CALL_ID\]\w+)?\[ARGS\])?+\s*+(?:```(?:json)?\s*+)?(?=\{)"
 )
-_NAMED_END = re.compile(r"\s*(?:```)?\s*(?:<｜tool▁call▁end｜>|<\|tool_call_end\|>)?\s*")
+_NAMED_END = re.compile(r"\s*+(?:```)?+\s*+(?:<｜tool▁call▁end｜>|<\|tool_call_end\|>)?+\s*+")
 
 
 def without_end(text: str) -> str:

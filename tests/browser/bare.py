@@ -46,6 +46,22 @@ window.start = (document_ = empty) => {
   return { el, said, tell, patches: (...patches) => tell({ kind: "patches", seq: ++seq, patches }),
     close: () => { unmount(); end(); el.remove(); } };
 };
+window.explore = async (told) => {
+  const { default: explorer } = await import("./explorer.js");
+  const heard = new Set();
+  const traits = { nonce: "n", title: "History", place: "p", acts: [] };
+  const tell = (message) => { for (const hear of heard) hear({ v: 1, ...message }, []); };
+  const model = { get: (name) => traits[name], on: (event, hear) => event === "msg:custom" && heard.add(hear),
+    off: (event, hear) => heard.delete(hear), send: ({ id, kind, turn }) => queueMicrotask(() => {
+      if (kind === "hello") tell({ id, kind: "index", index: told.index });
+      else if (kind === "open") tell({ id, kind: "turn", detail: told.details[turn] });
+      else if (kind === "totals") tell({ id, kind: "totals", totals: told.totals });
+    }) };
+  const el = document.createElement("div");
+  document.querySelector("main").append(el);
+  const end = explorer.render({ model, el });
+  return { el, close: () => { end(); el.remove(); } };
+};
 window.frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 const first = window.start();
 const key = Object.getOwnPropertySymbols(globalThis).find((one) => one.description?.startsWith("nbtool.rich."));
@@ -80,6 +96,7 @@ def _answer(route: Route, theme: str) -> None:
         "page.js": ("text/javascript", SCRIPT),
         "widget.js": ("text/javascript", (STATIC / "widget.js").read_text(encoding="utf-8")),
         "widget.css": ("text/css", (STATIC / "widget.css").read_text(encoding="utf-8")),
+        "explorer.js": ("text/javascript", (STATIC / "explorer.js").read_text(encoding="utf-8")),
         "rich.json": ("application/json", packed),
     }
     if name not in bodies:

@@ -11,11 +11,25 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import nbtool
+from nbtool.wire.marks import MAX_ENDING
 
 SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
 
 
-SOURCES = "\n".join(path.read_text(encoding="utf-8") for path in Path(nbtool.__file__).parent.rglob("*.py"))
+SOURCES = {path: path.read_text(encoding="utf-8") for path in Path(nbtool.__file__).parent.rglob("*.py")}
+
+MATCHED = {
+    "nbtool.wire.marks._PARAMETER": "handed to `_read_tagged`, which matches at one place after the other",
+    "nbtool.wire.marks._PAIR": "handed to `_read_tagged`, which matches at one place after the other",
+}
+"""Patterns that are handed on, and never searched with."""
+
+BOUNDED = {
+    "nbtool.wire.marks._END_TOKENS": MAX_ENDING,
+    "nbtool.practice.planner.FAILED": 80,
+}
+"""Patterns that are used on so many characters alone."""
+
 SEARCHING = ("search", "finditer", "findall", "sub", "subn", "split")
 
 
@@ -40,10 +54,13 @@ def words_of(pattern: re.Pattern[Any]) -> list[str]:
 
 
 def is_searched(name: str) -> bool:
-    """Whether the source searches with a pattern of this name anywhere in a text, and not at one place alone."""
-    called = re.search(rf"\b{re.escape(name)}\.({'|'.join(SEARCHING)})\b", SOURCES)
-    handed_on = re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]| =|: )", SOURCES)
-    return bool(called or handed_on)
+    """Whether a source searches with a pattern of this name anywhere in a text, and not at one place alone."""
+    module, _, short = name.rpartition(".")
+    own = Path(str(importlib.import_module(module).__file__))
+    source = SOURCES[own] if short.startswith("_") else "\n".join(SOURCES.values())
+    called = re.search(rf"\b{re.escape(short)}\.({'|'.join(SEARCHING)})\b", source)
+    handed_on = re.search(rf"(?<![\w.]){re.escape(short)}(?![\w.]| =|: )", source)
+    return bool(called or (handed_on and name not in MATCHED))
 
 
 def use(pattern: re.Pattern[Any], text: str, *, search: bool) -> None:

@@ -35,7 +35,7 @@ from nbtool.wire.pythonic import read_pythonic
 from nbtool.wire.redact import excerpt, redact
 from tests.faults.bounds import up_to_seconds
 from tests.faults.growth import families, problem
-from tests.faults.patterns import is_searched, patterns, use, words_of
+from tests.faults.patterns import BOUNDED, is_searched, patterns, use, words_of
 from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, referred, with_errors
 
 CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]
@@ -123,8 +123,8 @@ READERS: dict[str, tuple[Read, list[str]]] = {
 SCALE = 0.2
 """How much shorter the texts of the quick tests are."""
 
-FOUND = {name: one for name, one in patterns().items() if not name.startswith("nbtool.practice.")}
-"""The regular expressions of the package, but those of the practice model, which reads what its own person writes."""
+FOUND = patterns()
+"""The regular expressions of the package."""
 
 
 def test_every_kind_of_block_has_its_hostile_texts() -> None:
@@ -171,7 +171,7 @@ def test_a_regular_expression_takes_time_that_grows_with_the_length(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:
     pattern: re.Pattern[Any] = FOUND[name]
-    search = is_searched(name.rpartition(".")[2])
-    read = lambda text: use(pattern, text, search=search)  # noqa: E731 - a reader of one line
+    search, most = is_searched(name), BOUNDED.get(name)
+    read = lambda text: use(pattern, text[:most], search=search)  # noqa: E731 - a reader of one line
     words = words_of(pattern)
     record_property("injected", check(read, words, name, pairs=10, most=1_000, seconds=10, scale=0.3))

@@ -5,6 +5,7 @@ import { counted, longArguments, oneLine, visible } from "../text";
 import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/asking";
 import { Remarks } from "./approval/Remarks";
 import { Sentence } from "./approval/Sentence";
+import { LongText } from "./Grown";
 import { keep } from "./keys";
 import { Pictures } from "./Pictures";
 
@@ -82,7 +83,9 @@ export class Approval extends Component<{ connection: Connection }, State> {
         <Remarks question={call.question} />
         <Sentence call={call} />
         <p class="nb-quiet">{oneLine(call.question.description, 300)}</p>
-        <pre class="nb-code nb-prewrap">{readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`}</pre>
+        <pre class="nb-code nb-prewrap">
+          <LongText text={readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`} />
+        </pre>
         {call.question.media && <Pictures media={call.question.media} bytes={shown().media} look={look} />}
         <div class="nb-row">
           <button

@@ -16,7 +16,7 @@ MIN_SECRET = 4
 
 HIDDEN = "***"
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))?\}")
 
 
 @dataclass(slots=True)

@@ -1,11 +1,12 @@
 import { Component, createRef, type JSX } from "preact";
+import { withoutStacks } from "../../combining";
 import { indented } from "../../text";
 import { own, saidArguments, type Waiting } from "../../views/approval/asking";
 import { highlight } from "../highlight";
 import { Changes } from "./Changes";
 import { type Entry, entriesOf, stringOf } from "./entries";
 import { languageOf } from "./language";
-import { marked, oddIn } from "./odd";
+import { Marked, marked, oddIn } from "./odd";
 
 /** Characters of each argument that are shown before all of it is opened. */
 const CLIP = 240;
@@ -31,7 +32,12 @@ interface Props {
 /** All arguments, each as what it is: code in colours, an edit as its two sides, a reference as what it stands for. */
 export function Arguments({ call, text, opened }: Props): JSX.Element {
   const entries = entriesOf(text);
-  if (!entries) return <pre class="nb-code nb-prewrap">{marked(clip(text, opened))}</pre>;
+  if (!entries)
+    return (
+      <pre class="nb-code nb-prewrap">
+        <Marked text={clip(text, opened)} />
+      </pre>
+    );
   const edit = editIn(entries);
   const said = new Map(saidArguments(call).map((one) => [one.name, one]));
   const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
@@ -51,7 +57,9 @@ export function Arguments({ call, text, opened }: Props): JSX.Element {
                 opened={opened}
               />
               {said.get(entry.name)?.what && (
-                <div class="nb-quiet nb-stands">{marked(standsFor(call, entry.name))}</div>
+                <div class="nb-quiet nb-stands">
+                  <Marked text={standsFor(call, entry.name)} />
+                </div>
               )}
             </dd>
           </div>
@@ -81,7 +89,11 @@ function Value({
   const shown = clip(text ?? indented(entry.raw), opened);
   if (text !== null && language && !oddIn(text)) return <Coloured text={shown} language={language} />;
   if (shown.includes("\n") || shown.length >= 80)
-    return <pre class="nb-code nb-prewrap">{marked(shown)}</pre>;
+    return (
+      <pre class="nb-code nb-prewrap">
+        <Marked text={shown} />
+      </pre>
+    );
   const quote = text === null ? "" : '"';
   return (
     <code class="nb-prewrap">
@@ -95,6 +107,7 @@ function Value({
 /** Code in the colours of its language; the same characters in the same order. */
 class Coloured extends Component<{ text: string; language: string }> {
   #code = createRef<HTMLElement>();
+  #nodes: Node | null = null;
 
   override componentDidMount(): void {
     this.#colour();
@@ -104,16 +117,26 @@ class Coloured extends Component<{ text: string; language: string }> {
     this.#colour();
   }
 
+  override shouldComponentUpdate({ text, language }: { text: string; language: string }): boolean {
+    return text !== this.props.text || language !== this.props.language;
+  }
+
   #colour(): void {
-    const { text, language } = this.props;
-    const node = highlight(text, language);
-    this.#code.current?.replaceChildren(node?.textContent === text ? node : text);
+    if (this.#nodes) this.#code.current?.replaceChildren(this.#nodes);
   }
 
   render(): JSX.Element {
+    const { text, language } = this.props;
+    this.#nodes = withoutStacks(text) === text ? highlight(text, language) : null;
     return (
       <pre class="nb-code nb-prewrap">
-        <code ref={this.#code} />
+        {this.#nodes ? (
+          <code key="coloured" ref={this.#code} />
+        ) : (
+          <code key="plain">
+            <Marked text={text} />
+          </code>
+        )}
       </pre>
     );
   }

@@ -1,8 +1,9 @@
 import { diffLines } from "diff";
 import type { JSX } from "preact";
 import { indented } from "../../text";
+import { Gradual } from "../../views/Gradual";
 import { entriesOf, stringOf } from "./entries";
-import { marked } from "./odd";
+import { Marked, marked } from "./odd";
 
 /** Lines of what did not change that are shown around a change. */
 const AROUND = 2;
@@ -28,11 +29,23 @@ export function Changes({
 }): JSX.Element {
   return (
     <div class="nb-code nb-changes">
-      {linesOf(before, after, whole).map(([sign, text]) => (
-        <Changed sign={sign} text={text} />
-      ))}
+      <Lines lines={linesOf(before, after, whole)} />
     </div>
   );
+}
+
+/** Lines in groups of so many, and groups that are drawn in one task. */
+const GROUP = 100;
+const EACH = 3;
+
+/** Lines of a comparison; many are drawn group by group. */
+function Lines({ lines }: { lines: Line[] }): JSX.Element {
+  const views = lines.map(([sign, text]) => <Changed sign={sign} text={text} />);
+  if (views.length <= GROUP) return <>{views}</>;
+  const groups = Array.from({ length: Math.ceil(views.length / GROUP) }, (_, n) => (
+    <div key={n}>{views.slice(n * GROUP, (n + 1) * GROUP)}</div>
+  ));
+  return <Gradual nodes={groups} each={EACH} />;
 }
 
 function Changed({ sign, text }: { sign: Sign; text: string }): JSX.Element {
@@ -41,7 +54,9 @@ function Changed({ sign, text }: { sign: Sign; text: string }): JSX.Element {
       <span class="nb-change-sign" role="img" aria-label={WORDS[sign]}>
         {sign}
       </span>
-      <span class="nb-prewrap">{marked(text)}</span>
+      <span class="nb-prewrap">
+        <Marked text={text} />
+      </span>
     </div>
   );
 }
@@ -70,15 +85,26 @@ export function ArgumentChanges({ before, after }: { before: string; after: stri
 export function Effect({ text }: { text: string }): JSX.Element {
   const lines = text.trimEnd().split("\n");
   const head = lines.findIndex((line, at) => line.startsWith("--- ") && lines[at + 1]?.startsWith("+++ "));
-  if (head < 0) return <pre class="nb-code nb-prewrap">{marked(text)}</pre>;
+  if (head < 0)
+    return (
+      <pre class="nb-code nb-prewrap">
+        <Marked text={text} />
+      </pre>
+    );
   return (
     <>
-      {head > 0 && <p class="nb-prewrap">{marked(lines.slice(0, head).join("\n"))}</p>}
+      {head > 0 && (
+        <div class="nb-prewrap">
+          <Marked text={lines.slice(0, head).join("\n")} />
+        </div>
+      )}
       <div class="nb-code nb-changes">
-        {lines.slice(head + 2).map((line) => {
-          const sign = line.startsWith("@@") ? "…" : (SIGNS[line[0] ?? ""] ?? " ");
-          return <Changed sign={sign} text={sign === "…" ? line : line.slice(1)} />;
-        })}
+        <Lines
+          lines={lines.slice(head + 2).map((line): Line => {
+            const sign = line.startsWith("@@") ? "…" : (SIGNS[line[0] ?? ""] ?? " ");
+            return [sign, sign === "…" ? line : line.slice(1)];
+          })}
+        />
       </div>
     </>
   );

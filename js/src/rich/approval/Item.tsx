@@ -43,7 +43,8 @@ export class Item extends Component<Props> {
 
   #agree = (): void => {
     const { call, draft, decide } = this.props;
-    if (!this.#isOpen()) return;
+    const isBeingDrawn = this.#el.current?.querySelector("[aria-busy=true]");
+    if (!this.#isOpen() || isBeingDrawn) return; // what is not drawn yet was not read
     this.#el.current?.focus({ preventScroll: true });
     decide(agreement(call, draft));
   };

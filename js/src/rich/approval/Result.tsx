@@ -4,7 +4,7 @@ import type { Waiting } from "../../views/approval/asking";
 import { LONG } from "../../views/approval/asking";
 import { Changes } from "./Changes";
 import type { Draft } from "./drafts";
-import { marked } from "./odd";
+import { Marked } from "./odd";
 import { redact, type Span, selectedIn } from "./redact";
 
 interface Props {
@@ -61,7 +61,7 @@ export class Result extends Component<Props, State> {
           />
         ) : (
           <pre ref={this.#pre} class="nb-code nb-prewrap">
-            {marked(readable ? text || "(nothing)" : `${text.slice(0, LONG)}…`)}
+            <Marked text={readable ? text || "(nothing)" : `${text.slice(0, LONG)}…`} />
           </pre>
         )}
         {readable && (

@@ -1,6 +1,7 @@
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren, type JSX, type VNode } from "preact";
 import { withoutStacks } from "../../combining";
 import { codeOf, lookalikes } from "../../lookalike";
+import { Gradual } from "../../views/Gradual";
 
 /**
  * What does not look like what it is: ignorable, format and control characters, separators, and every space but the
@@ -34,6 +35,75 @@ export function marked(text: string): ComponentChildren {
     raw === shown ? withoutStacks(shown) : <mark class="nb-odd">{shown}</mark>,
   );
 }
+
+/** Characters from which on a text is drawn gradually. */
+const LONG = 2_000;
+
+/** Shown characters of one box, and those after which a line goes on in the next one, which says so. */
+const BOX = 2_000;
+const BOX_LIMIT = 5_000;
+
+/** Characters of one text node or mark: a browser takes quadratic time to break one of many scripts into lines. */
+const NODE_LIMIT = 1_000;
+
+/** A text of any length as `marked` shows it; a long one is drawn piece by piece. */
+export class Marked extends Component<{ text: string }> {
+  #text = "";
+  #boxes: VNode[] = [];
+
+  override shouldComponentUpdate({ text }: { text: string }): boolean {
+    return text !== this.props.text;
+  }
+
+  render(): JSX.Element {
+    const { text } = this.props;
+    if (text.length <= LONG) return <>{marked(text)}</>;
+    if (text !== this.#text) this.#boxes = boxesOf(text);
+    this.#text = text;
+    return <Gradual nodes={this.#boxes} each={4} />;
+  }
+}
+
+/** A long text in boxes, each of which holds whole lines where these are not too long. */
+function boxesOf(text: string): VNode[] {
+  const boxes: VNode[] = [];
+  let [nodes, length]: [ComponentChildren[], number] = [[], 0];
+  for (const [shown, isOdd] of short(text)) {
+    nodes.push(isOdd ? <mark class="nb-odd">{shown}</mark> : shown);
+    length += shown.length;
+    const isLineEnd = shown.endsWith("\n");
+    if (length < BOX || !(isLineEnd || length >= BOX_LIMIT)) continue;
+    boxes.push(
+      <span key={boxes.length} class={isLineEnd ? "nb-lines" : "nb-lines nb-goes-on"}>
+        {nodes}
+      </span>,
+    );
+    [nodes, length] = [[], 0];
+  }
+  boxes.push(
+    <span key={boxes.length} class="nb-lines">
+      {nodes}
+    </span>,
+  );
+  return boxes;
+}
+
+/** What is shown of a text, in short pieces: odd characters in a row are one mark, and other pieces end with lines. */
+function* short(text: string): Generator<[shown: string, isOdd: boolean]> {
+  let odd = "";
+  for (const { raw, shown } of stretches(text)) {
+    const isOdd = raw !== shown;
+    if (odd && (!isOdd || odd.length >= NODE_LIMIT)) {
+      yield [odd, true];
+      odd = "";
+    }
+    if (isOdd) odd += shown;
+    else for (const [piece] of withoutStacks(shown).matchAll(PIECES)) yield [piece, false];
+  }
+  if (odd) yield [odd, true];
+}
+
+const PIECES = new RegExp(`[^\\n]{0,${NODE_LIMIT - 1}}\\n|[^\\n]{1,${NODE_LIMIT}}`, "gu");
 
 /** How many odd characters a text holds. */
 export function oddIn(text: string): number {

@@ -17,9 +17,15 @@ class Number_ implements Written {
 
 const STRINGS_AND_NUMBERS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** Read JSON; undefined where it is none. */
+/** Levels of JSON that are read; what lies deeper would take a page's whole stack to draw. */
+export const DEPTH_LIMIT = 100;
+
+const BRACKETS = /"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g;
+
+/** Read JSON; undefined where it is none, and where it is too deep. */
 export function readJson(text: string): Json | undefined {
   const numbers: string[] = [];
+  if (depthOf(text) > DEPTH_LIMIT) return undefined;
   try {
     JSON.parse(text);
     const marked = text.replace(STRINGS_AND_NUMBERS, (found) =>
@@ -33,4 +39,14 @@ export function readJson(text: string): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** How deep the brackets of a JSON text lie. */
+function depthOf(text: string): number {
+  let [depth, deepest] = [0, 0];
+  for (const [token] of text.matchAll(BRACKETS)) {
+    if (token === "{" || token === "[") deepest = Math.max(deepest, ++depth);
+    else if (token.length === 1) depth--;
+  }
+  return deepest;
 }
