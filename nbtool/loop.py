@@ -20,7 +20,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from nbtool.errors import Cancelled, NbtoolError
@@ -124,6 +124,7 @@ class LentThread:
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` on the lent thread and give what it returns; in a worker thread where nobody waits."""
+        work = partial(_without_stop_iteration, work)
         job = _Job(work, contextvars.copy_context())
         with self._lock:
             is_promised = self.is_served
@@ -213,6 +214,14 @@ class LentThread:
             job.future.set_result(outcome)
         finally:
             self._busy = self.is_interrupting = False
+
+
+def _without_stop_iteration(work: Callable[[], T]) -> T:
+    """Raise RuntimeError in place of StopIteration, which no asyncio future takes: its waiter would wait for ever."""
+    try:
+        return work()
+    except StopIteration as error:
+        raise RuntimeError("The function raised StopIteration.") from error  # as in coroutines, see PEP 479
 
 
 def run_here(work: Coroutine[Any, Any, T]) -> T:

@@ -176,6 +176,13 @@ class Ruling:
     decision: Decision
     by: str
 
+    def copy(self) -> Ruling:
+        """Give the ruling with edited arguments of its own."""
+        decision = self.decision
+        if not isinstance(decision, Approved) or decision.arguments is None:
+            return self
+        return replace(self, decision=replace(decision, arguments=json_copy(decision.arguments)))
+
 
 @dataclass(frozen=True, slots=True)
 class Pending:
@@ -206,6 +213,10 @@ class DeskChange:
     kind: Literal["asked", "decided", "withdrawn"]
     question: Question
     ruling: Ruling | None = None
+
+    def copy(self) -> DeskChange:
+        """Give the change with arguments and mappings of its own: whoever changes them changes nothing else."""
+        return replace(self, question=self.question.copy(), ruling=self.ruling and self.ruling.copy())
 
 
 BY_POLICY = "policy"
@@ -341,7 +352,7 @@ class Desk:
     def _tell(self, change: DeskChange) -> None:
         for listener in tuple(self._listeners):
             try:
-                listener(replace(change, question=change.question.copy()))
+                listener(change.copy())
             except Exception:  # noqa: BLE001 - a listener that fails must not stop a decision
                 self._drop(listener)
 

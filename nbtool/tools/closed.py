@@ -11,15 +11,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import suppress
+from functools import cached_property, partial
+from itertools import islice
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from nbtool.errors import NbtoolError, UnknownReference
 from nbtool.messages import Media
 from nbtool.tools.bound import Bound
+from nbtool.tools.describe import declared_name, identity, type_name
 from nbtool.tools.jsonable import LIBRARIES
 from nbtool.tools.parts import Parts
+from nbtool.tools.quiet import quiet
 from nbtool.tools.render import error_text
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables import Variables
@@ -47,7 +53,8 @@ _GRAMMAR = frozenset({
 """Words of error messages that say nothing of any data."""
 
 _ATOMS = (bool, int, float, complex, str, bytes)
-_LISTS = (list, tuple, set, frozenset)
+_LISTS: tuple[Any, ...] = (list, tuple, set, frozenset)
+_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _VALUES = ("datetime", "decimal", "uuid", "fractions", "pathlib", "ipaddress", "zoneinfo")
 """Packages whose objects are values, as numbers are."""
 
@@ -76,7 +83,7 @@ class ClosedValues:
                 return not self.is_empty
             if id(one) in self._ids or (not self.is_empty and self._is_given(one)):
                 return True
-        return False
+        return not self.is_empty and self._is_converted(result)
 
     def is_in_text(self, text: str) -> bool:
         """Whether any of it stands in a text."""
@@ -94,11 +101,18 @@ class ClosedValues:
             return False  # its items are looked at on their own
         return self.is_in_text(self._variables.text_of(one))
 
+    def _is_converted(self, result: Any) -> bool:
+        """Whether the values of a closed container stand in a result one after another, whatever holds them there."""
+        given = [row for one in self._objects for row in _rows_of(one)]
+        told = _row(_values_in(result)) if given else ""
+        return any(row in told for row in given)
+
     @cached_property
     def _texts(self) -> tuple[str, ...]:
         """Everything by which it could be told in a text: what went into texts, and how it is written."""
         told = [*self._pieces, *(text for one in self._objects for text in self._written(one))]
-        return tuple({text.strip() for text in told if text.strip()})
+        texts = [text.strip() for text in told if text.strip()]
+        return tuple({form for text in texts for form in (text, repr(text)[1:-1], json.dumps(text)[1:-1])})
 
     def _written(self, one: Any) -> Iterator[str]:
         if one is None:
@@ -109,8 +123,9 @@ class ClosedValues:
             yield from (repr(one), one.decode("utf-8", "ignore"))
         else:
             yield self._variables.text_of(one)
-            if _is_atom(one) or _is_plain(one) or _package(one) in (*LIBRARIES, *_VALUES):
-                yield str(one)
+            for write in (str, repr, json.dumps):
+                with quiet(), suppress(Exception):  # an object that cannot be written cannot have been told that way
+                    yield write(one)
 
 
 def may_quote(error: BaseException | None, bound: Bound, variables: Variables) -> bool:
@@ -122,20 +137,22 @@ def may_quote(error: BaseException | None, bound: Bound, variables: Variables) -
     """
     if error is None or not _is_given_closed(bound, variables):
         return False
-    said = error_text(error).partition(": ")[2]
+    named = "" if type_name(type(error)) == declared_name(type(error)) else type_name(type(error))
+    # a class that was made at run time can be named by a value
+    said = f"{named} {error_text(error).partition(': ')[2]}".lstrip()
     if ClosedValues(bound, variables).is_in_text(said):
         return True
     known = (_known(bound.tool), json.dumps(bound.arguments), *bound.described.values())
     return not isinstance(error, NbtoolError) and not _words(said) <= _GRAMMAR | _words(*known)
 
 
-def _items(result: Any) -> Iterator[Any]:
-    """Give a result and what its plain containers hold, keys too, each container once."""
+def _items(result: Any, *, keys: bool = True) -> Iterator[Any]:
+    """Give a result and what its plain containers hold, with their `keys` or without, each container once."""
     waiting, seen = [iter((result,))], set[int]()
     while waiting:
         for one in waiting[-1]:
             yield one
-            if (inside := _inside(one)) is not None and id(one) not in seen:
+            if (inside := _inside(one, keys=keys)) is not None and id(one) not in seen:
                 seen.add(id(one))
                 waiting.append(iter(inside))
                 break
@@ -143,16 +160,63 @@ def _items(result: Any) -> Iterator[Any]:
             waiting.pop()
 
 
-def _inside(one: Any) -> Iterable[Any] | None:
-    if type(one) in _LISTS:
-        return tuple(one)
-    if type(one) in (dict, Parts):
-        return [*one.keys(), *one.values()]
-    if isinstance(one, type):
+def _listed(kind: Any, one: Any) -> tuple[Iterable[Any], list[Any]]:
+    return (), [*kind.__iter__(one)]
+
+
+def _inside(one: Any, *, keys: bool = True) -> Iterable[Any] | None:
+    """Return what a container, a record or a small table holds, without the code of a class of its own."""
+    kind = type(one)
+    if base := next((base for base in _READERS if issubclass(kind, base)), None):
+        names, values = _READERS[base](one)
+        return [*names, *values] if keys else values
+    if issubclass(kind, type):
         return None
     if (fields := getattr(type(one), "__dataclass_fields__", None)) or hasattr(type(one), "model_fields"):
         return [getattr(one, name, None) for name in fields or type(one).model_fields]
     return _cells(one) if _package(one) in ("pandas", "numpy", "polars") else None
+
+
+_READERS: dict[type, Callable[[Any], tuple[Iterable[Any], list[Any]]]] = {
+    **{kind: partial(_listed, kind) for kind in (*_LISTS, deque, *_VIEWS)},
+    dict: lambda one: (dict.keys(one), [*dict.values(one)]),
+    Parts: lambda one: (one.keys(), [*one.values()]),
+    MappingProxyType: lambda one: (one.keys(), [*one.values()]),
+    BaseException: lambda one: ((), [*vars(BaseException)["args"].__get__(one)]),
+    SimpleNamespace: lambda one: ((), [*vars(one).values()]),
+}
+"""Names and values in a container, read past the methods of its own class."""
+
+
+def _values_in(result: Any) -> Iterator[Any]:
+    """Give the values in a result in their order; keys are names for them, and none."""
+    return (one for one in _items(result, keys=False) if _inside(one) is None)
+
+
+def _rows_of(given: Any) -> Iterator[str]:
+    """Write the values of a closed container one after another, of a table by rows and by columns.
+
+    One that holds a single short value is like anything else that has it.
+    """
+    forms = [[*islice(_values_in(given), MAX_COMPARED)]]
+    if len(getattr(given, "shape", ())) == 2 and (cells := _cells(given)):
+        width = given.shape[1]
+        forms = [cells, [cell for place in range(width) for cell in cells[place::width]]]
+    for values in forms:
+        is_telling = len(values) > 1 or (isinstance(given, Sized) and all(len(str(one)) >= SHORT for one in values))
+        if values and is_telling and not (_is_atom(given) or isinstance(given, str)):
+            yield _row(values)
+
+
+def _row(values: Iterable[Any]) -> str:
+    return "\0".join(["", *map(_mark_of, values), ""])
+
+
+def _mark_of(value: Any) -> str:
+    """Write a value so that equal ones are written alike; an object is known by its identity."""
+    value = str.__str__(value) if isinstance(value, str) else _unboxed(value)
+    is_value = value is None or _is_atom(value) or _package(value) in (*_VALUES, "pandas")
+    return repr(value) if is_value and not hasattr(value, "shape") else identity(value)
 
 
 def _cells(table: Any) -> list[Any] | None:

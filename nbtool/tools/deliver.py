@@ -101,6 +101,13 @@ class Delivery:
         outcome = await off_loop(partial(closed.is_handed_back, value), RENDER_SECONDS)
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
+    async def _may_quote(self, error: BaseException | None) -> bool:
+        """Whether an error may quote what its call was given by reference alone, or cannot be compared in time."""
+        if error is None:
+            return False
+        outcome = await off_loop(partial(may_quote, error, self.bound, self.variables), RENDER_SECONDS)
+        return outcome is None or outcome.error is not None or bool(outcome.value)
+
     async def _drawn(self, value: Any) -> None:
         """Keep what of a result can be seen and heard, where it draws itself in time."""
         if may_be_seen(value):
@@ -110,7 +117,7 @@ class Delivery:
 
     async def _failure(self, error: BaseException | None) -> None:
         text = _failure_text(error)
-        may_tell = self.from_closed or self.record.took_closed or may_quote(error, self.bound, self.variables)
+        may_tell = self.from_closed or self.record.took_closed or await self._may_quote(error)
         if await self._word() != "never" or may_tell:
             edited = await self._released(text, failed=type(error))
             if edited is not None:  # what the person took out may stand in a line of source, too

@@ -11,6 +11,7 @@ import functools
 import pickle
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 from nbtool.errors import ToolFailed
@@ -41,7 +42,7 @@ class InExecutor:
         error = handed_over.error
         if self._future and not error:
             try:
-                return Outcome(await asyncio.wrap_future(self._future))
+                return Outcome(await _result_of(self._future))
             except (Exception, CancelledError) as raised:  # noqa: BLE001 - whatever a tool raises is its outcome
                 error = raised
         return Outcome(error=_named(error, work, self._executor) if error else None)
@@ -61,6 +62,22 @@ class InExecutor:
         self._future = self._executor.submit(work)
         if self._is_closed:
             self._future.cancel()
+
+
+async def _result_of(future: Future[Any]) -> Any:
+    """Wait for a future; StopIteration comes as RuntimeError, where `asyncio.wrap_future` would wait for ever."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell(_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(done.set)
+
+    future.add_done_callback(tell)
+    try:
+        await done.wait()
+    finally:
+        future.cancel()  # which changes nothing where it has ended
+    return future.result()
 
 
 def _named(error: BaseException, work: Callable[[], Any], executor: Executor) -> BaseException:

@@ -153,6 +153,9 @@ async def _whole(
             if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
                 value = outcome.value
                 outcome = await _on_its_loop(tool, partial(_awaited, lambda: value, reported), report)
+        given = (*arguments, *keywords.values())
+        if any(outcome.value is one for one in given):
+            return outcome  # a generator that is handed back is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):
             return await _steps(outcome.value, place, _Yields(report))
         return outcome

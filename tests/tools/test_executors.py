@@ -246,3 +246,13 @@ def at_cluster(executor: Executor, function: Callable[..., Any], mark: Path, *, 
     assert ran.result[1] == 4
     assert "the argument 'thing' (lock) cannot be pickled" in unsent.shown
     assert stopped.status == "unknown"
+
+
+def test_a_stop_iteration_of_a_tool_at_an_executor_is_its_error(threads: ThreadPoolExecutor) -> None:
+    def exhausted() -> object:
+        """Take one more than there is."""
+        return next(iter(()))
+
+    record = desktop(tool(exhausted, run="auto", executor=threads)).run(ask_for("exhausted"))
+
+    assert (record.status, record.shown) == ("error", "RuntimeError: coroutine raised StopIteration")

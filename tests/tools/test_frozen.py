@@ -481,6 +481,20 @@ def test_arguments_of_a_decision_are_copied_when_it_is_laid_on_the_desk() -> Non
     assert seen == [[7]]
 
 
+def test_a_listener_that_changes_the_arguments_of_a_ruling_changes_nothing_that_runs() -> None:
+    seen: list[Any] = []
+
+    def spoil_ruling(change: Any) -> None:
+        if change.ruling:
+            change.ruling.decision.arguments["items"].append(99)
+
+    desk = desktop(take_items(seen), approver=lambda _: Approved(arguments={"items": [7]}))
+    desk.bench.desk.listen(spoil_ruling)
+    desk.run(ask_for("take", items=[1]))
+
+    assert seen == [[7]]
+
+
 # --- ways a tool can change -------------------------------------------------------------------------------------------
 
 

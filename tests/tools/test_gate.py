@@ -88,7 +88,8 @@ def test_approvers_may_be_objects_functions_and_coroutines(approver: Any, by: st
 
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize(
-    "error", [RuntimeError("/a/b/c"), KeyboardInterrupt(), SystemExit(), asyncio.CancelledError(), Custom()]
+    "error",
+    [RuntimeError("/a/b/c"), KeyboardInterrupt(), SystemExit(), asyncio.CancelledError(), StopIteration(), Custom()],
 )
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str) -> None:
