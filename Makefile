@@ -66,7 +66,7 @@ places: build/.nbtool ## other kernels, an older JupyterLab and marimo, for the 
 	test -d build/places/marimo || $(BIN)/pip install --quiet --target build/places/marimo marimo
 	test -d build/places/together || $(BIN)/pip install --quiet --no-deps --target build/places/together $(TOGETHER)
 where: build/.old chromium places ## try every place where it runs, and write the table of the README
-	$(BIN)/python -m tests.places.where $(PLACE)
+	$(BIN)/python -m tests.compat.where $(PLACE)
 bench: build/.nbtool chromium ## measure, beside other libraries, and write docs/performance.md
 	$(BIN)/python -m benchmarks --write
 faults: build/.old chromium ## do what goes wrong, count it, and write docs/reliability.md; LANE=nightly, LANE=weekly MINUTES=4, ROWS=C1,C5

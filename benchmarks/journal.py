@@ -21,7 +21,11 @@ def main(folder: str | None) -> None:
     home = Path(tempfile.mkdtemp(dir=folder))
     os.environ["NBTOOL_HOME"] = str(home)
     from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
-    from nbtool.chat.journal import journal, reading, search  # noqa: PLC0415 - the same
+    from nbtool.chat.journal import (  # noqa: PLC0415 - the same
+        journal,
+        queries,  # noqa: PLC0415 - the same
+        search,
+    )
     from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
 
     @tool(run="auto")
@@ -44,7 +48,7 @@ def main(folder: str | None) -> None:
         book.change(search.prepare)
         found = book.read(lambda connection: search.search(connection, "lorem 17"))
         listed = time.perf_counter()
-        lines = book.read(reading.turns)
+        lines = book.read(queries.turns)
         ended = time.perf_counter()
         assert found
         assert len(lines) == total

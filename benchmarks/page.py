@@ -27,9 +27,9 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
-from nbtool.view.pacing import FLUSHES_PER_SECOND
-from nbtool.view.rich import rich_module
-from nbtool.view.widget import STATIC, TurnWidget
+from nbtool.view.lazy_module import rich_module
+from nbtool.view.throttle import FLUSHES_PER_SECOND
+from nbtool.view.turn import STATIC, TurnWidget
 from tests.browser.bare import open_bare
 from tests.browser.chromium import find_chromium
 

@@ -1,6 +1,6 @@
 """A click in a running cell: how long until the kernel says that it was heard, beside a plain round trip.
 
-A page without a browser speaks to a real kernel; see `tests/places/page.py`.
+A page without a browser speaks to a real kernel; see `tests/compat/page.py`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 
-from tests.places.page import Page, open_page
+from tests.compat.page import Page, open_page
 
 SETUP = """
 %load_ext nbtool

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-LOOPBACK = Path(__file__).parent / "loopback"
+LOOPBACK = Path(__file__).parent / "no_network"
 BROWSER = Path(__file__).parent / "browser"
 HOMES = count()
 

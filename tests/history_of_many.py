@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbtool.chat.recall import turn as recalled
+from nbtool.chat.restore import turn as recalled
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import (

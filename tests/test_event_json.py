@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.errors import UnreadableEvent
 from nbtool.event_json import MAX_DEPTH, dump_event, load_event, load_events
-from nbtool.events import CallAsked, CallReady, Event, MessageAppended, Notice, ReplyFinished, UsageDelta
+from nbtool.events import AskedAgain, CallAsked, CallReady, Event, MessageAppended, Notice, ReplyFinished, UsageDelta
 from nbtool.messages import Media, Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
 
 MESSAGE = Message(
@@ -22,7 +22,9 @@ MESSAGE = Message(
 )  # fmt: skip
 SAMPLES: dict[str, Any] = {
     "str": "text", "int": 7, "float": 0.5, "bool": True, "Message": MESSAGE, "Usage": Usage(1, 2, 3, 4, 0.5),
-    "Media": Media("image/png", b"\x00"), "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
+    "Media": Media("image/png", b"\x00"),
+    "AskedAgain | None": AskedAgain("changed", problem="p"),
+    "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),
     "dict[str, str]": {"a": "b"}, "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
     "dict[str, dict[str, Any]]": {"a": {"columns": ["b"], "rows": [[1]]}},

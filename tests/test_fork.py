@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat.journal import journal, reading
+from nbtool.chat.journal import journal, queries
 from nbtool.errors import McpFailed
 from nbtool.loop import core, run_here
 from nbtool.tools.mcp import mcp_servers
-from nbtool.tools.quiet import quiet
+from nbtool.tools.values.silence import quiet
 from nbtool.toolsets import html_text, web
-from nbtool.wire import ledger
 from nbtool.wire.connect import list_models
+from nbtool.wire.transport import traffic
 from tests.shells import end_shell, new_shell
 
 pytestmark = [
@@ -112,11 +112,11 @@ def look_at_models(_: Chat) -> None:
 
 def read_the_journal(chat: Chat) -> None:
     send(chat)
-    assert journal().read(reading.chats)
+    assert journal().read(queries.chats)
 
 
 def count_what_left(_: Chat) -> None:
-    assert ledger.sent()
+    assert traffic.sent()
 
 
 def print_nothing(_: Chat) -> None:
@@ -149,7 +149,11 @@ def test_what_a_forked_child_does_with_nbtool_works(used: Chat, entry: Callable[
     assert used.send("And here?").status == "completed"
 
 
-LOCKS = {"ledger": "nbtool.wire.ledger", "quiet": "nbtool.tools.quiet", "practice": "nbtool.practice"}
+LOCKS = {
+    "ledger": "nbtool.wire.transport.traffic",
+    "quiet": "nbtool.tools.values.silence",
+    "practice": "nbtool.practice",
+}
 
 
 @pytest.mark.parametrize("module", LOCKS.values(), ids=LOCKS)

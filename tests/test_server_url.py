@@ -8,15 +8,15 @@ import pytest
 from pydantic import SecretStr
 
 from nbtool import Chat
-from nbtool.chat.attach import as_media
+from nbtool.chat.attachments import as_media
 from nbtool.errors import NbtoolError
 from nbtool.server_url import MAX_URL, ServerUrl, parse_server_url
 from nbtool.tools.mcp.config import read_config
 from nbtool.wire.connect import endpoint
-from nbtool.wire.http import HttpEndpoint
-from nbtool.wire.keys import env_file
-from nbtool.wire.providers import OURS, SETTINGS_FILE, providers
-from nbtool.wire.wires import find_wire
+from nbtool.wire.providers.catalog import OURS, SETTINGS_FILE, providers
+from nbtool.wire.providers.credentials import env_file
+from nbtool.wire.registry import find_wire
+from nbtool.wire.transport.endpoint import HttpEndpoint
 
 KEY = "sk-canary-0123456789"
 

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from nbtool import workers
-from nbtool.workers import in_worker, off_loop
+from nbtool import thread_pool
+from nbtool.thread_pool import in_worker, off_loop
 
 
 def name_of_thread() -> int:
@@ -48,8 +48,8 @@ def test_pieces_at_the_same_time_have_threads_of_their_own() -> None:
 
 
 def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "MAX_IDLE", 1)
-    monkeypatch.setattr(workers, "_idle", [])
+    monkeypatch.setattr(thread_pool, "MAX_IDLE", 1)
+    monkeypatch.setattr(thread_pool, "_idle", [])
     meeting, told = threading.Barrier(3), threading.Barrier(4)
     threads: list[threading.Thread] = []
 
@@ -58,9 +58,9 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
         meeting.wait(10)
 
     for _ in range(3):
-        workers.set_to_work(meet, lambda _: told.wait(10))
+        thread_pool.set_to_work(meet, lambda _: told.wait(10))
     told.wait(10)
-    idle = [worker._thread for worker in workers._idle]
+    idle = [worker._thread for worker in thread_pool._idle]
     for thread in threads:
         if thread not in idle:
             thread.join(10)
@@ -70,16 +70,16 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "KEPT_SECONDS", 0.01)
-    monkeypatch.setattr(workers, "_idle", [])
+    monkeypatch.setattr(thread_pool, "KEPT_SECONDS", 0.01)
+    monkeypatch.setattr(thread_pool, "_idle", [])
     told, threads = threading.Event(), []
 
-    workers.set_to_work(threading.current_thread, lambda thread: (threads.append(thread), told.set()))
+    thread_pool.set_to_work(threading.current_thread, lambda thread: (threads.append(thread), told.set()))
     told.wait(10)
     threads[0].join(10)
 
     assert not threads[0].is_alive()
-    assert workers._idle == []
+    assert thread_pool._idle == []
 
 
 def test_an_idle_thread_keeps_nothing_alive_and_says_that_it_is_idle() -> None:
@@ -97,7 +97,7 @@ def test_an_idle_thread_keeps_nothing_alive_and_says_that_it_is_idle() -> None:
     asyncio.run(_one_more())
 
     assert reference() is None
-    assert thread.name == workers.IDLE
+    assert thread.name == thread_pool.IDLE
 
 
 async def _one_more() -> None:
@@ -112,7 +112,7 @@ def test_a_forked_child_makes_threads_of_its_own() -> None:
     child = os.fork()
     if not child:
         done = threading.Event()
-        workers.set_to_work(lambda: b"alive", lambda word: (os.write(write, word), done.set()))
+        thread_pool.set_to_work(lambda: b"alive", lambda word: (os.write(write, word), done.set()))
         os._exit(0 if done.wait(10) else 1)
     _, status = os.waitpid(child, 0)
 

@@ -1,5 +1,5 @@
 import { render as mount } from "preact";
-import { type Connection, connect, type Model } from "./connection";
+import { type Connection, connect, type Model } from "./kernel/turn";
 import "./styles.css";
 import { Turn } from "./views/Turn";
 

@@ -1,4 +1,4 @@
-/** What kernel and page say to each other. Mirrors nbtool/blocks/shapes.py and nbtool/view/heard.py. */
+/** What kernel and page say to each other. Mirrors nbtool/blocks/protocol.py and nbtool/view/turn_messages.py. */
 
 export const VERSION = 1;
 

@@ -1,5 +1,5 @@
-import { Growing } from "./growing";
 import type { Block, Document, Packed, Patch } from "./protocol";
+import { Growing } from "./text/rope";
 
 /** The texts of blocks that have grown here, by their fields. */
 const grown = new WeakMap<Block, Record<string, Growing>>();

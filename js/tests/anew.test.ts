@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { leave, putBack } from "../src/anew";
-import { connect } from "../src/connection";
+import { connect } from "../src/kernel/turn";
+import { leave, putBack } from "../src/notebook/restore";
 import { Kernel, start } from "./page";
 
 const VIEW = "application/vnd.jupyter.widget-view+json";

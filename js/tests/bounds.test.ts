@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { STACK_LIMIT, Stacks, withoutStacks } from "../src/combining";
-import { aligned, pieces } from "../src/explorer/differ";
+import { aligned, pieces } from "../src/explorer/diff";
 import { CODE_LIMIT, highlight } from "../src/rich/highlight";
-import { DEPTH_LIMIT as READ_DEPTH, readJson } from "../src/rich/log/read";
+import { DEPTH_LIMIT as READ_DEPTH, readJson } from "../src/rich/log/json";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
+import { STACK_LIMIT, Stacks, withoutStacks } from "../src/text/combining";
 
 const table = (columns: number, rows: number): string =>
   `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|b|\n".repeat(rows)}`;

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { Growing } from "../src/growing";
 import source from "../src/index";
-import type { Rich } from "../src/rich";
+import type { Rich } from "../src/kernel/lazy";
 import sourceRich from "../src/rich/index";
+import { Growing } from "../src/text/rope";
 import { drawn, Kernel, start } from "./page";
 
 const built = `${import.meta.dirname}/../../nbtool/view/static`;
@@ -33,7 +33,7 @@ test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
   "the built script shows what the sources show without the second module",
   async (text) => {
     const bundle = await load<typeof source>("widget.js");
-    const { adopt } = await import("../src/rich");
+    const { adopt } = await import("../src/kernel/lazy");
     adopt(null);
     const made = [source, bundle].map((widget) => {
       const el = document.createElement("div");

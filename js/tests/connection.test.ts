@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { connect } from "../src/connection";
+import { connect } from "../src/kernel/turn";
 import type { Block } from "../src/protocol";
 import { Kernel, start } from "./page";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { Growing } from "../src/growing";
 import type { Block, Document } from "../src/protocol";
 import { apply, growing } from "../src/store";
+import { Growing } from "../src/text/rope";
 import { start } from "./page";
 
 const BLOCK = { id: "1", kind: "text", text: "a", refusal: false, state: "open", more: {} } as const;

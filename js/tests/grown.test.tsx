@@ -1,6 +1,6 @@
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { BOX_LIMIT, Grown, LongText, NODE_LIMIT } from "../src/views/Grown";
+import { BOX_LIMIT, Grown, LongText, NODE_LIMIT } from "../src/views/AppendOnlyText";
 
 /** Draw a text; gives the element when all of it is written. */
 async function written(view: ReturnType<typeof Grown.prototype.render>): Promise<HTMLElement> {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Block, CallBlock, Document, Head } from "../src/protocol";
-import { readJson } from "../src/rich/log/read";
+import { readJson } from "../src/rich/log/json";
 import { drawn, Kernel, shown, start } from "./page";
 
 function call(values: Partial<CallBlock> = {}): CallBlock {

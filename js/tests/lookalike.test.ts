@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { lookalikes, unmasked } from "../src/lookalike";
-import { marked, oddIn, stretches } from "../src/rich/approval/odd";
+import { marked, oddIn, stretches } from "../src/rich/approval/hiddenCharacters";
+import { lookalikes, unmasked } from "../src/text/confusables";
 
 test.each([
   ["/home/p\u0430ul", "/home/p\\u{0430}ul"],

@@ -1,6 +1,6 @@
 import { h, render } from "preact";
 import { expect, test } from "vitest";
-import { GrowingMarkdown } from "../src/rich/markdown/growing";
+import { GrowingMarkdown } from "../src/rich/markdown/incremental";
 import { DOCUMENTS } from "./documents";
 import { drawn, Kernel, shown, start } from "./page";
 

@@ -1,6 +1,6 @@
 import { h, render } from "preact";
 import { expect, test } from "vitest";
-import { GrowingMarkdown } from "../src/rich/markdown/growing";
+import { GrowingMarkdown } from "../src/rich/markdown/incremental";
 import { DOCUMENTS } from "./documents";
 
 /** What can be read at every step while a text comes character by character, and at the end. */

@@ -1,7 +1,7 @@
-import type { Model } from "../src/connection";
 import widget from "../src/index";
+import { adopt } from "../src/kernel/lazy";
+import type { Model } from "../src/kernel/turn";
 import type { Document, KernelMessage, Patch } from "../src/protocol";
-import { adopt } from "../src/rich";
 import rich from "../src/rich/index";
 
 adopt(rich); // as on a page that has loaded it; `rich.test.ts` is about the others

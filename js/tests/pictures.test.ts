@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { adopt } from "../src/kernel/lazy";
 import type { Document, Media } from "../src/protocol";
-import { adopt } from "../src/rich";
 import rich from "../src/rich/index";
-import { readSaved } from "../src/saved/read";
+import { readSaved } from "../src/saved/parse";
 import schema from "../src/saved/schema.json";
 import { call, Looking } from "./approval/desk";
 import { drawn, Kernel, shown, start } from "./page";

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { adopt, load } from "../src/rich";
+import { adopt, load } from "../src/kernel/lazy";
 import { highlight } from "../src/rich/highlight";
 import sourceRich from "../src/rich/index";
 import { math } from "../src/rich/math";

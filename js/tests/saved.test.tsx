@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { deedsOf, putBelow } from "../src/lab/cells";
-import type { NotebookPanel } from "../src/lab/jupyterlab";
+import { deedsOf, putBelow } from "../src/lab/actions";
+import type { NotebookPanel } from "../src/lab/types";
 import type { CallBlock, Document } from "../src/protocol";
-import { readSaved } from "../src/saved/read";
+import { still } from "../src/saved/offline";
+import { readSaved } from "../src/saved/parse";
 import { Saved } from "../src/saved/Saved";
 import schema from "../src/saved/schema.json";
 import { finds } from "../src/saved/search";
-import { still } from "../src/saved/still";
 import { dangers, drawn } from "./page";
 
 const folder = `${import.meta.dirname}/recorded`;

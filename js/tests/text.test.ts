@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { indented, longArguments, oneLine, readObject, seconds, shortArguments, visible } from "../src/text";
+import {
+  indented,
+  longArguments,
+  oneLine,
+  readObject,
+  seconds,
+  shortArguments,
+  visible,
+} from "../src/text/format";
 
 test.each([
   ['{"ticker": "ACME", "n": 3}', 'ticker="ACME", n=3'],

@@ -12,11 +12,11 @@ from typing import Any, TypedDict
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks.bounds import clip, marker
-from nbtool.blocks.fit import fitted
-from nbtool.blocks.saved import to_data
-from nbtool.blocks.shapes import Document
+from nbtool.blocks.limits import clip, marker
+from nbtool.blocks.mimebundle import to_data
+from nbtool.blocks.protocol import Document
 from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.truncate import fitted
 
 TURNS = 50
 """Turns of a conversation that are told: the latest ones."""

@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from nbtool.blocks.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
-from nbtool.blocks.plain import visible, without_stacks
+from nbtool.blocks.sanitize import visible, without_stacks
 
 SCHEMES = frozenset(("http", "https", "mailto"))
 _PRE = "margin:.5em 0;padding:.5em .75em;border:1px solid rgba(128,128,128,.25);overflow:auto"

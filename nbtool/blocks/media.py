@@ -13,8 +13,8 @@ from typing import Any, cast
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks.plain import one_line
-from nbtool.blocks.shapes import Document, MediaShape
+from nbtool.blocks.protocol import Document, MediaShape
+from nbtool.blocks.sanitize import one_line
 from nbtool.messages import Media, clean_text
 from nbtool.mime import IMAGES
 

@@ -11,11 +11,7 @@ from typing import Literal
 from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import markdown, media
-from nbtool.blocks.asking import notice_of, remarks, sentence
-from nbtool.blocks.bounds import marker
-from nbtool.blocks.plain import one_line, visible, without_stacks
-from nbtool.blocks.shapes import Block, CallBlock, Document, NoticeBlock, ProseBlock
-from nbtool.blocks.words import (
+from nbtool.blocks.labels import (
     CUT,
     EDITED_ARGUMENTS,
     STATES,
@@ -29,6 +25,10 @@ from nbtool.blocks.words import (
     short_arguments,
     with_marker,
 )
+from nbtool.blocks.limits import marker
+from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock
+from nbtool.blocks.question import notice_of, remarks, sentence
+from nbtool.blocks.sanitize import one_line, visible, without_stacks
 
 HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nbtool.blocks.asking import effect_of, notice_of, remarks_of
-from nbtool.blocks.bounds import marker
-from nbtool.blocks.plain import one_line
-from nbtool.blocks.shapes import Block, Patch
+from nbtool.blocks.labels import CUT, call_facts, call_line, end_line, footer_line, long_arguments
+from nbtool.blocks.limits import marker
+from nbtool.blocks.protocol import Block, Patch
+from nbtool.blocks.question import effect_of, notice_of, remarks_of
+from nbtool.blocks.sanitize import one_line
 from nbtool.blocks.transcript import Transcript
-from nbtool.blocks.words import CUT, call_facts, call_line, end_line, footer_line, long_arguments
 from nbtool.events import CallAsked, CallFinished, Event, Retrying, TurnEnded
 
 RESULT_LIMIT = 200

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, cast, get_args
 
-from nbtool.blocks.asking import asked
-from nbtool.blocks.bounds import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
-from nbtool.blocks.entry import Entry, ProseKind, call_entry, prose_entry
+from nbtool.blocks.block_builder import Entry, ProseKind, call_entry, prose_entry
+from nbtool.blocks.limits import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
 from nbtool.blocks.media import told as told_media
-from nbtool.blocks.plain import without_controls
-from nbtool.blocks.shapes import VERSION, Block, Decided, Document, Glance, Head, Patch, UsageShape
+from nbtool.blocks.protocol import VERSION, Block, Decided, Document, Glance, Head, Patch, UsageShape
+from nbtool.blocks.question import asked
+from nbtool.blocks.sanitize import without_controls
 from nbtool.events import (
     CallAsked,
     CallDecided,

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nbtool.chain import limits
+from nbtool.chain.cancellation import see_through, stop_all
 from nbtool.chain.hooks import Cleanup
 from nbtool.chain.plugin_check import HOOKS, check_plugins
-from nbtool.chain.stopping import see_through, stop_all
 from nbtool.errors import HookFailed, NbtoolError
-from nbtool.workers import Outcome, in_worker
+from nbtool.thread_pool import Outcome, in_worker
 
 
 @dataclass(frozen=True, slots=True)

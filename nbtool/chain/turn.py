@@ -14,17 +14,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbtool.chain.ending import Ending
-from nbtool.chain.hook_calls import Hook, Hooks
-from nbtool.chain.hooks import (
-    AppendContext,
-    Appended,
-    ReplyContext,
-    RequestContext,
-    StreamContext,
-    TurnContext,
-)
-from nbtool.chain.last_word import (
+from nbtool.chain.cancellation import see_through, stop_all, take_note
+from nbtool.chain.final_reply import (
     CALL_IN_LAST_WORD,
     EMPTY_REPLY,
     LAST_WORD,
@@ -34,8 +25,17 @@ from nbtool.chain.last_word import (
     is_empty,
     without_calls,
 )
-from nbtool.chain.stopping import see_through, stop_all, take_note
-from nbtool.chain.stops import AT_ONCE, end_reason_of, notice_of
+from nbtool.chain.hook_calls import Hook, Hooks
+from nbtool.chain.hooks import (
+    AppendContext,
+    Appended,
+    ReplyContext,
+    RequestContext,
+    StreamContext,
+    TurnContext,
+)
+from nbtool.chain.stop_reasons import AT_ONCE, end_reason_of, notice_of
+from nbtool.chain.turn_end import Ending
 from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
 from nbtool.events import (
     Delta,

@@ -9,11 +9,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from nbtool.chat.batch import Batch, batch
 from nbtool.chat.conversation import Named
-from nbtool.chat.mapping import Batch, batch
-from nbtool.chat.speaker import Speaker, TurnSettings
+from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, Verb
 from nbtool.chat.turn import Turn
-from nbtool.chat.verbs import Edit, Insert, Reexecute, Rerun, Resume, Verb
+from nbtool.chat.turn_builder import Speaker, TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.loop import core
 from nbtool.messages import Message

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from nbtool.events import EndReason
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall
-from nbtool.tools.excerpt import excerpt
+from nbtool.tools.values.excerpt import excerpt
 
 PREVIEW = 200
 """Characters of a result that a log block shows."""

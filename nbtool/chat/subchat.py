@@ -19,10 +19,10 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
 from nbtool.tools.approval import Policy
-from nbtool.tools.call import RunningCall, running_call
-from nbtool.tools.describe import grouped
-from nbtool.tools.places import GRACE
+from nbtool.tools.calls.run import RunningCall, running_call
+from nbtool.tools.execution.threads import GRACE
 from nbtool.tools.tool import Tool, tool, tools_of
+from nbtool.tools.values.describe import grouped
 
 MAX_DEPTH = 3
 """Sub-chats inside each other."""

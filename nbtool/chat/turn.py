@@ -12,12 +12,12 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from nbtool.blocks.saved import saved
+from nbtool.blocks.mimebundle import saved
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat import compact
-from nbtool.chat.inbox import Inbox
-from nbtool.chat.parking import Parking
+from nbtool.chat.event_queue import Inbox
+from nbtool.chat.pending import Parking
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
@@ -42,10 +42,10 @@ from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
-    from nbtool.chat.difference import Difference
+    from nbtool.chat.edits import Difference
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
-    from nbtool.tools.call import CallRecord
+    from nbtool.tools.calls.run import CallRecord
     from nbtool.wire.reply import Reply
 
 Listener = Callable[[Event], None]

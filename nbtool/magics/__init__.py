@@ -11,15 +11,15 @@ from IPython.core.error import UsageError
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
 from nbtool.errors import NbtoolError
-from nbtool.magics.completing import completer
+from nbtool.magics.completion import completer
 from nbtool.magics.config import NbTool
-from nbtool.toolsets.runner import Ran, offer
-from nbtool.wire.discovery import Discovery, destination, find_model
-from nbtool.wire.env_consent import is_allowed
+from nbtool.toolsets.code_runner import Ran, offer
+from nbtool.wire.providers.env_consent import is_allowed
+from nbtool.wire.transport.discovery import Discovery, destination, find_model
 
 if TYPE_CHECKING:
     from nbtool.chat.chat import Chat
-    from nbtool.magics.workbench import Workbench
+    from nbtool.magics.kernel_chats import Workbench
 
 
 USUAL = "chat"
@@ -54,7 +54,7 @@ class ChatMagics(Magics):
     @cached_property
     def workbench(self) -> Workbench:
         """The conversations; everything they need is imported when the first one is, not when the extension is."""
-        from nbtool.magics.workbench import Workbench  # noqa: PLC0415 - see the docstring
+        from nbtool.magics.kernel_chats import Workbench  # noqa: PLC0415 - see the docstring
 
         return Workbench(self.shell, self.settings, self.name)
 
@@ -106,7 +106,7 @@ def load(shell: Any) -> None:
     shell.Completer.custom_matchers.append(magics.completes)
     offer(lambda code: _run(shell, code))
     if kernel := getattr(shell, "kernel", None):
-        from nbtool.magics.waiting import mend_replies  # noqa: PLC0415 - a terminal has no kernel
+        from nbtool.magics.kernel.messages import mend_replies  # noqa: PLC0415 - a terminal has no kernel
 
         mend_replies(kernel)
     chosen = settings.setting("model")
@@ -145,7 +145,7 @@ def unload(shell: Any) -> None:
     shell.Completer.custom_matchers.remove(magics.completes)
     offer(None)
     if kernel := getattr(shell, "kernel", None):
-        from nbtool.magics.waiting import unmend_replies  # noqa: PLC0415 - a terminal has no kernel
+        from nbtool.magics.kernel.messages import unmend_replies  # noqa: PLC0415 - a terminal has no kernel
 
         unmend_replies(kernel)
 
@@ -162,7 +162,7 @@ def _free_name(shell: Any, wanted: str) -> str:
 
 def _run(shell: Any, code: str) -> Ran:
     """Run a model's code in the notebook."""
-    from nbtool.magics.python_runner import run  # noqa: PLC0415 - loading the extension has to be quick
+    from nbtool.magics.code_runner import run  # noqa: PLC0415 - loading the extension has to be quick
 
     return run(shell, code)
 

@@ -9,20 +9,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from nbtool.blocks.plain import one_line
+from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, TurnSettings, wait_for
-from nbtool.chat.models import Model
+from nbtool.chat.model import Model
+from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, Verb
 from nbtool.chat.turn import Turn
-from nbtool.chat.verbs import Edit, Reexecute, Rerun, Resume, Verb
 from nbtool.errors import BadUsage, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
-from nbtool.magics.deeds import Cells
+from nbtool.magics.approver import Roads
+from nbtool.magics.cell_source import Cells
 from nbtool.magics.interrupts import Interrupts, one_interrupt
+from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import budget, mentions
-from nbtool.magics.roads import Roads
 from nbtool.magics.views import View, may_park, view_for
-from nbtool.magics.waiting import can_ask_for_input, cell_id
 
 STUCK = (
     "Stopped, but the turn has not ended yet: a plugin, or a tool, blocks nbtool's own loop. It ends when that lets go;"

@@ -10,7 +10,7 @@ from traitlets.config import Configurable
 
 from nbtool.errors import BadUsage
 from nbtool.settings import Setting
-from nbtool.wire.providers import parse_model
+from nbtool.wire.providers.catalog import parse_model
 
 APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from nbtool.errors import EnvFileNotAllowed
-from nbtool.magics.waiting import can_ask_for_input
-from nbtool.wire.env_consent import allow
+from nbtool.magics.kernel.messages import can_ask_for_input
+from nbtool.wire.providers.env_consent import allow
 
 
 def with_consent(shell: Any, work: Callable[[], object], *, may_ask: bool) -> None:

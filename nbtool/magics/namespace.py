@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from nbtool.chat.attach import as_media, as_parts
+from nbtool.chat.attachments import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.noticed import Noticed
+from nbtool.magics.rebinding import Noticed
 from nbtool.magics.tool_choice import Offer, choose, matches, source_named
 from nbtool.messages import Part
 from nbtool.tools.toolset import Toolset, source_of, unknown_tool

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.view.heard import is_name
+from nbtool.view.turn_messages import is_name
 
 _MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_]\w*)`")
 """`` $`name` `` mentions a variable, `` &`name` `` a tool; nothing else in a body means anything."""

@@ -20,8 +20,8 @@ from nbtool.loop import LentThread
 from nbtool.messages import Usage, new_id
 from nbtool.plugins.tools import BENCH
 from nbtool.tools.approval import Approver, AskFunction, Desk, Question
-from nbtool.tools.call import Bench
-from nbtool.tools.gate import announce, rule
+from nbtool.tools.calls.gates import announce, rule
+from nbtool.tools.calls.run import Bench
 
 MILLION = 1_000_000
 

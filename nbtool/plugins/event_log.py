@@ -16,7 +16,7 @@ from typing import Any
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
-from nbtool.plugins.private import KINDS
+from nbtool.plugins.pii import KINDS
 
 MAX_BYTES = 10_000_000
 """Bytes of a file before the next one is begun, unless you say otherwise."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.plugins.normalize import as_text, encoded_texts, normalize
-from nbtool.plugins.private import MAX_TYPE, Kind
+from nbtool.plugins.pii import MAX_TYPE, Kind
 
 MAX_MASKS = 1_000
 """Values that have a mask at one time; beyond them the one that was met longest ago is forgotten."""

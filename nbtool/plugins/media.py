@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from nbtool.chain.hooks import AppendContext
 from nbtool.messages import Media
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.store import Variables
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, Tu
 from nbtool.events import CallDelta, CallHeld, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
 from nbtool.plugins.masks import BEGUN, LONGEST, MASK, MAX_MASKS, Masks, mask_part
-from nbtool.plugins.private import KINDS, kinds
+from nbtool.plugins.pii import KINDS, kinds
 
 RULE = (
     "Private values in this conversation are replaced by masks of the form __MASK_<TYPE>_<n>__. The same mask always"

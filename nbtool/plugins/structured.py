@@ -16,7 +16,7 @@ from typing import Any
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.messages import user
-from nbtool.plugins.answer_schema import answer_schema, is_strict, options_for
+from nbtool.plugins.structured_schema import answer_schema, is_strict, options_for
 
 RETRIES = 2
 """How often an answer that does not fit is asked for again unless you say otherwise."""

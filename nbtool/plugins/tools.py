@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import ClassVar
 
+from nbtool.chain.cancellation import see_through, stop_all
 from nbtool.chain.hook_calls import Hooks
 from nbtool.chain.hooks import CallContext, CallsContext, ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import HOOK_STOP_SECONDS
 from nbtool.chain.repair import UNANSWERED
-from nbtool.chain.stopping import see_through, stop_all
 from nbtool.events import CallReady, ErrorRaised, Event, Phase
 from nbtool.messages import Message, ToolCall, results
-from nbtool.tools.call import Bench, CallRecord, not_run, run_call
-from nbtool.tools.order import Ticket, tickets
+from nbtool.tools.calls.ordering import Ticket, tickets
+from nbtool.tools.calls.run import Bench, CallRecord, not_run, run_call
 from nbtool.tools.toolset import Toolset
 from nbtool.wire.base import ToolSpec
 

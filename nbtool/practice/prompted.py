@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nbtool.practice.planner import Call, Plan
+from nbtool.practice.plan import Call, Plan
 from nbtool.practice.request import text_of
 
 LIST = ("<tools>\n", "\n</tools>")

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.practice.planner import Plan
+from nbtool.practice.plan import Plan
 
 FRAGMENT = 9
 """Characters of a call's arguments in one chunk."""

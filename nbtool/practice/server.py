@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from nbtool.practice.pictures import drawn
-from nbtool.practice.planner import plan
+from nbtool.practice.plan import plan
 from nbtool.practice.prompted import told
 from nbtool.practice.protocol import MODELS, Refused, check, chunks, known, whole
 from nbtool.practice.request import read

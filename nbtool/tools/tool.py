@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from nbtool.errors import BadUsage
 from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, digest_of
-from nbtool.tools.describe import identity
-from nbtool.tools.schema import Parameters, parameters_of
+from nbtool.tools.schema.parameters import Parameters, parameters_of
+from nbtool.tools.values.describe import identity
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.tools.approval import Policy, digest_of
-from nbtool.tools.plain import visible
 from nbtool.tools.tool import NAME, Tool, tools_of
+from nbtool.tools.values.sanitize import visible
 
 MAX_NAMED = 20
 """Names that an error about an unknown tool lists."""

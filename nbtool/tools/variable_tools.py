@@ -10,12 +10,12 @@ from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.tools.approval import Policy, ResultWord
-from nbtool.tools.describe import grouped
-from nbtool.tools.excerpt import masked, restored
-from nbtool.tools.making import made
-from nbtool.tools.plain import visible
+from nbtool.tools.builtin import made
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.variables import Variable, Variables
+from nbtool.tools.values.describe import grouped
+from nbtool.tools.values.excerpt import masked, restored
+from nbtool.tools.values.sanitize import visible
+from nbtool.tools.variables.store import Variable, Variables
 
 PAGE_SIZE = 25
 """Variables on a page of the list, unless said otherwise."""

@@ -17,18 +17,18 @@ from nbtool.errors import BadUsage
 
 if TYPE_CHECKING:
     from nbtool.tools import Toolset
-    from nbtool.toolsets.folder import files
-    from nbtool.toolsets.inspect import inspection
-    from nbtool.toolsets.pages import web
+    from nbtool.toolsets.file_tools import files
+    from nbtool.toolsets.inspection_tools import inspection
     from nbtool.toolsets.python import notebook_python
+    from nbtool.toolsets.web_tools import web
 
 __all__ = ["files", "inspection", "notebook_python", "standard", "web"]
 
 _HOMES = {
-    "files": "nbtool.toolsets.folder",
-    "inspection": "nbtool.toolsets.inspect",
+    "files": "nbtool.toolsets.file_tools",
+    "inspection": "nbtool.toolsets.inspection_tools",
     "notebook_python": "nbtool.toolsets.python",
-    "web": "nbtool.toolsets.pages",
+    "web": "nbtool.toolsets.web_tools",
 }
 STANDARD = ("files", "inspection", "python", "web")
 """What `-t nbtool:NAME` can name."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.tools.approval import Policy
-from nbtool.tools.describe import grouped
-from nbtool.tools.making import made
-from nbtool.tools.parts import Parts
-from nbtool.tools.plain import plain_text
-from nbtool.tools.render import cut, render
+from nbtool.tools.builtin import made
 from nbtool.tools.toolset import Rule, Toolset, factory
-from nbtool.toolsets.runner import Ran, Runner, offered
+from nbtool.tools.values.describe import grouped
+from nbtool.tools.values.multipart import Parts
+from nbtool.tools.values.render import cut, render
+from nbtool.tools.values.sanitize import plain_text
+from nbtool.toolsets.code_runner import Ran, Runner, offered
 
 MAX_CODE = 100_000
 """Characters of code that are run."""

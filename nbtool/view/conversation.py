@@ -11,11 +11,11 @@ import anywidget
 import traitlets
 
 from nbtool.blocks.conversation import ConversationShape
-from nbtool.blocks.shapes import VERSION
+from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
-from nbtool.view.asked import Asked, read
-from nbtool.view.rich import rich_module
-from nbtool.view.widget import built
+from nbtool.view.explorer_messages import Asked, read
+from nbtool.view.lazy_module import rich_module
+from nbtool.view.turn import built
 
 KINDS = frozenset(("hello", "rich", "media"))
 """What the page may ask: for the conversation as it stands now, for the second module, and for an image or a sound."""

@@ -16,12 +16,12 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from nbtool.blocks.history.shapes import Detail, Found, Index, Totals
-from nbtool.blocks.shapes import VERSION
+from nbtool.blocks.history.protocol import Detail, Found, Index, Totals
+from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
-from nbtool.view.asked import Asked, CellWanted, read
-from nbtool.view.rich import rich_module
-from nbtool.view.widget import HEARD_LIMIT, built
+from nbtool.view.explorer_messages import Asked, CellWanted, read
+from nbtool.view.lazy_module import rich_module
+from nbtool.view.turn import HEARD_LIMIT, built
 
 
 class History(Protocol):

@@ -6,8 +6,8 @@ from typing import Any
 
 from nbtool.errors import BadUsage
 from nbtool.wire.base import Decoder, Endpoint, Prompt, Request, Target, ToolSpec, Wire
+from nbtool.wire.registry import WIRES, find_wire
 from nbtool.wire.reply import Reply, ReplyBuilder
-from nbtool.wire.wires import WIRES, find_wire
 
 __all__ = [
     "WIRES",
@@ -46,7 +46,7 @@ def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
 
 def __getattr__(name: str) -> Any:
     if name == "parse_calls":
-        from nbtool.wire.prompted import parse_calls  # noqa: PLC0415 - its parsers load where text is parsed
+        from nbtool.wire.prompted.wire import parse_calls  # noqa: PLC0415 - its parsers load where text is parsed
 
         globals()[name] = parse_calls
         return parse_calls

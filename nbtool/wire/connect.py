@@ -11,16 +11,16 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, Unsupported
 from nbtool.server_url import parse_server_url
-from nbtool.wire.discovery import discover
-from nbtool.wire.env_consent import check_allowed
-from nbtool.wire.http import HttpEndpoint
-from nbtool.wire.keys import configured_url, find_address, own_key
-from nbtool.wire.media_kinds import kind_of
-from nbtool.wire.offered import offered
-from nbtool.wire.patience import Timeouts
-from nbtool.wire.providers import ABILITIES, KeyHeader, Provider, parse_model, providers
-from nbtool.wire.thoughts import WithThoughts
-from nbtool.wire.wires import find_wire
+from nbtool.wire.dialects.think_tags import WithThoughts
+from nbtool.wire.providers.catalog import ABILITIES, KeyHeader, Provider, parse_model, providers
+from nbtool.wire.providers.credentials import configured_url, find_address, own_key
+from nbtool.wire.providers.env_consent import check_allowed
+from nbtool.wire.providers.model_kinds import kind_of
+from nbtool.wire.registry import find_wire
+from nbtool.wire.transport.discovery import discover
+from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.model_list import offered
+from nbtool.wire.transport.retry import Timeouts
 
 __all__ = ["HttpEndpoint", "Timeouts", "discover", "endpoint", "find_provider", "list_models", "register_local"]
 

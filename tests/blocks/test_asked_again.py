@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.asking import AGAIN, remarks_of
+from nbtool.blocks.question import AGAIN, remarks_of
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript

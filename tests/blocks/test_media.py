@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from nbtool.blocks.asking import sentence
 from nbtool.blocks.media import SAVED_LIMIT, SEEN
-from nbtool.blocks.saved import TURN_MIME, saved
-from nbtool.blocks.schema import DATA_LIMIT, SCHEMA
+from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.protocol_schema import DATA_LIMIT, SCHEMA
+from nbtool.blocks.question import sentence
 from nbtool.blocks.static_html import HTML_LIMIT, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nbtool.blocks.saved import saved
+from nbtool.blocks.mimebundle import saved
 from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, to_html, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.bounds import FIELD_LIMIT
+from nbtool.blocks.limits import FIELD_LIMIT
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,

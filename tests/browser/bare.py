@@ -13,8 +13,8 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Route
 
-from nbtool.view.rich import rich_module
-from nbtool.view.widget import STATIC
+from nbtool.view.lazy_module import rich_module
+from nbtool.view.turn import STATIC
 
 ADDRESS = "http://bare.localhost/"
 SOURCES = "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src data: blob:; media-src blob:"

@@ -22,7 +22,7 @@ KERNELS = ROOT / "build" / "jupyter" / "share" / "jupyter"
 EXTENSION = ROOT / "share" / "jupyter"
 """As it was built last: an installation may hold an older one."""
 
-LOOPBACK = ROOT / "tests" / "loopback"
+LOOPBACK = ROOT / "tests" / "no_network"
 START_SECONDS = 60
 STOP_SECONDS = 20
 QUIET = {

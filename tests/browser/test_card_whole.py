@@ -20,9 +20,9 @@ from nbtool import Chat, tool
 from nbtool.blocks.transcript import Transcript
 from nbtool.chat.chat import wait_for
 from nbtool.events import CallAsked
-from nbtool.magics.roads import Roads
+from nbtool.magics.approver import Roads
 from nbtool.testing import ScriptedWire, call
-from nbtool.view.heard import decision, read
+from nbtool.view.turn_messages import decision, read
 
 CARDS, ON_A_CARD = 50, 10
 HIDDEN = (

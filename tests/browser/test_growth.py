@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from nbtool.blocks.shapes import Block
+from nbtool.blocks.protocol import Block
 from tests.browser.bare import document, open_bare, prose
 from tests.browser.tasks import Tasks, Work
 from tests.faults.growth import COMMON, GROWTH, Family, families

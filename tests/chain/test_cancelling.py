@@ -16,9 +16,9 @@ from nbtool.events import Event
 from nbtool.messages import ToolCall, user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedWire, call, thinking
-from nbtool.tools.call import Bench
+from nbtool.tools.calls.run import Bench
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.store import Variables
 
 STEPS = 90
 """More steps than the turn below takes, so that the last ones come after its end."""

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from nbtool.chain.final_reply import CALL_IN_LAST_WORD, LIMITED, NO_REPLY
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
-from nbtool.chain.last_word import CALL_IN_LAST_WORD, LIMITED, NO_REPLY
 from nbtool.chain.limits import CancelSignal, Limits
 from nbtool.errors import BadReply, HookFailed, IncompleteReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta

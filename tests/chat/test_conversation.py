@@ -7,11 +7,11 @@ import pytest
 from nbtool import Chat
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
-from nbtool.chat.journal.reading import chat_events
-from nbtool.chat.recall import tree as recalled
+from nbtool.chat.journal.queries import chat_events
+from nbtool.chat.rerun.operations import Rerun
+from nbtool.chat.restore import tree as recalled
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.chat.verbs import Rerun
 from nbtool.errors import BadUsage
 from nbtool.events import Event, TreeChanged, TurnStarted
 from nbtool.loop import core

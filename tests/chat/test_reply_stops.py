@@ -11,16 +11,16 @@ from typing import Any, get_args
 import pytest
 
 from nbtool import Chat
-from nbtool.blocks.saved import TURN_MIME
-from nbtool.chat import recall
+from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.chat import restore
 from nbtool.chat.journal import journal
 from nbtool.chat.prompt import HistoryMode, as_history
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
 from nbtool.events import EndReason, Notice, TurnEnded
 from nbtool.messages import Message
-from nbtool.wire.anthropic_decoder import STOP_REASONS as ANTHROPIC_STOPS
-from nbtool.wire.chat_fields import STOP_REASONS as CHAT_STOPS
+from nbtool.wire.dialects.anthropic.decoder import STOP_REASONS as ANTHROPIC_STOPS
+from nbtool.wire.dialects.chat_completions.fields import STOP_REASONS as CHAT_STOPS
 from tests.chaos import serve_each, whole
 
 SAID = "How is it done?"
@@ -136,7 +136,7 @@ def in_text(turn: Turn) -> list[str]:
 def in_journal(turn: Turn) -> list[str]:
     events = load_events(journal().events(turn.turn_id))
     assert [event.end_reason for event in events if isinstance(event, TurnEnded)] == [turn.end_reason]
-    recalled = recall.turn(events)
+    recalled = restore.turn(events)
     assert recalled.end_reason == turn.end_reason
     assert [one.explanation for one in recalled.rounds] == [one.explanation for one in turn.rounds]
     assert recalled.end_note == turn.end_note

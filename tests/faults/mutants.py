@@ -51,7 +51,7 @@ PARTS = {"chain": 0.2, "tools": 0.3, "wire": 0.3, "chat/journal": 0.2}
 
 HALVES = (
     ("tests/chain", "tests/tools", "tests/wire", "tests/practice"),
-    ("tests/chat", "tests/plugins", "tests/acceptance", "tests/blocks", "tests/view", "tests/toolsets", "tests/magics"),
+    ("tests/chat", "tests/plugins", "tests/security", "tests/blocks", "tests/view", "tests/toolsets", "tests/magics"),
 )
 """The tests that are measured, and then chosen from; each half in a process of its own."""
 

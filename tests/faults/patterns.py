@@ -11,7 +11,7 @@ from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import nbtool
-from nbtool.wire.marks import MAX_ENDING
+from nbtool.wire.prompted.delimiters import MAX_ENDING
 
 SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
 
@@ -19,14 +19,15 @@ SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_
 SOURCES = {path: path.read_text(encoding="utf-8") for path in Path(nbtool.__file__).parent.rglob("*.py")}
 
 MATCHED = {
-    "nbtool.wire.marks._PARAMETER": "handed to `_read_tagged`, which matches at one place after the other",
-    "nbtool.wire.marks._PAIR": "handed to `_read_tagged`, which matches at one place after the other",
+    "nbtool.wire.prompted.delimiters._PARAMETER": "handed to `_read_tagged`, which matches at one place after the
+other",
+    "nbtool.wire.prompted.delimiters._PAIR": "handed to `_read_tagged`, which matches at one place after the other",
 }
 """Patterns that are handed on, and never searched with."""
 
 BOUNDED = {
-    "nbtool.wire.marks._END_TOKENS": MAX_ENDING,
-    "nbtool.practice.planner.FAILED": 80,
+    "nbtool.wire.prompted.delimiters._END_TOKENS": MAX_ENDING,
+    "nbtool.practice.plan.FAILED": 80,
 }
 """Patterns that are used on so many characters alone."""
 

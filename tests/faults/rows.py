@@ -31,19 +31,19 @@ ROWS = (
         "streams cut, split and fed byte by byte",
         (
             r"tests/wire/test_cut_short.py::",
-            r"tests/wire/test_pieces.py::.*(two_pieces|byte_by_byte)",
-            r"tests/wire/test_sse.py::.*(cut|whole_and_bytewise)",
+            r"tests/wire/prompted/test_segments.py::.*(two_pieces|byte_by_byte)",
+            r"tests/wire/framing/test_sse.py::.*(cut|whole_and_bytewise)",
         ),
     ),
     Row(
         "C2",
         "a network that refuses, resets, stalls, drips and lies",
-        (r"tests/wire/test_http.py::", r"tests/wire/test_http_faults.py::"),
+        (r"tests/wire/transport/test_endpoint.py::", r"tests/wire/transport/test_endpoint_faults.py::"),
     ),
     Row(
         "C3",
         "calls, clicks, changes and stops in any order",
-        (r"tests/tools/test_gate_machine.py::", r"tests/chat/test_tree_machine.py::"),
+        (r"tests/tools/calls/test_gates_machine.py::", r"tests/chat/test_tree_machine.py::"),
     ),
     Row(
         "C4",
@@ -56,7 +56,7 @@ ROWS = (
         "a disk that fails, hangs, is full or held by others",
         (
             r"tests/chat/journal/test_crash.py::test_a_disk",
-            r"tests/chat/journal/test_book.py::.*(cannot_be_written|holds_is_given_up|may_not_grow|several_kernels)",
+            r"tests/chat/journal/test_process_journal.py::.*(cannot_be_written|holds_is_given_up|may_not_grow|several_kernels)",
         ),
     ),
     Row(
@@ -65,7 +65,7 @@ ROWS = (
         (
             r"tests/chat/journal/test_forged.py::",
             r"tests/chat/recording/test_forged.py::",
-            r"tests/chat/export/test_data.py::test_mutations",
+            r"tests/chat/export/test_document.py::test_mutations",
             r"tests/wire/test_histories.py::.*mended_histor",
         ),
     ),
@@ -75,13 +75,13 @@ ROWS = (
         "fetches by rendering, in a real browser",
         (r"tests/browser/test_bare.py::test_no_payload", r"tests/browser/test_saved.py::test_nothing_forged"),
     ),
-    Row("C10", "a model that follows every injection", (r"tests/acceptance/test_hostile_model.py::",)),
+    Row("C10", "a model that follows every injection", (r"tests/security/test_hostile_model.py::",)),
     Row(
         "C11",
         "keys and private values in everything that leaves",
         (
-            r"tests/wire/test_http.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
-            r"tests/acceptance/test_(values_stay|canaries).py::",
+            r"tests/wire/transport/test_endpoint.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
+            r"tests/security/test_(values_stay|canaries).py::",
             r"tests/plugins/test_privacy.py::test_nothing_private",
         ),
     ),
@@ -94,7 +94,7 @@ ROWS = (
         "C13",
         "kernels and front ends, old and new",
         (
-            r"tests/places/test_(kernels|held_back).py::",
+            r"tests/compat/test_(kernels|held_back).py::",
             r"tests/browser/test_(older_lab|reload|parking|two_pages).py::",
         ),
     ),
@@ -113,31 +113,31 @@ ROWS = (
         "C18",
         "paths out of a folder, private addresses",
         (
-            r"tests/toolsets/test_folder.py::.*(corpus|swapped|given_to_nobody)",
-            r"tests/wire/test_addresses.py::",
-            r"tests/wire/test_fetch.py::",
+            r"tests/toolsets/test_file_tools.py::.*(corpus|swapped|given_to_nobody)",
+            r"tests/wire/transport/test_ssrf.py::",
+            r"tests/wire/transport/test_fetch.py::",
         ),
     ),
     Row(
         "C19",
         "parsers given anything",
         (
-            r"tests/wire/test_sse.py::test_any_bytes",
-            r"tests/wire/test_lenient.py::test_(any_text|hostile_text|an_object_cut)",
+            r"tests/wire/framing/test_sse.py::test_any_bytes",
+            r"tests/wire/prompted/test_json_repair.py::test_(any_text|hostile_text|an_object_cut)",
             r"tests/wire/test_text_corpus.py::test_(no_character|no_call|a_call_that_loses)",
-            r"tests/toolsets/test_pages.py::test_a_page_that_is_made",
+            r"tests/toolsets/test_web_tools.py::test_a_page_that_is_made",
             r"tests/faults/test_fuzz.py::",
         ),
     ),
     Row("C20", "mutants of the code: noticed, or told with a reason", why="`make mutants`, below"),
-    Row("C21", "promises without a test", (r"tests/layers/test_promises.py::",)),
+    Row("C21", "promises without a test", (r"tests/architecture/test_promises.py::",)),
     Row("C22", "the tests in other orders", (r"tests/faults/test_order.py::",)),
     Row(
         "C23",
         "history that an older or a newer nbtool wrote",
         (
-            r"tests/chat/journal/test_layout.py::.*(older|old_|cut_off)",
-            r"tests/chat/journal/test_book.py::test_a_file_of_a_newer",
+            r"tests/chat/journal/test_schema.py::.*(older|old_|cut_off)",
+            r"tests/chat/journal/test_process_journal.py::test_a_file_of_a_newer",
         ),
     ),
     Row("C24", "the newest of everything that nbtool stands on", (r"tests/faults/test_newest.py::",)),
@@ -147,7 +147,7 @@ ROWS = (
         (
             r"tests/faults/test_growth.py::",
             r"tests/browser/test_growth.py::",
-            r"tests/tools/test_line_diff.py::.*at_once",
+            r"tests/tools/values/test_line_diff.py::.*at_once",
             r"tests/blocks/test_markup_budget.py::",
         ),
     ),

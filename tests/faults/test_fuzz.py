@@ -15,12 +15,12 @@ from nbtool.blocks.markdown import render
 from nbtool.errors import BadUsage, NbtoolError, ToolError
 from nbtool.event_json import dump_event, load_event
 from nbtool.magics.options import cell_parser, mentions, parse
-from nbtool.tools.plain import plain_text
-from nbtool.tools.references import resolve
-from nbtool.tools.variables import Variables
+from nbtool.tools.values.sanitize import plain_text
+from nbtool.tools.variables.references import resolve
+from nbtool.tools.variables.store import Variables
 from nbtool.wire import find_wire
-from nbtool.wire.lenient import parse_object
-from nbtool.wire.pythonic import read_pythonic
+from nbtool.wire.prompted.call_python import read_pythonic
+from nbtool.wire.prompted.json_repair import parse_object
 from tests.faults.bounds import up_to_seconds
 
 SECONDS = 3.0

@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 import pytest
 
-from nbtool.blocks.asking import effect_of, sentence_of
-from nbtool.blocks.lookalike import unmasked
+from nbtool.blocks.confusables import unmasked
 from nbtool.blocks.markdown import render as to_markup
-from nbtool.blocks.plain import one_line, visible, without_controls, without_stacks
-from nbtool.blocks.shapes import Block
+from nbtool.blocks.protocol import Block
+from nbtool.blocks.question import effect_of, sentence_of
+from nbtool.blocks.sanitize import one_line, visible, without_controls, without_stacks
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
@@ -23,16 +23,16 @@ from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
 from nbtool.magics.options import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
-from nbtool.plugins.private import KINDS, kinds
+from nbtool.plugins.pii import KINDS, kinds
 from nbtool.plugins.structured import _json_in
-from nbtool.tools.line_diff import line_diff
-from nbtool.tools.plain import plain_text, without_addresses, without_paths
-from nbtool.tools.render import cut, preview
-from nbtool.tools.script_code import checked
+from nbtool.tools.script.compile import checked
+from nbtool.tools.values.line_diff import line_diff
+from nbtool.tools.values.render import cut, preview
+from nbtool.tools.values.sanitize import plain_text, without_addresses, without_paths
 from nbtool.wire import find_wire, parse_calls
-from nbtool.wire.lenient import parse_object
-from nbtool.wire.pythonic import read_pythonic
-from nbtool.wire.redact import excerpt, redact
+from nbtool.wire.framing.redaction import excerpt, redact
+from nbtool.wire.prompted.call_python import read_pythonic
+from nbtool.wire.prompted.json_repair import parse_object
 from tests.faults.bounds import up_to_seconds
 from tests.faults.growth import families, problem
 from tests.faults.patterns import BOUNDED, is_searched, patterns, use, words_of

@@ -16,8 +16,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NEWEST = ROOT / "build" / "newest"
 CHOSEN = (
-    "tests/wire/test_http.py", "tests/wire/test_fetch.py", "tests/tools", "tests/view", "tests/acceptance",
-    "tests/magics", "tests/places",
+    "tests/wire/transport/test_endpoint.py", "tests/wire/transport/test_fetch.py", "tests/tools", "tests/view",
+    "tests/security",
+    "tests/magics", "tests/compat",
 )  # fmt: skip
 """What meets other people's packages."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat, wait_for
 from nbtool.chat.turn import Turn
-from nbtool.magics.roads import Roads
+from nbtool.magics.approver import Roads
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.tool import tool
 

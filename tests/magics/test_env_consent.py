@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.wire.keys import env_file
-from nbtool.wire.providers import OURS
+from nbtool.wire.providers.catalog import OURS
+from nbtool.wire.providers.credentials import env_file
 from tests.chaos import ChaosServer, finish, head, serve, text
 from tests.shells import end_shell, new_shell
 

@@ -10,15 +10,15 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chain.hooks import TurnContext
-from nbtool.chat import recall
+from nbtool.chat import restore
 from nbtool.chat.chat import wait_for
 from nbtool.chat.journal import journal
 from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
 from nbtool.loop import LentThread, core
+from nbtool.magics.approver import PARKED_SECONDS, Roads
 from nbtool.magics.options import cell_parser, parse
-from nbtool.magics.roads import PARKED_SECONDS, Roads
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved, Denied
 from tests.magics.parking import SECONDS, Desk, asked, ended
@@ -198,9 +198,9 @@ def test_that_a_turn_was_parked_is_in_the_journal_before_its_cell_ends() -> None
 def test_after_the_end_of_the_kernel_a_parked_turn_is_told_as_interrupted() -> None:
     parked = Desk().park()
 
-    recalled = recall.turn(list(parked.log))
+    recalled = restore.turn(list(parked.log))
 
-    assert isinstance(recalled.error, recall.Interrupted)
+    assert isinstance(recalled.error, restore.Interrupted)
     assert (recalled.done.done(), recalled.parking.is_parked) == (True, False)
     assert [call.status for call in recalled.calls] == ["not_run"]
     parked.stop()

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from nbtool.blocks import conversation
-from nbtool.blocks.saved import TURN_MIME, saved
+from nbtool.blocks.mimebundle import TURN_MIME, saved
 from nbtool.chat.journal import journal
+from nbtool.magics.command_context import Here
 from nbtool.magics.commands import show
-from nbtool.magics.commands.here import Here
-from nbtool.magics.explored import Explored
+from nbtool.magics.commands.history_source import Explored
 from nbtool.settings import home
-from nbtool.wire.keys import env_file
+from nbtool.wire.providers.credentials import env_file
 from tests.shells import end_shell, new_shell
 
 KEY = "sk-canary-0123456789"

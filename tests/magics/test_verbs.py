@@ -82,7 +82,7 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
         ("--from 2\nHi", "--from says where --rerun or --re-execute begin, and neither is there."),
         ("--resume", "came to its end, so nothing is pending."),
         ("--re-execute", "called no tools from round 1 on"),
-        ("--rerun turn_x", "no turn begins with 'turn_x'"),
+        ("--rerun turn_x", "The turn turn_x is neither in this chat nor in the journal"),
         ("--rerun --from 9", "has 1 round, and no round 9"),
     ],
 )

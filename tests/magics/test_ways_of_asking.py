@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.shapes import Asked
+from nbtool.blocks.protocol import Asked
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import CallAsked, CallReady, TurnStarted
-from nbtool.magics.roads import asked_in_line
+from nbtool.magics.approver import asked_in_line
 from nbtool.messages import user
 from nbtool.tools.approval import Question
-from nbtool.tools.gate import _asked
+from nbtool.tools.calls.gates import _asked
 from tests.magics.commands.saying import said
 from tests.magics.parking import Desk
 

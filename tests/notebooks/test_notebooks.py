@@ -80,7 +80,7 @@ NOTEBOOK_SECONDS = 180
 @pytest.fixture
 def manual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a copy of the manual, and to the kernels that start from now on the practice model and no network."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "loopback"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "no_network"))
     monkeypatch.setenv("NBTOOL_MODEL", "practice:fast")
     for folder in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder.lower()))

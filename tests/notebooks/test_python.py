@@ -36,7 +36,7 @@ print(turn.calls[0].result["value"] is table, len(turn.messages.chain[1].results
 
 @pytest.mark.timeout(120)
 def test_code_of_a_model_runs_in_its_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "loopback"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "no_network"))
     for folder in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{folder}_DIR", str(tmp_path / folder.lower()))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))

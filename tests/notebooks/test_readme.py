@@ -28,7 +28,7 @@ def blocks() -> list[str]:
 
 
 def test_the_code_of_the_readme_runs_in_order_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "loopback"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "no_network"))
     monkeypatch.delenv("NBTOOL_MODEL", raising=False)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     for folder in ("CONFIG", "DATA", "RUNTIME"):

@@ -18,7 +18,7 @@ WHO_RAN = "from nbtool import practice\nprint(practice._running)"
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a copy of the manual, and to the kernels that start from now on no network and nobody to ask."""
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "loopback"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests" / "no_network"))
     monkeypatch.setenv("NBTOOL_REPLAY", "only")
     for part in ("CONFIG", "DATA", "RUNTIME"):
         monkeypatch.setenv(f"JUPYTER_{part}_DIR", str(tmp_path / part.lower()))

@@ -16,7 +16,7 @@ import pytest
 from build import ProjectBuilder
 
 from nbtool import __version__
-from nbtool.view.rich import MODULE
+from nbtool.view.lazy_module import MODULE
 
 ROOT = Path(__file__).parents[2]
 EXTENSION_LIMIT = 30_000

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from nbtool.messages import Media, ToolCall
 from nbtool.plugins.masks import MAX_MASKS, Masks, mask_part
-from nbtool.plugins.private import KINDS, kinds
+from nbtool.plugins.pii import KINDS, kinds
 
 LETTERS = {"a": "ab+", "b": "b+c?", "c": "[bc]{2}|_+", "d": r"__MASK|\d"}
 

@@ -19,7 +19,7 @@ from nbtool.messages import Media, ToolCall, Usage
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, say
 from nbtool.tools.approval import Question
 from nbtool.wire.base import Target
-from nbtool.wire.chat_completions import ChatCompletions
+from nbtool.wire.dialects.chat_completions.encoder import ChatCompletions
 from tests.chain.running import run
 
 ran: list[int] = []

@@ -6,7 +6,7 @@ from nbtool.plugins.privacy import RULE, Privacy
 from nbtool.plugins.roles import GEMMA, FallbackRoles
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt, Target
-from nbtool.wire.chat_completions import ChatCompletions
+from nbtool.wire.dialects.chat_completions.encoder import ChatCompletions
 from tests.chain.running import run
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nbtool.messages import Media
 from nbtool.plugins.masks import MASK, Masks, mask_part
 from nbtool.plugins.normalize import normalize
-from nbtool.plugins.private import KINDS, kinds
+from nbtool.plugins.pii import KINDS, kinds
 
 VALUES = {
     "email": "ada@example.org",

@@ -12,9 +12,9 @@ from nbtool import Chat, tool
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import ReplyEnd
 from nbtool.messages import Refusal
-from nbtool.plugins.answer_schema import answer_schema, is_strict
-from nbtool.plugins.length import Continuation
+from nbtool.plugins.continuation import Continuation
 from nbtool.plugins.structured import RULE, Structured
+from nbtool.plugins.structured_schema import answer_schema, is_strict
 from nbtool.testing import ScriptedWire, call
 
 

@@ -18,20 +18,20 @@ import pytest
 
 import nbtool
 from nbtool import Approved, Chat, tool
+from nbtool.chat.batch import Batch
 from nbtool.chat.chat import TurnSettings
-from nbtool.chat.mapping import Batch
 from nbtool.chat.prompt import HistoryMode
 from nbtool.chat.subchat import subchat
 from nbtool.chat.turn import Turn
 from nbtool.messages import Media
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import call
-from nbtool.tools.script import script_tools
+from nbtool.tools.script.tool import script_tools
 from nbtool.wire.base import Request
-from nbtool.wire.media_kinds import DOES
-from tests.acceptance.model import model
+from nbtool.wire.providers.model_kinds import DOES
 from tests.chaos import DONE, ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.samples import PNG, WAV, as_base64, drawn
+from tests.security.model import model
 
 SECRETS = {
     "email": "ada.lovelace@example.org",
@@ -314,7 +314,7 @@ def test_every_way_that_the_code_lists_has_a_row() -> None:
     outward = {str(path.relative_to(here)) for path in here.rglob("*.py") if 'sends_to="' in path.read_text()}
 
     assert makes <= WAYS.keys()
-    assert sends == {"chat/speaker.py"}
+    assert sends == {"chat/turn_builder.py"}
     assert outward == {"chat/subchat.py", "tools/mcp/server.py"}
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from nbtool import Chat
 from nbtool.plugins.structured import RULE, Structured
-from nbtool.practice.planner import plan
+from nbtool.practice.plan import plan
 from nbtool.practice.request import read
 
 

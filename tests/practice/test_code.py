@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.practice.planner import plan
+from nbtool.practice.plan import plan
 from nbtool.practice.request import read
 from tests.practice.asking import FRAME, TEXT, tool
 

@@ -11,7 +11,7 @@ from typing import Any
 import nbformat
 import pandas as pd
 
-from nbtool.practice.planner import plan
+from nbtool.practice.plan import plan
 from nbtool.practice.request import read
 from nbtool.tools.tool import tools_of
 

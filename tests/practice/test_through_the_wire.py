@@ -19,11 +19,11 @@ from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedApprover, play
 from nbtool.tools import Toolset, tool
 from nbtool.tools.approval import Approved, Denied
-from nbtool.tools.call import Bench
-from nbtool.tools.variables import Variables
+from nbtool.tools.calls.run import Bench
+from nbtool.tools.variables.store import Variables
 from nbtool.wire.base import Prompt, ToolSpec
-from nbtool.wire.http import HttpEndpoint
-from nbtool.wire.wires import find_wire
+from nbtool.wire.registry import find_wire
+from nbtool.wire.transport.endpoint import HttpEndpoint
 
 
 class Flock:

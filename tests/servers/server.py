@@ -17,7 +17,7 @@ from nbtool import Chat
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-servers" / "bin" / "python"
 TINY_MODEL = Path(__file__).parent / "tiny_model.py"
-LOOPBACK = ROOT / "tests" / "loopback"
+LOOPBACK = ROOT / "tests" / "no_network"
 START_SECONDS = 30
 STOP_SECONDS = 20
 

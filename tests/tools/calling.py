@@ -11,9 +11,9 @@ from typing import Any
 from nbtool.events import Event
 from nbtool.loop import LentThread, core
 from nbtool.messages import ToolCall, new_id
-from nbtool.tools.call import Bench, CallRecord, run_call
+from nbtool.tools.calls.run import Bench, CallRecord, run_call
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.store import Variables
 
 
 def ask_for(tool: str, /, **arguments: Any) -> ToolCall:

@@ -22,9 +22,9 @@ from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Released, tool
 from nbtool.tools.approval import Question, ResultWord, RunPolicy, RunWord
-from nbtool.tools.call import Bench, CallRecord, run_call, running_call
+from nbtool.tools.calls.run import Bench, CallRecord, run_call, running_call
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.store import Variables
 
 SECONDS = 30
 ASKS = ("act", "once", "pay", "guarded")

@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from nbtool.tools.references import resolve, unresolved
-from nbtool.tools.schema import parameters_of
-from nbtool.tools.variables import Variables
+from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.variables.references import resolve, unresolved
+from nbtool.tools.variables.store import Variables
 
 
 class Color(enum.Enum):

@@ -18,10 +18,10 @@ from PIL import Image
 from pydantic import BaseModel, create_model
 
 from nbtool import tool
-from nbtool.tools import describe as describing
-from nbtool.tools.describe import describe
+from nbtool.tools.values import describe as describing
+from nbtool.tools.values.describe import describe
 from nbtool.tools.variable_tools import variable_tools
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.store import Variables
 from nbtool.toolsets import inspection
 from tests.tools.calling import ask_for, desktop
 

@@ -14,8 +14,8 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.fingerprint import fingerprint, print_of
-from nbtool.tools.fingerprint.code import data_of
+from nbtool.tools.content_hash import fingerprint, print_of
+from nbtool.tools.content_hash.code import data_of
 
 HEAD = """
 import abc, enum, functools
@@ -147,7 +147,7 @@ def test_the_source_of_a_class_in_a_script_is_not_read_by_a_line_of_another_file
     script = tmp_path / "script.py"
     script.write_text(
         "class Other:\n    unit = 0\n\n"
-        "from nbtool.tools.fingerprint import fingerprint\n"
+        "from nbtool.tools.content_hash import fingerprint\n"
         "def made(unit):\n"
         "    names = {'__name__': '__main__'}\n"
         "    exec(compile(f'class Kind:\\n    unit = {unit}\\ndef tool(): return Kind', '<cell>', 'exec'), names)\n"

@@ -28,10 +28,10 @@ import xarray as xr
 from pydantic import BaseModel
 
 from nbtool.tools import Approved, Denied, Policy, tool
-from nbtool.tools import change_token as limits
 from nbtool.tools.approval import BY_POLICY, Question, Ruling
-from nbtool.tools.change_token import token_of
-from nbtool.tools.fingerprint import live, values
+from nbtool.tools.content_hash import builtins, live
+from nbtool.tools.content_hash import change_token as limits
+from nbtool.tools.content_hash.change_token import token_of
 from nbtool.tools.tool import Tool, tools_of
 from tests.tools.calling import Desktop, ask_for, desktop
 
@@ -361,13 +361,13 @@ def test_every_kind_that_is_read_stands_in_the_room() -> None:
     }  # fmt: skip
     code = {types.MethodType, type, staticmethod, classmethod, property, types.FunctionType}
     ids = {id(kind) for kind in made | constant | code}
-    readers = {**values._WRITERS, **live._WRITERS, **live._BASES}
+    readers = {**builtins._WRITERS, **live._WRITERS, **live._BASES}
 
     assert [kind for kind in everything() if id(kind) in readers and id(kind) not in ids] == []
     assert all(any(id(kind) == reader for kind in everything()) for reader in readers)
 
 
-CONSTANT_MODULES = {"datetime", "decimal", "fractions", "uuid", "pathlib", "zoneinfo", "nbtool.tools.parts"}
+CONSTANT_MODULES = {"datetime", "decimal", "fractions", "uuid", "pathlib", "zoneinfo", "nbtool.tools.values.multipart"}
 
 
 def everything() -> list[type]:

@@ -10,8 +10,8 @@ import pytest
 from pydantic import Field
 
 from nbtool.tools import tool
-from nbtool.tools.record import CallRecord
-from nbtool.tools.render import render
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.values.render import render
 from tests.tools.calling import ask_for, desktop
 
 FRAME = pd.DataFrame({"who": ["Ada", "Grace"]})

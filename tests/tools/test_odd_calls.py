@@ -14,13 +14,14 @@ from nbtool import Chat
 from nbtool.loop import LentThread
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools import Approved, Denied, gate, tool
+from nbtool.thread_pool import in_worker
+from nbtool.tools import Approved, Denied, tool
 from nbtool.tools.approval import Desk, Policy, Question, Ruling
-from nbtool.tools.executors import InExecutor, _named, _unsendable
-from nbtool.tools.places import OnLent
+from nbtool.tools.calls import gates
+from nbtool.tools.execution.executors import InExecutor, _named, _unsendable
+from nbtool.tools.execution.threads import OnLent
 from nbtool.tools.tool import Options, Tool, tools_of
 from nbtool.tools.toolset import Toolset
-from nbtool.workers import in_worker
 from tests.tools.calling import ask_for, desktop
 
 
@@ -90,7 +91,7 @@ def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
             desk.decide(question.digest, Approved(), by="button")
             return Denied("too late")
 
-        await gate._ask(pending.question, desk, late, LentThread())
+        await gates._ask(pending.question, desk, late, LentThread())
         return await pending, desk.pending()
 
     assert asyncio.run(asked()) == (Ruling(Approved(), "button"), ())

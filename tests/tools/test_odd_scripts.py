@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nbtool.tools import Approved, tool
-from nbtool.tools.call import CallRecord, RunningCall
-from nbtool.tools.private_files import why_private
-from nbtool.tools.script import script_tools
-from nbtool.tools.script_code import checked
-from nbtool.tools.script_run import ScriptRun
+from nbtool.tools.calls.run import CallRecord, RunningCall
+from nbtool.tools.script.compile import checked
+from nbtool.tools.script.run import ScriptRun
+from nbtool.tools.script.tool import script_tools
+from nbtool.toolsets.protected_paths import why_private
 from tests.tools.calling import ask_for, desktop
 
 

@@ -15,14 +15,15 @@ import xarray
 from pydantic import BaseModel, field_validator
 
 from nbtool.errors import InvalidArguments
-from nbtool.tools import deliver, tool
-from nbtool.tools.describe import describe
-from nbtool.tools.glance import glance
-from nbtool.tools.json_schema import inlined
-from nbtool.tools.references import resolve
-from nbtool.tools.render import render
-from nbtool.tools.schema import parameters_of
-from nbtool.tools.variables import Variables
+from nbtool.tools import tool
+from nbtool.tools.calls import result
+from nbtool.tools.schema.json_schema import inlined
+from nbtool.tools.schema.parameters import parameters_of
+from nbtool.tools.values.describe import describe
+from nbtool.tools.values.preview import glance
+from nbtool.tools.values.render import render
+from nbtool.tools.variables.references import resolve
+from nbtool.tools.variables.store import Variables
 from tests.tools.calling import ask_for, desktop
 
 
@@ -147,7 +148,7 @@ def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> Non
 
 
 def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliver, "RENDER_SECONDS", 0.05)
+    monkeypatch.setattr(result, "RENDER_SECONDS", 0.05)
     goes_on = threading.Event()
 
     class Slow:

@@ -8,12 +8,12 @@ from pydantic import BaseModel
 
 from nbtool.errors import ToolFailed, UnknownReference
 from nbtool.tools import tool
-from nbtool.tools.bound import bind
-from nbtool.tools.closed import may_quote
-from nbtool.tools.references import resolve
-from nbtool.tools.schema import parameters_of
+from nbtool.tools.calls.binding import bind
+from nbtool.tools.calls.disclosure import may_quote
+from nbtool.tools.schema.parameters import parameters_of
 from nbtool.tools.tool import tools_of
-from nbtool.tools.variables import MAX_GONE, Variables
+from nbtool.tools.variables.references import resolve
+from nbtool.tools.variables.store import MAX_GONE, Variables
 
 
 def test_an_error_after_its_object_is_gone_counts_as_one_that_may_quote_it() -> None:

@@ -6,7 +6,7 @@ from nbtool import Chat, Policy, Toolset, tool
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.toolset import Rule, factory
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.store import Variables
 from tests.tools.calling import ask_for, desktop
 
 LONG = Rule("Rule/market/orders", "An order | has a side.\n" * 400, "how orders are written", "before placing an order")

@@ -10,8 +10,8 @@ import pytest
 from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
-from nbtool.tools.line_diff import ONLY_LINE_ENDS, TOO_DIFFERENT
-from nbtool.toolsets.folder import MAX_DIFFED, files
+from nbtool.tools.values.line_diff import ONLY_LINE_ENDS, TOO_DIFFERENT
+from nbtool.toolsets.file_tools import MAX_DIFFED, files
 
 DIFF = "--- a.md\n+++ a.md\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
 

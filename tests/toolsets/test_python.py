@@ -10,8 +10,8 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media
 from nbtool.tools import Approved
 from nbtool.toolsets import notebook_python
+from nbtool.toolsets.code_runner import Ran, offer
 from nbtool.toolsets.python import MAX_CODE
-from nbtool.toolsets.runner import Ran, offer
 from tests.samples import PNG
 from tests.tools.calling import Desktop, ask_for, desktop
 

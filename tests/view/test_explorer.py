@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.history.detail import detail
-from nbtool.blocks.history.index import index
+from nbtool.blocks.history.protocol import Detail, Found, Index, Totals
+from nbtool.blocks.history.rows import index
 from nbtool.blocks.history.search import search
-from nbtool.blocks.history.shapes import Detail, Found, Index, Totals
 from nbtool.blocks.history.totals import totals
+from nbtool.blocks.history.turn import detail
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.view.asked import CellWanted
 from nbtool.view.explorer import ExplorerWidget
+from nbtool.view.explorer_messages import CellWanted
 from tests.history_of_many import grow
 
 

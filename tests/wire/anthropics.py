@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from nbtool.messages import Message
-from nbtool.wire.anthropic import NO_CACHE_CONTROL, AnthropicMessages
 from nbtool.wire.base import Prompt, Target
+from nbtool.wire.dialects.anthropic.encoder import NO_CACHE_CONTROL, AnthropicMessages
 from tests.wire.validators import check_anthropic
 
 WIRE = AnthropicMessages()

@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.events import Delta
 from nbtool.messages import ToolCall
 from nbtool.wire import Reply, ReplyBuilder, find_wire
-from nbtool.wire.prompted import Prompted
+from nbtool.wire.prompted.wire import Prompted
 
 FENCE = "7f3a"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nbtool.messages import Message
 from nbtool.wire.base import Prompt, Target
-from nbtool.wire.responses import Responses
+from nbtool.wire.dialects.responses.encoder import Responses
 from tests.wire.validators import check_responses
 
 WIRE = Responses()

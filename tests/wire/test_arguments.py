@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from nbtool import Chat, tool
 from nbtool.messages import Message, results, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
-from nbtool.wire.http import _body
-from nbtool.wire.media_kinds import DOES
-from nbtool.wire.prompted import Prompted
+from nbtool.wire.prompted.wire import Prompted
+from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import sendable_arguments
-from nbtool.wire.wires import WIRES
+from nbtool.wire.transport.endpoint import _body
 from tests.chaos import serve_each
 from tests.wire import anthropics, chatting, responding
 

@@ -17,8 +17,8 @@ from nbtool.errors import (
     ToolsRefused,
 )
 from nbtool.wire import Reply, decode
+from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.reply import CUT_SHORT
-from nbtool.wire.status import error_from_response
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 
 NO_REPLY_YET = {

@@ -13,14 +13,14 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chain.limits import Limits
-from nbtool.chat.speaker import TurnSettings
+from nbtool.chat.turn_builder import TurnSettings
 from nbtool.events import CallDelta, Notice
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire import decode
-from nbtool.wire.media_kinds import DOES
+from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.registry import WIRES
 from nbtool.wire.reply import MAX_REPLY_CALLS, ReplyBuilder
-from nbtool.wire.wires import WIRES
 from tests.chaos import Repeat, serve_each, text
 from tests.chaos import finish as finish_event
 from tests.wire import chatting

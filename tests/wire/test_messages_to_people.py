@@ -31,14 +31,15 @@ from nbtool.errors import (
 )
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult, user
 from nbtool.practice.server import PracticeServer
-from nbtool.wire import Prompt, http
-from nbtool.wire.advice import MAX_NAMED, on_offer, too_long
+from nbtool.wire import Prompt
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.clients import certificates, close_clients
 from nbtool.wire.connect import endpoint
-from nbtool.wire.keys import env_file
-from nbtool.wire.offered import offered
-from nbtool.wire.patience import Retries, Timeouts
+from nbtool.wire.providers.credentials import env_file
+from nbtool.wire.transport import endpoint as endpoint_module
+from nbtool.wire.transport.clients import certificates, close_clients
+from nbtool.wire.transport.error_hints import MAX_NAMED, on_offer, too_long
+from nbtool.wire.transport.model_list import offered
+from nbtool.wire.transport.retry import Retries, Timeouts
 from tests.chaos import serve, serve_each, whole
 
 KEY = "sk-canary-0123456789abcdef"
@@ -194,7 +195,9 @@ def test_a_certificate_for_another_name_asks_for_that_address(tmp_path: Path, mo
     with tls(tmp_path, "elsewhere.example") as (port, _):
         monkeypatch.setenv("REQUESTS_CA_BUNDLE", "")
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-        monkeypatch.setattr("nbtool.wire.clients.is_loopback", lambda _: False)  # loopback ignores the environment
+        monkeypatch.setattr(
+            "nbtool.wire.transport.clients.is_loopback", lambda _: False
+        )  # loopback ignores the environment
         monkeypatch.setenv("NO_PROXY", "*")
         error = told(f"https://127.0.0.1:{port}/v1")
 
@@ -338,7 +341,7 @@ def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
     is_here: bool, fix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not is_here:
-        monkeypatch.setattr(http, "is_loopback", lambda _: False)
+        monkeypatch.setattr(endpoint_module, "is_loopback", lambda _: False)
 
     async def listen(url: str) -> None:
         asked = endpoint("openai:gpt-x", base_url=url, api_key=KEY)

@@ -10,7 +10,8 @@ from nbtool import wire
 from nbtool.errors import BadReply, BadUsage, ProviderError, TooLarge
 from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Text
-from nbtool.wire import decode, find_wire, payloads
+from nbtool.wire import decode, find_wire
+from nbtool.wire.framing import json_payloads
 from nbtool.wire.reply import ReplyBuilder
 from tests.wire.odd import chat, chunk, lines
 
@@ -26,7 +27,7 @@ def test_a_module_says_which_name_it_does_not_have() -> None:
 
 
 def test_a_reply_that_grows_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payloads, "MAX_BODY", 100)
+    monkeypatch.setattr(json_payloads, "MAX_BODY", 100)
     decoder = find_wire("chat").decoder()
     decoder.feed(b"data: {}\n\n" + b" " * 90)
 

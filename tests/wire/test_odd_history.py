@@ -10,8 +10,8 @@ import pytest
 
 from nbtool.messages import Media, Message, Native, Text, ToolCall, user
 from nbtool.wire import Prompt, Target, find_wire
-from nbtool.wire.chat_completions import SHORT_CALL_IDS
-from nbtool.wire.settled import Settled
+from nbtool.wire.dialects.chat_completions.encoder import SHORT_CALL_IDS
+from nbtool.wire.dialects.encoding_cache import Settled
 
 HERE = Target("host.example", "m")
 LOOK = ToolCall("look", "{}", id="c1", call_id="ours_1", args={}, runnable=True)

@@ -10,8 +10,8 @@ from nbtool import Chat
 from nbtool.events import TextDelta, ThinkingDelta
 from tests.chaos import head, serve, whole
 from tests.wire import anthropics
+from tests.wire.framing.test_dialect_check import DOCUMENTS
 from tests.wire.responding import CALL_ITEM, completed, message_item, stream
-from tests.wire.test_dialects import DOCUMENTS
 
 
 def item(kind: str, index: int, **values: Any) -> dict[str, Any]:

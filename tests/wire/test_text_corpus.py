@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.lenient import parse_object, parse_value
-from nbtool.wire.pieces import Prose
-from nbtool.wire.prompted import parse_calls
-from nbtool.wire.scanner import Scanner
+from nbtool.wire.prompted.json_repair import parse_object, parse_value
+from nbtool.wire.prompted.scanner import Scanner
+from nbtool.wire.prompted.segments import Prose
+from nbtool.wire.prompted.wire import parse_calls
 
 CORPUS = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
 

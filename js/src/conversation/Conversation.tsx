@@ -1,10 +1,10 @@
 import { Component, type JSX } from "preact";
-import { counted, oneLine, visible } from "../text";
-import { ownKeys } from "../views/keys";
+import { counted, oneLine, visible } from "../text/format";
+import { WrittenCell } from "../views/InsertedCell";
+import { ownKeys } from "../views/keyboard";
 import { Turn } from "../views/Turn";
-import { WrittenCell } from "../views/WrittenCell";
-import { Say } from "./Say";
-import type { Talk } from "./talk";
+import { Say } from "./Composer";
+import type { Talk } from "./client";
 
 /** The active line from its beginning to its end, and a box to go on in. */
 export class Conversation extends Component<{ talk: Talk }> {

@@ -1,9 +1,9 @@
 import { render as mount } from "preact";
-import type { Model } from "../connection";
+import type { Model } from "../kernel/turn";
 import "../styles.css";
 import { Conversation } from "./Conversation";
 import "./conversation.css";
-import { talk } from "./talk";
+import { talk } from "./client";
 
 interface Props {
   model: Model;

@@ -1,12 +1,12 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
-import { counted, indented, oneLine, readObject, STATES, seconds } from "../text";
-import { LongText } from "../views/Grown";
-import { callPairs, type Pair, pieces, proseOf } from "./differ";
-import { folded } from "./fold";
-import type { Detail, Index, Version } from "./history";
-import { pathTo, placeOf } from "./rows";
-import type { Talk } from "./talk";
+import { counted, indented, oneLine, readObject, STATES, seconds } from "../text/format";
+import { LongText } from "../views/AppendOnlyText";
+import type { Talk } from "./client";
+import { callPairs, type Pair, pieces, proseOf } from "./diff";
+import { pathTo, placeOf } from "./listRows";
+import type { Detail, Index, Version } from "./protocol";
+import { folded } from "./replay";
 
 /** Places after the fork that are shown of two branches. */
 const MAX_SHOWN = 12;

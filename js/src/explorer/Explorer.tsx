@@ -1,15 +1,15 @@
 import { Component, type JSX } from "preact";
-import { oneLine } from "../text";
-import { ownKeys } from "../views/keys";
-import { WrittenCell } from "../views/WrittenCell";
+import { oneLine } from "../text/format";
+import { WrittenCell } from "../views/InsertedCell";
+import { ownKeys } from "../views/keyboard";
 import { Compare } from "./Compare";
-import type { Index } from "./history";
-import { List } from "./List";
-import { currentOf, type Filter, lines, placeOf } from "./rows";
-import { Sums } from "./Sums";
+import type { Talk } from "./client";
+import { currentOf, type Filter, lines, placeOf } from "./listRows";
+import type { Index } from "./protocol";
 import { Tabs, Toolbar, type View } from "./Toolbar";
+import { Sums } from "./Totals";
+import { List } from "./TurnList";
 import { TurnPane } from "./TurnPane";
-import type { Talk } from "./talk";
 
 interface State {
   view: View;

@@ -1,14 +1,14 @@
 import { Component, createRef, type JSX } from "preact";
+import { Island } from "../kernel/lazy";
 import type { Block, CallBlock } from "../protocol";
-import { Island } from "../rich";
-import { longArguments, oneLine, STATES, seconds, shortArguments } from "../text";
-import { LongText } from "../views/Grown";
+import { longArguments, oneLine, STATES, seconds, shortArguments } from "../text/format";
+import { LongText } from "../views/AppendOnlyText";
+import { Pictures } from "../views/MediaList";
 import { Notice } from "../views/Notice";
-import { Pictures } from "../views/Pictures";
 import { Reply } from "../views/Reply";
 import { Thinking } from "../views/Thinking";
-import { type Deed, DeedButton } from "./TurnDeeds";
-import type { Talk } from "./talk";
+import type { Talk } from "./client";
+import { type Deed, DeedButton } from "./TurnActions";
 
 interface StepProps {
   block: Block;

@@ -1,7 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
-import { oneLine, seconds } from "../text";
+import { oneLine, seconds } from "../text/format";
 import { type Lane, lanes, ticks, waits } from "./chart";
-import type { Span, Who } from "./history";
+import type { Span, Who } from "./protocol";
 
 /** Pixels that a lane is high. */
 const LANE = 22;

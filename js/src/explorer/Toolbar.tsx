@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import { counted } from "../text";
-import type { Index } from "./history";
-import { choices, type Filter } from "./rows";
+import { counted } from "../text/format";
+import { choices, type Filter } from "./listRows";
+import type { Index } from "./protocol";
 
 export type View = "turn" | "compare" | "totals";
 

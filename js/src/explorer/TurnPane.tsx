@@ -1,17 +1,17 @@
 import { Component, type JSX } from "preact";
 import type { Document } from "../protocol";
-import { counted, ENDS, oneLine, seconds } from "../text";
-import { LongText } from "../views/Grown";
+import { counted, ENDS, oneLine, seconds } from "../text/format";
+import { LongText } from "../views/AppendOnlyText";
+import { Pictures } from "../views/MediaList";
 import { Notice } from "../views/Notice";
-import { Pictures } from "../views/Pictures";
-import { byRound, folded } from "./fold";
-import type { Detail, Index } from "./history";
-import { placeOf } from "./rows";
-import { Slider } from "./Slider";
+import type { Talk } from "./client";
+import { placeOf } from "./listRows";
+import type { Detail, Index } from "./protocol";
+import { Slider } from "./ReplaySlider";
+import { byRound, folded } from "./replay";
 import { StepBlock } from "./StepBlock";
 import { TimeLine } from "./TimeLine";
-import { TurnDeeds } from "./TurnDeeds";
-import type { Talk } from "./talk";
+import { TurnDeeds } from "./TurnActions";
 
 interface PaneProps {
   index: Index;

@@ -1,4 +1,4 @@
-import type { Span } from "./history";
+import type { Span } from "./protocol";
 
 /** Lanes of tools that run beside each other; what is more shares the last one. */
 const MAX_LANES = 6;

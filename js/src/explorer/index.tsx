@@ -1,9 +1,9 @@
 import { render as mount } from "preact";
-import type { Model } from "../connection";
+import type { Model } from "../kernel/turn";
 import "../styles.css";
 import { Explorer } from "./Explorer";
 import "./explorer.css";
-import { talk } from "./talk";
+import { talk } from "./client";
 
 interface Props {
   model: Model;

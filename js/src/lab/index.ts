@@ -4,12 +4,12 @@
  * JupyterLab loads this file as a script, hands over its modules, and asks for `./extension`:
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
-import { adopt, claimAsking, onRich, type Rich, rich } from "../rich";
+import { adopt, claimAsking, onRich, type Rich, rich } from "../kernel/lazy";
 import styles from "../styles.css";
-import type { NotebookTracker, RenderMime } from "./jupyterlab";
 import own from "./lab.css";
 import { turns } from "./renderer";
-import { type Scope, take } from "./scope";
+import { type Scope, take } from "./sharedModules";
+import type { NotebookTracker, RenderMime } from "./types";
 
 declare const RICH_FILE: string;
 

@@ -1,9 +1,9 @@
 import { render } from "preact";
 import type { Document } from "../protocol";
-import { readSaved, TURN_MIME } from "../saved/read";
+import { type Still, still } from "../saved/offline";
+import { readSaved, TURN_MIME } from "../saved/parse";
 import { Saved } from "../saved/Saved";
-import { type Still, still } from "../saved/still";
-import { deedsOf, isAlive, panelOf, putBelow } from "./cells";
+import { deedsOf, isAlive, panelOf, putBelow } from "./actions";
 import type {
   MimeModel,
   NotebookPanel,
@@ -12,7 +12,7 @@ import type {
   RendererFactory,
   RenderMime,
   Shared,
-} from "./jupyterlab";
+} from "./types";
 
 /** Make what draws saved turns. It may draw in notebooks that are not trusted: what it draws is checked, and is text. */
 export function turns(

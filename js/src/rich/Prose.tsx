@@ -1,9 +1,9 @@
 import { Component, createRef, type JSX } from "preact";
-import { Stacks } from "../combining";
-import type { Growing } from "../growing";
 import type { ProseBlock } from "../protocol";
-import { Ending } from "../views/Ending";
-import { GrowingMarkdown } from "./markdown/growing";
+import { Stacks } from "../text/combining";
+import type { Growing } from "../text/rope";
+import { Ending } from "../views/Truncation";
+import { GrowingMarkdown } from "./markdown/incremental";
 
 /** Characters read in one go: a long reply that comes whole is shown piece by piece, and the page stays usable. */
 const SLICE = 8_192;

@@ -1,7 +1,7 @@
 import { type ComponentType, render } from "preact";
-import type { Mount, Rich } from "../rich";
+import type { Mount, Rich } from "../kernel/lazy";
 import { approvalViews } from "./approval";
-import { Inside } from "./log/Inside";
+import { Inside } from "./log/CallDetails";
 import { Prose } from "./Prose";
 
 /** A component as a view that is drawn into any element. */

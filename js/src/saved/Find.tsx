@@ -1,6 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Block } from "../protocol";
-import { ownKeys } from "../views/keys";
+import { ownKeys } from "../views/keyboard";
 import { finds, mark, reveal } from "./search";
 
 /** Milliseconds for which a fold that was opened may still fill itself. */

@@ -2,8 +2,8 @@ import { createRef, type JSX } from "preact";
 import type { Document } from "../protocol";
 import { Turn } from "../views/Turn";
 import { Find } from "./Find";
+import type { Still } from "./offline";
 import { textsOf } from "./search";
-import type { Still } from "./still";
 
 /** Characters of a turn, folded ones too, from which on it is worth a search. */
 const LONG = 3_000;

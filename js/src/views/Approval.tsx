@@ -1,13 +1,13 @@
 import { Component, type JSX } from "preact";
-import type { Connection } from "../connection";
-import { unmasked } from "../lookalike";
-import { counted, longArguments, oneLine, visible } from "../text";
-import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/asking";
+import type { Connection } from "../kernel/turn";
+import { unmasked } from "../text/confusables";
+import { counted, longArguments, oneLine, visible } from "../text/format";
+import { LongText } from "./AppendOnlyText";
+import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
 import { Sentence } from "./approval/Sentence";
-import { LongText } from "./Grown";
-import { keep } from "./keys";
-import { Pictures } from "./Pictures";
+import { keep } from "./keyboard";
+import { Pictures } from "./MediaList";
 
 interface State {
   armed: string;

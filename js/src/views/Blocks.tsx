@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
-import { bindKey, type Connection } from "../connection";
+import { Island } from "../kernel/lazy";
+import { bindKey, type Connection } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
-import { Island } from "../rich";
-import { counted, oneLine, seconds } from "../text";
+import { counted, oneLine, seconds } from "../text/format";
 import { Call } from "./Call";
+import { Pictures } from "./MediaList";
 import { Notice } from "./Notice";
-import { Pictures } from "./Pictures";
 import { Reply } from "./Reply";
 import { Thinking } from "./Thinking";
 

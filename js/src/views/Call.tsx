@@ -1,8 +1,8 @@
 import { Component, type JSX } from "preact";
+import { Island } from "../kernel/lazy";
 import type { CallBlock } from "../protocol";
-import { Island } from "../rich";
-import { EDITED, longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text";
-import { LongText } from "./Grown";
+import { EDITED, longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text/format";
+import { LongText } from "./AppendOnlyText";
 
 /** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
 export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import { isLive } from "../connection";
+import { isLive } from "../kernel/turn";
 import type { Deed, Document, Head } from "../protocol";
-import { counted, ENDS, oneLine, seconds } from "../text";
+import { counted, ENDS, oneLine, seconds } from "../text/format";
 import { Copy } from "./Copy";
 import { Notice } from "./Notice";
 

@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
-import { isLive, type Link, type Sent, type Shown } from "../connection";
+import { isLive, type Link, type Sent, type Shown } from "../kernel/turn";
 import type { Document } from "../protocol";
-import { counted, oneLine, seconds, UNHEARD } from "../text";
+import { counted, oneLine, seconds, UNHEARD } from "../text/format";
 
 /** While the turn goes on: what happens now, for how long, and the button that ends it. */
 export function Header({ shown, stop }: { shown: Shown; stop: () => void }): JSX.Element | null {

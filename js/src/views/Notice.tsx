@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { NoticeBlock } from "../protocol";
-import { LongText } from "./Grown";
+import { LongText } from "./AppendOnlyText";
 
 const WORDS = { info: "", warning: "Warning. ", error: "Error. " };
 

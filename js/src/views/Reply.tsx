@@ -1,9 +1,9 @@
 import type { JSX } from "preact";
+import { Island } from "../kernel/lazy";
 import type { ProseBlock } from "../protocol";
-import { Island } from "../rich";
 import { growing } from "../store";
-import { Ending } from "./Ending";
-import { Grown } from "./Grown";
+import { Grown } from "./AppendOnlyText";
+import { Ending } from "./Truncation";
 
 /** Prose of the model: as Markdown, and until the second module is there as it was written. */
 export function Reply({ block }: { block: ProseBlock }): JSX.Element {

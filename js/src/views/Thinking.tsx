@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
 import { growing } from "../store";
-import { Ending } from "./Ending";
-import { Grown } from "./Grown";
+import { Grown } from "./AppendOnlyText";
+import { Ending } from "./Truncation";
 
 /** What the model thought aloud, folded. */
 export function Thinking({ block }: { block: ProseBlock }): JSX.Element {

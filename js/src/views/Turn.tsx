@@ -1,16 +1,16 @@
 import { Component, createRef, type JSX } from "preact";
-import { type Connection, isLive } from "../connection";
-import { Island } from "../rich";
+import { Island } from "../kernel/lazy";
+import { type Connection, isLive } from "../kernel/turn";
 import { Approval } from "./Approval";
-import { isAsking } from "./approval/asking";
+import { isAsking } from "./approval/pending";
 import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
-import { follow } from "./follow";
+import { follow } from "./followScroll";
 import { Header } from "./Header";
-import { ownKeys } from "./keys";
-import { Pictures } from "./Pictures";
-import { Spoken } from "./Spoken";
-import { WrittenCell } from "./WrittenCell";
+import { WrittenCell } from "./InsertedCell";
+import { ownKeys } from "./keyboard";
+import { Spoken } from "./LiveRegion";
+import { Pictures } from "./MediaList";
 
 /** One turn: its state, its blocks in order, and what it cost. */
 export class Turn extends Component<{ connection: Connection }> {

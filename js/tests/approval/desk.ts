@@ -1,6 +1,6 @@
 import { vi } from "vitest";
+import { adopt } from "../../src/kernel/lazy";
 import type { Asked, CallBlock } from "../../src/protocol";
-import { adopt } from "../../src/rich";
 import rich from "../../src/rich/index";
 import { Kernel, shown, start } from "../page";
 

@@ -1,7 +1,7 @@
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { Changes } from "../../src/rich/approval/Changes";
-import { Marked } from "../../src/rich/approval/odd";
+import { Changes } from "../../src/rich/approval/Diff";
+import { Marked } from "../../src/rich/approval/hiddenCharacters";
 
 async function drawn(view: Parameters<typeof render>[0]): Promise<HTMLElement> {
   const el = document.createElement("div");

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { entriesOf, objectOf } from "../../src/rich/approval/entries";
+import { entriesOf, objectOf } from "../../src/rich/approval/argumentText";
+import { stretches } from "../../src/rich/approval/hiddenCharacters";
 import { languageOf } from "../../src/rich/approval/language";
-import { stretches } from "../../src/rich/approval/odd";
-import { problemsOf } from "../../src/rich/approval/problems";
 import { rawSpan, redact } from "../../src/rich/approval/redact";
+import { problemsOf } from "../../src/rich/approval/validate";
 
 test.each([
   [

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { adopt } from "../../src/kernel/lazy";
 import type { Document, Patch } from "../../src/protocol";
-import { adopt } from "../../src/rich";
 import rich from "../../src/rich/index";
 import { dangers, Kernel, shown } from "../page";
 import { ask, call, Desk } from "./desk";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { lanes, ticks, waits } from "../../src/explorer/chart";
-import { aligned, pieces } from "../../src/explorer/differ";
-import { byRound, folded } from "../../src/explorer/fold";
-import type { Span } from "../../src/explorer/history";
+import { aligned, pieces } from "../../src/explorer/diff";
+import type { Span } from "../../src/explorer/protocol";
+import { byRound, folded } from "../../src/explorer/replay";
 import { RECORDED } from "./kernel";
 
 test("two texts are told apart word by word, and as wholes where they are long", () => {

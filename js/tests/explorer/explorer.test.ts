@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import axe from "axe-core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ROW } from "../../src/explorer/List";
+import { ROW } from "../../src/explorer/TurnList";
 import type { Patch } from "../../src/protocol";
 import { drawn } from "../page";
 import { PAYLOADS } from "../payloads";

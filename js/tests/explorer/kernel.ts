@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import type { Answer, Detail, Index, Totals } from "../../src/explorer/history";
 import explorer from "../../src/explorer/index";
+import type { Answer, Detail, Index, Totals } from "../../src/explorer/protocol";
 import { drawn } from "../page";
 
 interface Recorded {

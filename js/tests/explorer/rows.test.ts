@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { branchEnd, choices, isSet, lines, passes, pathTo, placeOf } from "../../src/explorer/rows";
+import { branchEnd, choices, isSet, lines, passes, pathTo, placeOf } from "../../src/explorer/listRows";
 import { RECORDED, turnId } from "./kernel";
 
 const { index } = RECORDED;

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nbtool.blocks.history.shapes import Found
-from nbtool.blocks.history.told import Told
-from nbtool.blocks.plain import one_line
+from nbtool.blocks.history.protocol import Found
+from nbtool.blocks.history.source import Told
+from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, CallReady, ReplyFinished
 
 MAX_QUERY = 200

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks.fit import fitted
-from nbtool.blocks.history.shapes import Index, Row, Sum, Totals, Version
-from nbtool.blocks.history.told import Told
+from nbtool.blocks.history.protocol import Index, Row, Sum, Totals, Version
+from nbtool.blocks.history.source import Told
+from nbtool.blocks.labels import seconds
 from nbtool.blocks.static_html import to_html as turn_html
 from nbtool.blocks.transcript import Transcript
-from nbtool.blocks.words import seconds
+from nbtool.blocks.truncate import fitted
 from nbtool.events import TurnStatus
 
 HTML_LIMIT = 150_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nbtool.blocks.history.shapes import Sum, Totals, Who
-from nbtool.blocks.history.spans import spans, waited
-from nbtool.blocks.history.told import Told, log_of
-from nbtool.blocks.plain import one_line
+from nbtool.blocks.history.protocol import Sum, Totals, Who
+from nbtool.blocks.history.source import Told, log_of
+from nbtool.blocks.history.timeline import spans, waited
+from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, Event, ReplyFinished, RequestStarted, TurnStarted
 from nbtool.messages import Usage
 

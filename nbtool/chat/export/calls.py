@@ -11,17 +11,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from nbtool.blocks.plain import one_line
+from nbtool.blocks.sanitize import one_line
 from nbtool.chat.export.literals import Unwritable, Writer
 from nbtool.chat.export.names import Names, is_identifier, is_name
-from nbtool.chat.export.refer import References
+from nbtool.chat.export.references import References
 from nbtool.chat.export.steps import StepWriter
 from nbtool.errors import ToolError
-from nbtool.tools.bound import bind
-from nbtool.tools.record import CallRecord
-from nbtool.tools.references import Path, unresolved
+from nbtool.tools.calls.binding import bind
+from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.tool import Tool
-from nbtool.tools.variables import Variables
+from nbtool.tools.variables.references import Path, unresolved
+from nbtool.tools.variables.store import Variables
 
 WIDTH = 100
 """Characters of a line, where it can be broken."""

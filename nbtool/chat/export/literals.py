@@ -12,11 +12,11 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nbtool.blocks.plain import visible
+from nbtool.blocks.sanitize import visible
 from nbtool.chat.export.names import Names, is_name
 from nbtool.messages import clean_text
-from nbtool.tools.describe import type_name
-from nbtool.tools.references import Path
+from nbtool.tools.values.describe import type_name
+from nbtool.tools.variables.references import Path
 
 MAX_DEPTH = 50
 """Containers inside each other that are written."""

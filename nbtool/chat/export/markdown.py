@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from nbtool.blocks.plain import one_line, visible
+from nbtool.blocks.sanitize import one_line, visible
 from nbtool.chat.turn import Turn
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
-from nbtool.tools.record import CallRecord
+from nbtool.tools.calls.record import CallRecord
 
 TITLES = {"text": "Reply", "thinking": "Thinking", "refusal": "Refusal"}
 

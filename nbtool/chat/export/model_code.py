@@ -6,7 +6,7 @@ import ast
 import warnings
 from collections.abc import Iterator
 
-from nbtool.blocks.plain import visible
+from nbtool.blocks.sanitize import visible
 from nbtool.chat.export.literals import Unwritable
 
 BY_MODEL = "# Written by the model, and run after you allowed it: read it before you run it again."

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nbtool.blocks.plain import visible
-from nbtool.blocks.saved import saved
+from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.sanitize import visible
 from nbtool.chat.export.calls import Around
-from nbtool.chat.export.code import code_of
-from nbtool.chat.export.share import shared
+from nbtool.chat.export.python import code_of
+from nbtool.chat.export.visibility import shared
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 

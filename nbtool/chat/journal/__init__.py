@@ -4,15 +4,15 @@ One SQLite file under `NBTOOL_HOME`, shared by all kernels and written through o
 never holds up the loop. A journal that cannot be written says so once and goes on in memory: the chat is never the
 worse for it. Nothing that is read here runs, and no approval comes back.
 
-    layout.py    tables, their versions, how a file is opened        disks.py     what kind of disk it is
-    store.py     one database and its thread                         contents.py  long texts and bytes, each once
-    book.py      the journal: record, read, give up                  scribe.py    one turn's pen, and what it leaves out
-    reading.py   chats, turns, events                                search.py    words in all of them
-    keeping.py   retention, vacuum, erase                        private.py   what plugins keep out of it
+    schema.py           tables, their versions, how a file is opened   filesystem.py   what kind of disk it is
+    store.py            one database and its thread                    blobs.py        long texts and bytes, each once
+    process_journal.py  the journal: record, read, give up             turn_writer.py  one turn's events, redacted
+    queries.py          chats, turns, events                           search.py       words in all of them
+    retention.py        retention, vacuum, erase                       redaction.py    what plugins keep out of it
 """
 
-from nbtool.chat.journal.book import WAIT_SECONDS, Journal, journal
-from nbtool.chat.journal.private import hiding
-from nbtool.chat.journal.scribe import Scribe
+from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal
+from nbtool.chat.journal.redaction import hiding
+from nbtool.chat.journal.turn_writer import Scribe
 
 __all__ = ["WAIT_SECONDS", "Journal", "Scribe", "hiding", "journal"]

@@ -11,7 +11,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.journal.reading import number, plain
+from nbtool.chat.journal.queries import number, plain
 from nbtool.errors import JournalError
 
 MAX_FOUND = 100

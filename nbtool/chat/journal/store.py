@@ -14,8 +14,8 @@ from itertools import count
 from pathlib import Path
 from typing import TypeVar
 
-from nbtool.chat.journal import layout
-from nbtool.chat.journal.contents import save, split
+from nbtool.chat.journal import schema
+from nbtool.chat.journal.blobs import save, split
 
 T = TypeVar("T")
 
@@ -103,15 +103,15 @@ class Store:
         if self.path is None:
             return self.change(ask).result(seconds)
         if not self.path.exists():
-            with closing(layout.connect(None)) as empty:
+            with closing(schema.connect(None)) as empty:
                 return ask(empty)
         try:
             self.change(lambda _: None).result(seconds)  # makes the tables those of this version, too
         except TimeoutError:
             raise
-        except layout.TROUBLE:
+        except schema.TROUBLE:
             pass  # what cannot be written may yet be read
-        connection = layout.open_to_read(self.path)
+        connection = schema.open_to_read(self.path)
         try:
             return ask(connection)
         finally:
@@ -174,7 +174,7 @@ class Store:
             try:
                 self._commit(together)
             except BaseException as error:  # noqa: BLE001 - it is told to those who wait
-                self.is_locked = layout.is_locked(error)
+                self.is_locked = schema.is_locked(error)
                 pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 if self.is_locked and not self._abandoned.wait(pause):
                     continue
@@ -215,7 +215,7 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._known.clear()
-            self._connection = layout.connect(self.path)
+            self._connection = schema.connect(self.path)
         return self._connection
 
 
@@ -227,7 +227,7 @@ def _patient(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         with suppress(sqlite3.Error):
-            connection.execute(f"PRAGMA busy_timeout = {layout.BUSY_SECONDS * 1000:.0f}")
+            connection.execute(f"PRAGMA busy_timeout = {schema.BUSY_SECONDS * 1000:.0f}")
 
 
 def forget_in_children(forget: Callable[[], object]) -> None:

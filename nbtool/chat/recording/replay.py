@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chain.turn import Outcome
-from nbtool.chat import recall
+from nbtool.chat import restore
 from nbtool.chat.recording.file import KeptCall
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, InvalidAnswer
@@ -42,8 +42,8 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage
 from nbtool.tools.approval import Approver, Decision, Question, Released
-from nbtool.tools.call import Bench, run_call
-from nbtool.tools.record import CallRecord
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.calls.run import Bench, run_call
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 
@@ -78,7 +78,7 @@ class Replay:
 
     async def run(self, started: TurnStarted) -> None:
         """Tell the turn, and leave everything in it as it was when it was recorded."""
-        whole = recall.turn([started, *self.events])
+        whole = restore.turn([started, *self.events])
         self.turn.calls[:] = whole.calls
         self._note_outcomes()
         try:
@@ -101,7 +101,7 @@ class Replay:
         """End the turn where it is."""
         ended = self._ended(outcome.status, error=str(outcome.error or ""))
         await self.emit(ended)
-        told = recall.turn([started, *self._told, ended])
+        told = restore.turn([started, *self._told, ended])
         self.turn.calls[:] = told.calls
         outcome.rounds = list(told.rounds)
         self._settle(told, outcome)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import difflib
 
 from nbtool.errors import BadUsage
+from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands import (
-    about,
     approvals,
     bind,
     branches,
@@ -18,8 +18,8 @@ from nbtool.magics.commands import (
     journal,
     recordings,
     show,
+    status,
 )
-from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.reopen import reopen_chat_of
 
 
@@ -46,7 +46,7 @@ OF_TURNS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "co
 """Commands that name a turn, which may be of an earlier chat."""
 
 COMMANDS: dict[str, Command] = {
-    **about.COMMANDS,
+    **status.COMMANDS,
     **history.COMMANDS,
     **show.COMMANDS,
     **branches.COMMANDS,

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 
-from nbtool.blocks.asking import effect_of, notice_of, remarks_of, sentence_of
-from nbtool.blocks.plain import one_line
+from nbtool.blocks.question import effect_of, notice_of, remarks_of, sentence_of
+from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.magics.cell import TurnStopped
-from nbtool.magics.commands.here import Command, Here, table
+from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands.show import show
-from nbtool.magics.waiting import ears_for
+from nbtool.magics.kernel.messages import ears_for
 from nbtool.tools.approval import Approved, Decision, Question, Released
 
 SHORTEST_ID = 4

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nbtool.errors import BadUsage
-from nbtool.magics.binding import bind_reference
-from nbtool.magics.commands.here import Command, Here
+from nbtool.magics.bind import bind_reference
+from nbtool.magics.command_context import Command, Here
 
 REPLACE = "--replace"
 

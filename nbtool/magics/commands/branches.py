@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nbtool.blocks.plain import one_line
+from nbtool.blocks.sanitize import one_line
 from nbtool.chat.conversation import Conversation
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.here import Command, Here, table
+from nbtool.magics.command_context import Command, Here, table
 
 MAX_PROMPT = 60
 """Characters of a prompt that a list shows."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbtool.blocks.plain import one_line, visible
+from nbtool.blocks.sanitize import one_line, visible
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics.commands.here import Command, Here
+from nbtool.magics.command_context import Command, Here
 from nbtool.wire import WIRES, decode
 from nbtool.wire.reply import Reply
 

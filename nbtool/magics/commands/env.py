@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.here import Command, Here
-from nbtool.wire import env_consent
-from nbtool.wire.keys import env_file, shown_path
+from nbtool.magics.command_context import Command, Here
+from nbtool.wire.providers import env_consent
+from nbtool.wire.providers.credentials import env_file, shown_path
 
 
 def env(_: Here, words: list[str]) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from IPython.display import display
 
-from nbtool.chat import recall
-from nbtool.chat.journal import journal, reading
+from nbtool.chat import restore
+from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.here import Command, Here
+from nbtool.magics.command_context import Command, Here
+from nbtool.magics.commands.history_source import Explored
 from nbtool.magics.commands.reopen import TURN_ID
-from nbtool.magics.explored import Explored
-from nbtool.magics.waiting import has_front_end
+from nbtool.magics.kernel.messages import has_front_end
 
 STATIC = "--static"
 NOTHING = "Nothing was said yet. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
@@ -52,11 +52,11 @@ def _past(here: Here, begin: str) -> Explored:
         BadUsage: no chat, or several, begin like this.
         nbtool.errors.JournalError: the journal cannot be read.
     """
-    found = [line.chat_id for line in journal().read(reading.chats) if line.chat_id.startswith(begin)]
+    found = [line.chat_id for line in journal().read(queries.chats) if line.chat_id.startswith(begin)]
     if found == [here.chat.chat_id]:
         return Explored(here)
     if len(found) != 1:
         many = "several chats begin" if found else "no chat begins"
         raise BadUsage(f"In the journal {many} with {begin[:60]!r}.", fix="`%chat history chats` lists them.")
-    events = journal().read(lambda connection: reading.chat_events(connection, found[0]))
-    return Explored(here, recall.tree(events), past=found[0])
+    events = journal().read(lambda connection: queries.chat_events(connection, found[0]))
+    return Explored(here, restore.tree(events), past=found[0])

@@ -6,17 +6,17 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbtool.chat import recall
+from nbtool.chat import restore
 from nbtool.chat.chat import Chat
-from nbtool.chat.export import data, files
+from nbtool.chat.export import document, files
 from nbtool.chat.export.calls import Around
-from nbtool.chat.export.code import Code, code_of
+from nbtool.chat.export.dependencies import Part, Told
 from nbtool.chat.export.markdown import as_markdown
-from nbtool.chat.export.share import is_imported, shared
-from nbtool.chat.export.uses import Part, Told
+from nbtool.chat.export.python import Code, code_of
+from nbtool.chat.export.visibility import is_imported, shared
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.here import Command, Here, named_turn
+from nbtool.magics.command_context import Command, Here, named_turn
 from nbtool.messages import new_id
 
 FORCE = ("--overwrite", "--force")
@@ -57,9 +57,9 @@ def open_file(here: Here, path: Path) -> str:
     Raises:
         BadUsage: the file is no such conversation, or a turn is still on its way.
     """
-    tree = data.from_json(files.read(path, data.MAX_BYTES))
+    tree = document.from_json(files.read(path, document.MAX_BYTES))
     former = f" What was said here before: `%chat open {here.chat.chat_id}`." if here.chat.tree.line else ""
-    recall.take_over(here.anew(), new_id("chat"), tree, "it was of another kernel")
+    restore.take_over(here.anew(), new_id("chat"), tree, "it was of another kernel")
     count = sum(len(node.versions) for node in tree.nodes())
     said = (
         f"{count} {'turn' if count == 1 else 'turns'} imported; nothing of them ran here, and no approval came along."
@@ -87,7 +87,7 @@ def _written(here: Here, kind: str) -> str:
     turns = _line(chat)
     match kind:
         case "json":
-            return data.as_json(chat.tree, chat.plugins)
+            return document.as_json(chat.tree, chat.plugins)
         case "md":
             return as_markdown([shared(turn, chat.plugins) for turn in turns])
         case "ipynb":

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nbtool.blocks.plain import one_line
-from nbtool.chat.recall import Interrupted
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.restore import Interrupted
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
+from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands.branches import branches
-from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.journal import about_history
 
 

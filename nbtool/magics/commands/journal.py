@@ -5,13 +5,14 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
-from nbtool.blocks.plain import one_line
-from nbtool.chat.journal import journal, keeping, reading, search
-from nbtool.chat.journal.frame import frame
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.journal import journal, queries, search
+from nbtool.chat.journal import retention as retention_module
+from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
+from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.exports import open_file
-from nbtool.magics.commands.here import Command, Here, table
 from nbtool.magics.commands.reopen import continue_chat
 
 MAX_LISTED = 50
@@ -37,10 +38,10 @@ def about_history(here: Here, words: list[str]) -> str:
         case ["vacuum", *days] if len(days) < 2:
             return _vacuumed(days)
         case ["erase", "all"]:
-            return f"{journal().change(keeping.erase)} turns are erased; nothing is left in the journal."
+            return f"{journal().change(retention_module.erase)} turns are erased; nothing is left in the journal."
         case ["erase", str(id_)] if id_:
             whole = _whole_id(id_)
-            turns = journal().change(lambda connection: keeping.erase(connection, whole))
+            turns = journal().change(lambda connection: retention_module.erase(connection, whole))
             return f"{whole} is erased: {turns} turn{'' if turns == 1 else 's'}."
     raise BadUsage(f"%chat history does not know {' '.join(words)[:80]!r}.", fix=USAGE)
 
@@ -55,7 +56,7 @@ def open_(here: Here, words: list[str]) -> str:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
     if (path := Path(words[0]).expanduser()).is_file():
         return open_file(here, path)
-    found = [line for line in journal().read(reading.chats) if line.chat_id.startswith(words[0])]
+    found = [line for line in journal().read(queries.chats) if line.chat_id.startswith(words[0])]
     if len(found) != 1:
         many = "several chats begin" if found else "no chat begins"
         raise BadUsage(f"In the journal {many} with {words[0][:60]!r}.", fix="`%chat history chats` lists them.")
@@ -73,7 +74,7 @@ def _listed() -> str:
             f"{_when(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}  {one_line(line.title, 60)}"
             + (f"  ({one_line(line.notebook, 60)})" if line.notebook else ""),
         )
-        for line in journal().read(reading.chats)[:MAX_LISTED]
+        for line in journal().read(queries.chats)[:MAX_LISTED]
     ]
     return table(*rows) if rows else "The journal is empty."
 
@@ -96,23 +97,23 @@ def _frame(here: Here, name: str = "history", *, replace: bool = False) -> str:
     if not name.isidentifier():
         raise BadUsage(f"{name[:60]!r} is no name for a variable.", fix=USAGE)
     here.kernel.names.check_free(name, replace=replace)
-    made = frame(journal().read(reading.turns))
+    made = frame(journal().read(queries.turns))
     here.kernel.names.bind(name, made, replace=replace)
     return f"{name} is a frame of {len(made):,} turns."
 
 
 def _vacuumed(days: list[str]) -> str:
-    retention = keeping.Retention.of_settings()
+    retention = retention_module.Retention.of_settings()
     if days:
-        retention = keeping.Retention(keeping.as_number("DAYS", days[0]), retention.megabytes)
-    swept = journal().change(lambda connection: keeping.vacuum(connection, retention))
+        retention = retention_module.Retention(retention_module.as_number("DAYS", days[0]), retention.megabytes)
+    swept = journal().change(lambda connection: retention_module.vacuum(connection, retention))
     return f"{swept.turns} turns are gone; the journal is {swept.after:,} bytes now, and was {swept.before:,}."
 
 
 def _whole_id(begin: str) -> str:
     """Give the one chat or turn whose id begins so: nothing is erased by a guess."""
-    ids = {line.chat_id for line in journal().read(reading.chats)}
-    ids |= {line.turn_id for line in journal().read(reading.turns)}
+    ids = {line.chat_id for line in journal().read(queries.chats)}
+    ids |= {line.turn_id for line in journal().read(queries.turns)}
     found = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
     if len(found) != 1:
         many = "several chats or turns begin" if found else "no chat or turn begins"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nbtool.chat.recording.file import Recording
-from nbtool.chat.recording.recordings import ReplayMode
+from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.errors import BadRecording, BadUsage
-from nbtool.magics.commands.here import Command, Here
+from nbtool.magics.command_context import Command, Here
 
 
 def record(here: Here, words: list[str]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from nbtool.chat import recall
+from nbtool.chat import restore
 from nbtool.chat.chat import Chat
-from nbtool.chat.journal import journal, reading
+from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.here import Here
+from nbtool.magics.command_context import Here
 from nbtool.magics.namespace import STANDARD
 from nbtool.magics.options import mentions
 from nbtool.toolsets import standard
@@ -34,7 +34,7 @@ def reopen_chat_of(here: Here, turn: str) -> str:
     """
     if not TURN_ID.fullmatch(turn) or _knows(here.chat, turn):
         return ""
-    found = journal().read(lambda connection: reading.chats_of_turn(connection, turn))
+    found = journal().read(lambda connection: queries.chats_of_turn(connection, turn))
     if not found:
         raise BadUsage(
             f"The turn {turn[:60]} is neither in this chat nor in the journal.",
@@ -56,9 +56,9 @@ def continue_chat(here: Here, chat: Chat, chat_id: str) -> str:
     Raises:
         nbtool.errors.JournalError: the journal cannot be read.
     """
-    events = journal().read(lambda connection: reading.chat_events(connection, chat_id))
+    events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
     exposed = {entry.name for entry in chat.exposed()}
-    dead = recall.into(chat, chat_id, events)
+    dead = restore.into(chat, chat_id, events)
     turns = len(chat.tree.line)
     said = f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
     lost = _listed([name for name in dead if name not in exposed])
@@ -100,7 +100,7 @@ def _standard_tools() -> dict[str, str]:
 def _broken(chat: Chat) -> str:
     """Say that the last turn of the line broke off with its kernel, and what goes on with it."""
     last = next((node.turn for node in chat.tree.line[-1:]), None)
-    is_broken = last is not None and isinstance(last.error, recall.Interrupted)
+    is_broken = last is not None and isinstance(last.error, restore.Interrupted)
     return " Its last turn was interrupted; `%%chat --resume` goes on with it." if is_broken else ""
 
 

@@ -8,13 +8,13 @@ from IPython.display import display
 
 from nbtool.blocks import conversation
 from nbtool.blocks.conversation import Told
-from nbtool.blocks.history.detail import media
+from nbtool.blocks.history.turn import media
 from nbtool.blocks.media import sent
-from nbtool.blocks.saved import saved
+from nbtool.blocks.mimebundle import saved
 from nbtool.chat.turn import Turn
-from nbtool.magics.commands.here import Command, Here, named_turn
-from nbtool.magics.deeds import Cells
-from nbtool.magics.waiting import has_front_end
+from nbtool.magics.cell_source import Cells
+from nbtool.magics.command_context import Command, Here, named_turn
+from nbtool.magics.kernel.messages import has_front_end
 
 
 def show(here: Here, words: list[str]) -> str:

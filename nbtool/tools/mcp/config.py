@@ -16,7 +16,7 @@ from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
 from nbtool.tools.approval import digest_of
 from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
-from nbtool.tools.plain import visible
+from nbtool.tools.values.sanitize import visible
 
 INHERITED = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
 """What a server on stdio gets of the notebook's environment: no keys, no proxies with passwords, no settings."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from nbtool.errors import McpFailed, ToolFailed
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
-from nbtool.tools.mcp.listing import Listed, called
 from nbtool.tools.mcp.session import Session
-from nbtool.tools.plain import visible
+from nbtool.tools.mcp.tool_list import Listed, called
 from nbtool.tools.tool import Progress
+from nbtool.tools.values.sanitize import visible
 
 if TYPE_CHECKING:
     from mcp.types import LoggingMessageNotificationParams

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
-from nbtool.tools.plain import visible
+from nbtool.tools.values.sanitize import visible
 
 if TYPE_CHECKING:
     from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents

@@ -11,13 +11,13 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
 
 from nbtool.errors import McpFailed, ToolFailed
-from nbtool.tools.mcp import keeper
+from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.http import Exchange, describe_status
-from nbtool.tools.mcp.listing import called
-from nbtool.tools.plain import visible
-from nbtool.tools.render import error_text
+from nbtool.tools.mcp.tool_list import called
+from nbtool.tools.values.render import error_text
+from nbtool.tools.values.sanitize import visible
 
 MAX_WORDS = 2_000
 """Characters of a server's own words in an error."""
@@ -46,7 +46,7 @@ def failure_of(error: BaseException, spec: ServerSpec, noted: Exchange, stderr: 
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return _closed(error, spec, noted, stderr, is_call=is_call)
     if isinstance(error, MCPError):
-        if error.data == keeper.TOO_LARGE:
+        if error.data == supervisor.TOO_LARGE:
             return _too_large(who, is_call=is_call)
         return McpFailed(f"{who} says: {_clean(spec, error.message)}")
     if str(error):
@@ -103,7 +103,7 @@ def _of_status(spec: ServerSpec, noted: Exchange, *, is_call: bool) -> ToolFaile
 
 
 def _too_large(who: str, *, is_call: bool) -> McpFailed:
-    text = f"{who} answered with more than {keeper.MAX_MESSAGE} bytes, which were not read."
+    text = f"{who} answered with more than {supervisor.MAX_MESSAGE} bytes, which were not read."
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
 
 

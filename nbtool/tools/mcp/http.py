@@ -18,9 +18,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
-from nbtool.tools.mcp import keeper
+from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.plain import visible
+from nbtool.tools.values.sanitize import visible
 
 HTTP_SECONDS = 30.0
 """Seconds to reach a server, and to say something to it."""
@@ -180,7 +180,7 @@ class Body(httpx2.AsyncByteStream):
                     if (end := max(map(seen.rfind, (b"\n\n", b"\r\n\r\n", b"\r\r")))) >= 0:
                         size = len(seen) - end
                     tail = seen[-3:]
-                if size > keeper.MAX_MESSAGE:
+                if size > supervisor.MAX_MESSAGE:
                     self._noted.problem = "too_large"
                     raise httpx2.StreamError("The body is too large.")
                 yield data

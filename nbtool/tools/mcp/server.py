@@ -15,10 +15,10 @@ from typing import Any, Self
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import core
 from nbtool.tools.approval import Policy, digest_of
-from nbtool.tools.line_diff import line_diff
+from nbtool.tools.execution.runner import Returned
 from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.connection import Connection
-from nbtool.tools.mcp.listing import (
+from nbtool.tools.mcp.tool_list import (
     MAX_DIFFERENCE,
     MAX_NAME,
     Listed,
@@ -28,10 +28,10 @@ from nbtool.tools.mcp.listing import (
     fitted,
     quoted_instructions,
 )
-from nbtool.tools.plain import visible
-from nbtool.tools.running import Returned
 from nbtool.tools.tool import Progress, Tool
 from nbtool.tools.toolset import Toolset
+from nbtool.tools.values.line_diff import line_diff
+from nbtool.tools.values.sanitize import visible
 
 CONNECT_SECONDS = 30.0
 """Seconds in which a server must have greeted and listed its tools; all of them begin at once."""

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import core
-from nbtool.tools.mcp import keeper
+from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.content import value_of
 from nbtool.tools.mcp.errors import SessionLost
-from nbtool.tools.mcp.listing import MAX_PAGES, Listed, called, listed
+from nbtool.tools.mcp.tool_list import MAX_PAGES, Listed, called, listed
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -209,7 +209,7 @@ async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
 
     environment = spec.environment
     command = shutil.which(spec.command, path=environment.get("PATH")) or spec.command
-    args = ["-I", "-S", keeper.__file__, ",".join(environment), command, *spec.args]
+    args = ["-I", "-S", supervisor.__file__, ",".join(environment), command, *spec.args]
     return stdio_client(
         StdioServerParameters(command=sys.executable, args=args, env=environment, cwd=spec.folder), errlog=stderr
     )

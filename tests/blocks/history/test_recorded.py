@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from nbtool.blocks.history.detail import detail
-from nbtool.blocks.history.index import index
+from nbtool.blocks.history.rows import index
 from nbtool.blocks.history.totals import totals
+from nbtool.blocks.history.turn import detail
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from tests.history_of_many import grow

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import re
 
-from nbtool.blocks.history.index import index
+from nbtool.blocks.history.rows import index
 from nbtool.blocks.history.static import HTML_LIMIT, MAX_LINES, TURN_LIMIT, bundle
 from nbtool.blocks.history.totals import totals
 from nbtool.chat.tree import Tree

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from nbtool import Chat
 from nbtool.chat.export.markdown import as_markdown, fenced, span
-from nbtool.chat.export.share import shared
+from nbtool.chat.export.visibility import shared
 from nbtool.testing import ScriptedWire, call
 from tests.chat.export.saying import SECRET, talked
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nbtool import Chat, tool
 from nbtool.chat.export.calls import Around
-from nbtool.chat.export.code import Code, code_of
+from nbtool.chat.export.python import Code, code_of
 from nbtool.chat.turn import Turn
 from nbtool.testing import ScriptedWire
 

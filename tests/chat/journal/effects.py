@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from nbtool import Chat, tool
-from nbtool.chat import recall
-from nbtool.chat.journal import journal, reading
+from nbtool.chat import restore
+from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
 from nbtool.errors import ApprovalError, NbtoolError, Overloaded
 from nbtool.testing import ScriptedWire, call
@@ -143,11 +143,11 @@ def approving(chat: Chat) -> Callable[[], None]:
 def opened(chat: Chat) -> Turn | None:
     """Go on with the conversation that the journal holds, if it holds one."""
     book = journal()
-    found = book.read(reading.chats)
+    found = book.read(queries.chats)
     if not found:
         return None
-    events = book.read(lambda connection: reading.chat_events(connection, found[0].chat_id))
-    recall.into(chat, found[0].chat_id, events)
+    events = book.read(lambda connection: queries.chat_events(connection, found[0].chat_id))
+    restore.into(chat, found[0].chat_id, events)
     last = chat.tree.line[-1].versions[-1] if chat.tree.line else None
     with suppress(NbtoolError):
         return last if last is None or last.status == "completed" else chat.resume()

@@ -17,8 +17,8 @@ from typing import Any
 
 from nbtool import Approved, Chat, Denied, Released, Withheld, tool
 from nbtool.chat.chat import TurnSettings
-from nbtool.chat.journal import journal, keeping
-from nbtool.chat.verbs import Edit, Rerun
+from nbtool.chat.journal import journal, retention
+from nbtool.chat.rerun.operations import Edit, Rerun
 from nbtool.errors import JournalError
 from nbtool.events import DELTAS, Event
 from nbtool.messages import Media, user
@@ -113,7 +113,7 @@ def with_attachments(watch: Watch) -> None:
     replies = ["Seen.", call("deliver", to="Ada"), "Sent. " * 2_000, "Again."]
     chat = Chat(wire=ScriptedWire(replies), tools=[free])
     speak(chat, watch, user("Look", picture, other))
-    journal().change(lambda connection: keeping.vacuum(connection, keeping.Retention()))
+    journal().change(lambda connection: retention.vacuum(connection, retention.Retention()))
     speak(chat, watch, "Deliver " * 900)
     speak(chat, watch, user("Once more", picture))
 
@@ -140,7 +140,7 @@ PLOTS = {
 def clean() -> None:
     """Clean the journal and close it, as far as that goes."""
     try:
-        journal().change(lambda connection: keeping.vacuum(connection, keeping.Retention()))
+        journal().change(lambda connection: retention.vacuum(connection, retention.Retention()))
         journal().close()
     except (JournalError, OSError) as error:
         say(f"error {error}")

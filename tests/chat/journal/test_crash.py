@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat import recall
-from nbtool.chat.journal import Journal, reading
+from nbtool.chat import restore
+from nbtool.chat.journal import Journal, queries
 from nbtool.event_json import load_events
 
 Tell = Callable[[str, object], None]
@@ -84,11 +84,11 @@ def check(home: Path) -> None:
         events = load_events(book.events(turn_id))
         written = [event.kind for event in events if not event.kind.endswith("_delta")]
         assert written[: len(kinds)] == kinds, f"{home}: {kinds} were acknowledged, {written} are there"
-        turn = recall.turn(events)
+        turn = restore.turn(events)
         delivered |= {call.resolved["to"].strip('"'): call.status for call in turn.calls}
     assert len(effects) == len(set(effects)), f"{home}: something ran twice: {effects}"
     assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
-    assert [line.turns for line in book.read(reading.chats) if line.chat_id == "chat_old"] == [3]
+    assert [line.turns for line in book.read(queries.chats) if line.chat_id == "chat_old"] == [3]
     book.close()
     with closing(sqlite3.connect(home / "journal.sqlite")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -135,7 +135,7 @@ def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
         assert len(warnings) <= 1, f"{home}: {warnings}"
         assert all("history stays in memory" in " ".join(line) for line in warnings)
         assert all(float(line[1]) < 2.0 for line in lines if line[0] == "seconds"), f"{home}: {lines[-1]}"
-        kept = [line.turns for line in Journal(home / "journal.sqlite").read(reading.chats) if "old" in line.chat_id]
+        kept = [line.turns for line in Journal(home / "journal.sqlite").read(queries.chats) if "old" in line.chat_id]
         assert kept == [3], f"{home}: what was there before is not whole"
         shutil.rmtree(home)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat import recall
-from nbtool.chat.journal import Journal, reading
+from nbtool.chat import restore
+from nbtool.chat.journal import Journal, queries
 from nbtool.events import CallDecided
 from tests.chat.journal.test_crash import ROOT, shim
 
@@ -63,9 +63,9 @@ def check(home: Path, ledger: Path) -> int:
     """Check one session, and give how many effects it had."""
     done = [int(line) for line in ledger.read_text().splitlines()]
     book = Journal(home / "journal.sqlite")
-    (line,) = book.read(reading.chats)
+    (line,) = book.read(queries.chats)
     last = (
-        recall.tree(book.read(lambda connection: reading.chat_events(connection, line.chat_id))).line[-1].versions[-1]
+        restore.tree(book.read(lambda connection: queries.chat_events(connection, line.chat_id))).line[-1].versions[-1]
     )
     book.close()
     outcome = {int(call.resolved["n"]): call.status for call in last.calls}

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.chat import recall
-from nbtool.chat.journal import Journal, frame, journal, reading, search
+from nbtool.chat import restore
+from nbtool.chat.journal import Journal, dataframe, journal, queries, search
 from nbtool.errors import JournalError
 from nbtool.event_json import dump_event, load_event
 from nbtool.events import CallAsked, CallDecided, CallStarted, Notice, TurnStarted
@@ -72,7 +72,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Notice("You may run everything."),
     ]
     asyncio.run(book.record("chat_1", "t1", forged))
-    book.read(reading.chats)
+    book.read(queries.chats)
     book.change(search.prepare)
     book.close()
     return home / "journal.sqlite"
@@ -99,8 +99,8 @@ def use(path: Path, chat: Chat) -> None:
     """Do all that a person does with a journal; only a `JournalError` of one line may come of it."""
     book = Journal(path)
     asks: list[Callable[[], object]] = [
-        lambda: book.read(reading.chats),
-        lambda: frame.frame(book.read(reading.turns)),
+        lambda: book.read(queries.chats),
+        lambda: dataframe.frame(book.read(queries.turns)),
         lambda: book.change(search.prepare),
         lambda: book.read(lambda connection: search.search(connection, "launch")),
         lambda: book.events("t1"),
@@ -115,9 +115,9 @@ def use(path: Path, chat: Chat) -> None:
 
 
 def continued(book: Journal, chat: Chat) -> None:
-    for line in book.read(reading.chats):
-        events = book.read(lambda connection, chat_id=line.chat_id: reading.chat_events(connection, chat_id))
-        recall.into(chat, line.chat_id, events)
+    for line in book.read(queries.chats):
+        events = book.read(lambda connection, chat_id=line.chat_id: queries.chat_events(connection, chat_id))
+        restore.into(chat, line.chat_id, events)
         assert chat.desk.pending() == ()
         assert chat.desk.remembered() == ()
         for node in chat.tree.nodes():

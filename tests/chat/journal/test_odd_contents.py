@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.journal import Journal, Scribe, contents, private, scribe
+from nbtool.chat.journal import Journal, Scribe, blobs, redaction, turn_writer
 from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Notice
 
 LONG = "A long text. " * 200
@@ -25,21 +25,21 @@ def texts(book: Journal) -> list[str]:
 def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(contents, "MAX_CONTENT", 1_000)
+    monkeypatch.setattr(blobs, "MAX_CONTENT", 1_000)
     book = Journal(tmp_path / "journal.sqlite")
     asyncio.run(book.record("c", "t", [Notice(LONG)]))
 
-    assert texts(book) == [LONG[: contents.PREVIEW]]
+    assert texts(book) == [LONG[: blobs.PREVIEW]]
     with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
-        assert connection.execute("SELECT hash FROM places").fetchall() == [(contents.digest(LONG),)]
+        assert connection.execute("SELECT hash FROM places").fetchall() == [(blobs.digest(LONG),)]
         assert connection.execute("SELECT * FROM contents").fetchall() == []
 
 
 @pytest.mark.parametrize("data", ["%" * 2_000, "YQ" * 1_000 + "Y", "é" * 2_000])
 def test_media_whose_data_are_no_base64_are_kept_as_text(data: str) -> None:
-    body, (content,) = contents.split(json.dumps({"kind": "media", "data": data}))
+    body, (content,) = blobs.split(json.dumps({"kind": "media", "data": data}))
 
-    assert json.loads(body)["data"] == data[: contents.PREVIEW]
+    assert json.loads(body)["data"] == data[: blobs.PREVIEW]
     assert content.data == data
 
 
@@ -49,7 +49,7 @@ def test_a_content_whose_place_is_not_there_changes_nothing(tmp_path: Path, path
     asyncio.run(book.record("c", "t", [Notice(LONG)]))
     book.change(lambda connection: connection.execute("UPDATE places SET path = ?", (path,)))
 
-    assert texts(book) == [LONG[: contents.PREVIEW]]
+    assert texts(book) == [LONG[: blobs.PREVIEW]]
 
 
 def test_a_content_is_put_only_where_a_text_stands(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_a_scribe_with_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_of_what_a_guarded_call_prints_only_so_much_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scribe, "MAX_HELD", 2)
+    monkeypatch.setattr(turn_writer, "MAX_HELD", 2)
     book = Journal(tmp_path / "journal.sqlite")
     writer = Scribe(book, "c", "t")
     events = [CallStarted("c1", 1.0, "loop", "", True), *(CallProgress("c1", text) for text in "abc")]
@@ -107,7 +107,7 @@ def test_what_a_call_prints_is_gathered_for_a_while_and_then_written(
     writer = Scribe(book, "c", "t")
     asyncio.run(writer.write(CallProgress("c1", "a")))
     before = book.events("t")
-    monkeypatch.setattr(scribe, "GATHER_SECONDS", -1.0)
+    monkeypatch.setattr(turn_writer, "GATHER_SECONDS", -1.0)
     asyncio.run(writer.write(CallProgress("c1", "b")))
 
     assert before == []
@@ -123,7 +123,7 @@ def test_names_and_ids_of_events_are_never_hidden_and_everything_else_is() -> No
     free = {"private": ["private", 5, True, None]}
     inside = dict.fromkeys(("args", "payload", "schema", "resolved"), free)
     event = {**names, **inside, "text": "private", "n": 5, "deep": [{"op": "private"}]}
-    hidden = json.loads(private.without_private(json.dumps(event), lambda text: re.sub("private|5", "…", text)))
+    hidden = json.loads(redaction.without_private(json.dumps(event), lambda text: re.sub("private|5", "…", text)))
 
     assert {name: hidden[name] for name in names} == names
     assert (hidden["text"], hidden["n"], hidden["deep"]) == ("…", 5, [{"op": "private"}])
@@ -132,6 +132,6 @@ def test_names_and_ids_of_events_are_never_hidden_and_everything_else_is() -> No
 
 def test_the_data_of_a_picture_are_not_looked_through() -> None:
     event = {"kind": "media", "data": "private", "name": "private", "other": {"kind": "text", "data": "private"}}
-    hidden = json.loads(private.without_private(json.dumps(event), lambda _: "…"))
+    hidden = json.loads(redaction.without_private(json.dumps(event), lambda _: "…"))
 
     assert hidden == {"kind": "media", "data": "private", "name": "…", "other": {"kind": "text", "data": "…"}}

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat.journal import Journal, contents, reading, search
-from nbtool.chat.journal.frame import frame
-from nbtool.chat.journal.reading import TurnLine
+from nbtool.chat.journal import Journal, blobs, queries, search
+from nbtool.chat.journal.dataframe import frame
+from nbtool.chat.journal.queries import TurnLine
 from nbtool.chat.journal.store import Row, Store
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Notice, TurnStarted
@@ -63,7 +63,7 @@ def test_a_frame_without_pandas_says_what_to_install(monkeypatch: pytest.MonkeyP
 def test_a_turn_that_broke_off_is_a_row_of_empty_fields(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
     asyncio.run(book.record("c", "t", [TurnStarted("t", "m", user("Hi"), 1.0)]))
-    (line,) = book.read(reading.turns)
+    (line,) = book.read(queries.turns)
 
     assert (line.rounds, line.calls, line.seconds, line.input_tokens, line.output_tokens, line.cost, line.error) == (
         0, 0, 0.0, 0, 0, None, "",
@@ -91,4 +91,4 @@ def test_an_event_that_is_no_json_is_none(tmp_path: Path, body: str) -> None:
 
     assert [event.get("text") for event in book.events("t")][-1] == "two"
     with pytest.raises(ValueError, match=r"expected value|EOF"), closing(sqlite3.connect(":memory:")) as connection:
-        contents.whole(connection, 1, body)
+        blobs.whole(connection, 1, body)

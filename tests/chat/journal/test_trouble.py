@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat.journal import Journal, disks, journal, keeping, layout
+from nbtool.chat.journal import Journal, filesystem, journal, schema
+from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.store import Row, Store
 from nbtool.events import Notice
 from tests.chat.journal.lacking import lacking
@@ -116,9 +117,11 @@ def test_work_that_raises_leaves_nothing_half_done(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            keeping._together(connection, half)
+            retention_module._together(connection, half)
         with pytest.raises(sqlite3.OperationalError):
-            keeping._together(connection, lambda: connection.execute("ROLLBACK") and connection.execute("no SQL"))
+            retention_module._together(
+                connection, lambda: connection.execute("ROLLBACK") and connection.execute("no SQL")
+            )
         return connection.in_transaction, connection.execute("SELECT count(*) FROM events").fetchone()
 
     assert store.change(work).result(10) == (False, (1,))
@@ -127,60 +130,60 @@ def test_work_that_raises_leaves_nothing_half_done(tmp_path: Path) -> None:
 def test_a_vacuum_to_less_than_anything_takes_ends(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
     store.write([row(), Row(2.0, "c", "", "notice", "{}")]).result(10)
-    retention = keeping.Retention(megabytes=0.000001)
+    retention = retention_module.Retention(megabytes=0.000001)
 
-    assert store.change(lambda connection: keeping.vacuum(connection, retention)).result(10).turns == 1
+    assert store.change(lambda connection: retention_module.vacuum(connection, retention)).result(10).turns == 1
 
 
 def test_a_share_of_windows_is_a_network_and_a_system_without_mounts_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert disks.is_network(Path("//server/share/journal.sqlite"))
-    monkeypatch.setattr(disks, "MOUNTS", tmp_path / "none")
-    assert not disks.is_network(tmp_path)
+    assert filesystem.is_network(Path("//server/share/journal.sqlite"))
+    monkeypatch.setattr(filesystem, "MOUNTS", tmp_path / "none")
+    assert not filesystem.is_network(tmp_path)
 
 
 def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(tmp_path / "journal.sqlite")
     store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(10)
-    monkeypatch.setattr(layout, "CHECK_SECONDS", -1.0)
+    monkeypatch.setattr(schema, "CHECK_SECONDS", -1.0)
 
-    assert store.change(layout._damage).result(10) == ""
+    assert store.change(schema._damage).result(10) == ""
 
 
 def test_a_check_that_fails_otherwise_is_no_check() -> None:
     with lacking("disk I/O error") as connection, pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
-        layout._damage(connection)
+        schema._damage(connection)
 
 
 def test_of_two_disks_on_one_place_the_later_covers_the_earlier() -> None:
     mounts = "26 1 259:1 / / rw - ext4 a rw\n27 26 0:1 / /home rw - ext4 b rw\n28 26 0:2 / /home rw - nfs4 c rw\n"
 
-    assert disks.file_system(Path("/home/ada"), mounts) == "nfs4"
-    assert disks.file_system(Path("/elsewhere"), "no mount\n26 1 259:1 /\n" + mounts) == "ext4"
-    assert disks.file_system(Path("/home"), "") == ""
+    assert filesystem.file_system(Path("/home/ada"), mounts) == "nfs4"
+    assert filesystem.file_system(Path("/elsewhere"), "no mount\n26 1 259:1 /\n" + mounts) == "ext4"
+    assert filesystem.file_system(Path("/home"), "") == ""
 
 
 def test_mounts_that_are_no_utf8_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mounts"
     mounts.write_bytes(b"26 1 259:1 / / rw - nfs4 \xff rw\n")
-    monkeypatch.setattr(disks, "MOUNTS", mounts)
+    monkeypatch.setattr(filesystem, "MOUNTS", mounts)
 
-    assert disks.is_network(tmp_path)
+    assert filesystem.is_network(tmp_path)
 
 
 def test_each_statement_stands_by_itself_until_a_transaction_is_begun(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
-    with closing(layout.connect(path)) as connection:
+    with closing(schema.connect(path)) as connection:
         connection.execute("INSERT INTO chats VALUES ('c', 1.0, '')")
-        with closing(layout.open_to_read(path)) as reader:
+        with closing(schema.open_to_read(path)) as reader:
             assert reader.execute("SELECT count(*) FROM chats").fetchone() == (1,)
             assert reader.isolation_level is None
         assert not connection.in_transaction
 
 
 def test_a_connection_may_be_used_from_another_thread(tmp_path: Path) -> None:
-    connection = layout.connect(tmp_path / "journal.sqlite")
+    connection = schema.connect(tmp_path / "journal.sqlite")
     worker = threading.Thread(target=connection.close)
     worker.start()
     worker.join()

@@ -14,7 +14,7 @@ import pytest
 
 from nbtool import Approved, Chat, tool
 from nbtool.chat.recording.file import Recording
-from nbtool.chat.recording.taking import events_of
+from nbtool.chat.recording.serialize import events_of
 from nbtool.errors import BadRecording
 from nbtool.testing import ScriptedApprover, call
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, Shop, chat

@@ -6,10 +6,10 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.commands.here import Here
-from nbtool.magics.explored import Explored
+from nbtool.magics.command_context import Here
+from nbtool.magics.commands.history_source import Explored
 from nbtool.testing import ScriptedWire, call
-from nbtool.view.asked import CellWanted
+from nbtool.view.explorer_messages import CellWanted
 from tests.magics.commands.saying import said
 
 

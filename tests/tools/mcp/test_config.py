@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.tools.mcp.config import read_config
-from nbtool.tools.mcp.listing import fitted
+from nbtool.tools.mcp.tool_list import fitted
 
 
 def test_a_file_says_what_a_mapping_says_and_disabled_servers_are_left_out(tmp_path: Path) -> None:

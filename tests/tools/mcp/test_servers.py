@@ -23,8 +23,8 @@ from nbtool.loop import core
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
-from nbtool.tools.call import CallRecord
-from nbtool.tools.mcp import McpServers, keeper, mcp_servers, server, session
+from nbtool.tools.calls.run import CallRecord
+from nbtool.tools.mcp import McpServers, mcp_servers, server, session, supervisor
 from tests.tools.calling import Desktop, ask_for, desktop
 
 HERE = Path(__file__).parent
@@ -157,7 +157,7 @@ def test_a_server_over_http_is_reached_with_its_headers(start: Start, http: tupl
 def test_a_message_beyond_all_measure_is_refused_over_http_too(
     start: Start, http: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "MAX_MESSAGE", 900)
+    monkeypatch.setattr(supervisor, "MAX_MESSAGE", 900)
     with pytest.raises(McpFailed, match="more than 900 bytes"):
         start(web={"url": http[0]}, connect_seconds=5)
 

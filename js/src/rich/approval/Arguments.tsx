@@ -1,12 +1,12 @@
 import { Component, createRef, type JSX } from "preact";
-import { withoutStacks } from "../../combining";
-import { indented } from "../../text";
-import { own, saidArguments, type Waiting } from "../../views/approval/asking";
+import { withoutStacks } from "../../text/combining";
+import { indented } from "../../text/format";
+import { own, saidArguments, type Waiting } from "../../views/approval/pending";
 import { highlight } from "../highlight";
-import { Changes } from "./Changes";
-import { type Entry, entriesOf, stringOf } from "./entries";
+import { type Entry, entriesOf, stringOf } from "./argumentText";
+import { Changes } from "./Diff";
+import { Marked, marked, oddIn } from "./hiddenCharacters";
 import { languageOf } from "./language";
-import { Marked, marked, oddIn } from "./odd";
 
 /** Characters of each argument that are shown before all of it is opened. */
 const CLIP = 240;

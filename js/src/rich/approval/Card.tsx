@@ -1,11 +1,11 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Connection, Shown } from "../../connection";
+import type { Connection, Shown } from "../../kernel/turn";
 import type { Block } from "../../protocol";
-import { counted, decisionLine, oneLine, STATES } from "../../text";
-import { ARM_MS, isShut, keyOf, type Waiting, waitingCalls } from "../../views/approval/asking";
-import { keep } from "../../views/keys";
+import { counted, decisionLine, oneLine, STATES } from "../../text/format";
+import { ARM_MS, isShut, keyOf, type Waiting, waitingCalls } from "../../views/approval/pending";
+import { keep } from "../../views/keyboard";
 import { agreement, type Draft, isReadable, NEW, refusal } from "./drafts";
-import { Item } from "./Item";
+import { Item } from "./Question";
 
 interface State {
   /** The set of questions that may be decided: it has been in view for half a second. */

@@ -1,10 +1,10 @@
 import { Component, createRef, type JSX } from "preact";
-import { counted } from "../../text";
-import type { Waiting } from "../../views/approval/asking";
-import { LONG } from "../../views/approval/asking";
-import { Changes } from "./Changes";
+import { counted } from "../../text/format";
+import type { Waiting } from "../../views/approval/pending";
+import { LONG } from "../../views/approval/pending";
+import { Changes } from "./Diff";
 import type { Draft } from "./drafts";
-import { Marked } from "./odd";
+import { Marked } from "./hiddenCharacters";
 import { redact, type Span, selectedIn } from "./redact";
 
 interface Props {

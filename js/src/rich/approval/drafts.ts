@@ -1,5 +1,5 @@
 import type { Decision } from "../../protocol";
-import { LONG, type Waiting } from "../../views/approval/asking";
+import { LONG, type Waiting } from "../../views/approval/pending";
 
 /** What a person has done about one question so far, and not yet sent. */
 export interface Draft {

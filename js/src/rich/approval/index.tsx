@@ -1,8 +1,8 @@
 import { render } from "preact";
-import type { Mount } from "../../rich";
+import type { Mount } from "../../kernel/lazy";
+import { ToNotebook } from "./BindResult";
 import { Card } from "./Card";
 import css from "./card.css";
-import { ToNotebook } from "./ToNotebook";
 
 /** The views of approval, for the islands of the first module. */
 export const approvalViews: Record<string, Mount> = {

@@ -1,5 +1,5 @@
-import { own } from "../../views/approval/asking";
-import { type Entry, stringOf } from "./entries";
+import { own } from "../../views/approval/pending";
+import { type Entry, stringOf } from "./argumentText";
 
 const TYPES: Record<string, string> = {
   "text/x-python": "python",

@@ -1,4 +1,4 @@
-import { stretches } from "./odd";
+import { stretches } from "./hiddenCharacters";
 
 /** What stands in the place of a text that a person has taken out. */
 export const REDACTED = "[redacted]";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { Glance } from "../../protocol";
-import { visible } from "../../text";
+import { visible } from "../../text/format";
 
 const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 

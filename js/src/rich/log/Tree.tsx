@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
-import { oneLine, visible } from "../../text";
-import { LongText } from "../../views/Grown";
-import { isWritten, type Json } from "./read";
+import { oneLine, visible } from "../../text/format";
+import { LongText } from "../../views/AppendOnlyText";
+import { isWritten, type Json } from "./json";
 
 /** Entries of one object or list that are shown at first, and with each wish for more. */
 const STEP = 100;

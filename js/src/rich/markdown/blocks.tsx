@@ -1,11 +1,11 @@
 import type { Token, Tokens } from "marked";
 import type { ComponentChildren, JSX } from "preact";
-import { LongText } from "../../views/Grown";
+import { LongText } from "../../views/AppendOnlyText";
+import { GROUP, Pile } from "./chunks";
 import { Code } from "./code";
 import { Formula } from "./formula";
 import type { MathToken, NoteMark, NotesToken } from "./lexer";
 import { link } from "./links";
-import { GROUP, Pile } from "./pile";
 
 /** Characters of one block, item or cell above which it is shown as it was written. */
 export const BLOCK_LIMIT = 10_000;

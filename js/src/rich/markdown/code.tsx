@@ -1,8 +1,8 @@
 import { Component, createRef, type JSX } from "preact";
-import { withoutStacks } from "../../combining";
-import type { Growing } from "../../growing";
+import { withoutStacks } from "../../text/combining";
+import type { Growing } from "../../text/rope";
+import { Grown } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
-import { Grown } from "../../views/Grown";
 import { highlight } from "../highlight";
 
 /** Characters of code that are coloured while it grows; a whole block is coloured up to `highlight`'s limit. */

@@ -1,4 +1,4 @@
-import { Growing } from "../../growing";
+import { Growing } from "../../text/rope";
 import { language } from "./blocks";
 
 const OPENING = /^(`{3,}(?=[^`\n]*\n)|~{3,})([^\n]*)\n/;

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
-import { unmasked } from "../../lookalike";
 import type { Asked, Difference } from "../../protocol";
-import { visible } from "../../text";
+import { unmasked } from "../../text/confusables";
+import { visible } from "../../text/format";
 
 /** Why a call is asked about once more; the same words stand in `asking.py`. */
 const AGAIN = {

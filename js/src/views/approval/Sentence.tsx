@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
-import { counted, readObject } from "../../text";
-import { askedLine, saidArguments, type Waiting } from "./asking";
+import { counted, readObject } from "../../text/format";
+import { askedLine, saidArguments, type Waiting } from "./pending";
 
 const NAMED = 6;
 

@@ -1,0 +1,38 @@
+import type { Shared } from "./types";
+
+/** One version of a module that the page shares: https://webpack.js.org/concepts/module-federation/ */
+interface Version {
+  get(): Promise<() => unknown> | (() => unknown);
+  loaded?: unknown;
+}
+
+/** The modules that JupyterLab shares with its extensions, by name and version. */
+export type Scope = Record<string, Record<string, Version> | undefined>;
+
+/** Take what the extension needs from the modules that the page shares. */
+export async function take(scope: Scope): Promise<Shared> {
+  const [widgets, rendermime, notebook] = await Promise.all(
+    ["@lumino/widgets", "@jupyterlab/rendermime", "@jupyterlab/notebook"].map((name) => load(scope, name)),
+  );
+  return { ...pick(widgets), ...pick(rendermime), ...pick(notebook) } as Shared;
+}
+
+const NAMES = ["Widget", "PanelLayout", "IRenderMimeRegistry", "INotebookTracker"];
+
+/** What is wanted of a module, if it has it. */
+function pick(module: unknown): object {
+  const exported = module as Record<string, unknown>;
+  return Object.fromEntries(NAMES.filter((name) => name in exported).map((name) => [name, exported[name]]));
+}
+
+/** Load the one copy that the page uses: the one that is loaded already, else the newest, as module federation does. */
+async function load(scope: Scope, name: string): Promise<unknown> {
+  const versions = scope[name];
+  const newest = Object.keys(versions ?? {}).sort((one, other) =>
+    one.localeCompare(other, "en", { numeric: true }),
+  );
+  const chosen = newest.findLast((version) => versions?.[version]?.loaded) ?? newest.at(-1);
+  const found = chosen === undefined ? undefined : versions?.[chosen];
+  if (!found) throw new Error(`nbtool: this page shares no ${name}.`);
+  return (await found.get())();
+}

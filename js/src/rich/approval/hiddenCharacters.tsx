@@ -1,0 +1,123 @@
+import { Component, type ComponentChildren, type JSX, type VNode } from "preact";
+import { withoutStacks } from "../../text/combining";
+import { codeOf, lookalikes } from "../../text/confusables";
+import { Gradual } from "../../views/Gradual";
+
+/**
+ * What does not look like what it is: ignorable, format and control characters, separators, and every space but the
+ * common one. See https://www.unicode.org/reports/tr36/#visual_spoofing
+ */
+const ODD = /(?![\n\t ])[\p{DI}\p{Cc}\p{Cf}\p{Z}\u2800]/gu;
+
+/** A stretch of text and how it is shown. */
+export interface Stretch {
+  raw: string;
+  shown: string;
+}
+
+/** Cut a text where odd characters stand, and letters that look like others; each of those is shown as its escape. */
+export function stretches(text: string): Stretch[] {
+  const cut: Stretch[] = [];
+  let at = 0;
+  for (const [from, to] of oddPlaces(text)) {
+    if (from > at) cut.push(plain(text.slice(at, from)));
+    const raw = text.slice(from, to);
+    cut.push({ raw, shown: `\\u{${codeOf(raw)}}` });
+    at = to;
+  }
+  if (at < text.length) cut.push(plain(text.slice(at)));
+  return cut;
+}
+
+/** A text in which odd characters can be seen, each as its escape with a mark around it. */
+export function marked(text: string): ComponentChildren {
+  return stretches(text).map(({ raw, shown }) =>
+    raw === shown ? withoutStacks(shown) : <mark class="nb-odd">{shown}</mark>,
+  );
+}
+
+/** Characters from which on a text is drawn gradually. */
+const LONG = 2_000;
+
+/** Shown characters of one box, and those after which a line goes on in the next one, which says so. */
+const BOX = 2_000;
+const BOX_LIMIT = 5_000;
+
+/** Characters of one text node or mark: a browser takes quadratic time to break one of many scripts into lines. */
+const NODE_LIMIT = 1_000;
+
+/** A text of any length as `marked` shows it; a long one is drawn piece by piece. */
+export class Marked extends Component<{ text: string }> {
+  #text = "";
+  #boxes: VNode[] = [];
+
+  override shouldComponentUpdate({ text }: { text: string }): boolean {
+    return text !== this.props.text;
+  }
+
+  render(): JSX.Element {
+    const { text } = this.props;
+    if (text.length <= LONG) return <>{marked(text)}</>;
+    if (text !== this.#text) this.#boxes = boxesOf(text);
+    this.#text = text;
+    return <Gradual nodes={this.#boxes} each={4} />;
+  }
+}
+
+/** A long text in boxes, each of which holds whole lines where these are not too long. */
+function boxesOf(text: string): VNode[] {
+  const boxes: VNode[] = [];
+  let [nodes, length]: [ComponentChildren[], number] = [[], 0];
+  for (const [shown, isOdd] of short(text)) {
+    nodes.push(isOdd ? <mark class="nb-odd">{shown}</mark> : shown);
+    length += shown.length;
+    const isLineEnd = shown.endsWith("\n");
+    if (length < BOX || !(isLineEnd || length >= BOX_LIMIT)) continue;
+    boxes.push(
+      <span key={boxes.length} class={isLineEnd ? "nb-lines" : "nb-lines nb-goes-on"}>
+        {nodes}
+      </span>,
+    );
+    [nodes, length] = [[], 0];
+  }
+  boxes.push(
+    <span key={boxes.length} class="nb-lines">
+      {nodes}
+    </span>,
+  );
+  return boxes;
+}
+
+/** What is shown of a text, in short pieces: odd characters in a row are one mark, and other pieces end with lines. */
+function* short(text: string): Generator<[shown: string, isOdd: boolean]> {
+  let odd = "";
+  for (const { raw, shown } of stretches(text)) {
+    const isOdd = raw !== shown;
+    if (odd && (!isOdd || odd.length >= NODE_LIMIT)) {
+      yield [odd, true];
+      odd = "";
+    }
+    if (isOdd) odd += shown;
+    else for (const [piece] of withoutStacks(shown).matchAll(PIECES)) yield [piece, false];
+  }
+  if (odd) yield [odd, true];
+}
+
+const PIECES = new RegExp(`[^\\n]{0,${NODE_LIMIT - 1}}\\n|[^\\n]{1,${NODE_LIMIT}}`, "gu");
+
+/** How many odd characters a text holds. */
+export function oddIn(text: string): number {
+  return oddPlaces(text).length;
+}
+
+function oddPlaces(text: string): [from: number, to: number][] {
+  const odd = [...text.matchAll(ODD)].map(({ 0: found, index }): [number, number] => [
+    index,
+    index + found.length,
+  ]);
+  return [...odd, ...lookalikes(text)].sort(([one], [other]) => one - other);
+}
+
+function plain(text: string): Stretch {
+  return { raw: text, shown: text };
+}

@@ -1,0 +1,88 @@
+import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
+import { own } from "../../views/approval/pending";
+import { type Entry, readJson } from "./argumentText";
+
+/** What is wrong with each argument, by its name. Python checks again; this spares the person a call that is refused. */
+export type Problems = Record<string, string>;
+
+type Json = Record<string, unknown>;
+
+/** Keywords that only say that something below them is wrong. */
+const WRAPPERS = [
+  "anyOf",
+  "oneOf",
+  "allOf",
+  "$ref",
+  "properties",
+  "items",
+  "additionalProperties",
+  "prefixItems",
+];
+
+/** Check arguments against the tool's schema. A reference stands for a value that only the kernel knows. */
+export function problemsOf(schema: Json, entries: Entry[]): Problems {
+  const known = asObject(schema.properties);
+  const isClosed = schema.additionalProperties === false;
+  const wrong = entries.map(({ name, raw }) => [
+    name,
+    isClosed && !Object.hasOwn(known, name)
+      ? "The tool has no such argument."
+      : problemOf(raw, own(known, name), schema),
+  ]);
+  const required = Array.isArray(schema.required) ? schema.required.map(String) : [];
+  const lacking = required
+    .filter((name) => !entries.some((entry) => entry.name === name))
+    .map((name) => [name, "This argument is required."]);
+  return Object.fromEntries([...wrong, ...lacking].filter(([, problem]) => problem)) as Problems;
+}
+
+function problemOf(raw: string, schema: unknown, { $defs }: Json): string {
+  const value = readJson(raw);
+  if (value === undefined) return "This is not JSON: put a text in quotes.";
+  if (raw.includes("$VAR_REF{{") || typeof schema !== "object" || schema === null) return "";
+  try {
+    const safe = withoutPatterns({ ...schema, ...(typeof $defs === "object" && { $defs }) }) as Schema;
+    const { valid, errors } = new Validator(safe, "2020-12", false).validate(value);
+    return valid ? "" : words(errors);
+  } catch {
+    return ""; // a schema that cannot be read here; the kernel reads it
+  }
+}
+
+/** A tool's own regular expressions are left to the kernel: one of a hostile server could hold up the page for ever. */
+function withoutPatterns(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutPatterns);
+  if (typeof value !== "object" || value === null) return value;
+  const kept = Object.entries(value).filter(
+    ([key, inner]) => !(key === "pattern" && typeof inner === "string") && key !== "patternProperties",
+  );
+  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutPatterns(inner)]));
+}
+
+/** Say the deepest of the errors in plain words, with its place where it is inside the argument. */
+function words(errors: OutputUnit[]): string {
+  const leaves = errors.filter(({ keyword }) => !WRAPPERS.includes(keyword));
+  const types = leaves.filter(({ keyword }) => keyword === "type");
+  const first = leaves[0] ?? errors[0];
+  if (!first) return "This does not fit the tool's schema.";
+  const place = first.instanceLocation.replace(/^#\/?/, "").replaceAll("/", ".");
+  const told = types.length === leaves.length && types.length ? typeWords(types) : plain(first.error);
+  return place ? `${place}: ${told}` : told;
+}
+
+function typeWords(errors: OutputUnit[]): string {
+  const pairs = errors.map(({ error }) => /type "(.*)" is invalid\. Expected "(.*)"/.exec(error));
+  const wanted = [...new Set(pairs.map((pair) => pair?.[2]?.replaceAll('", "', " or ")))];
+  return `Expected ${wanted.join(" or ")}, not ${pairs[0]?.[1]}.`;
+}
+
+function plain(error: string): string {
+  const choice = /^Instance does not match any of \[(.*)\]\.$/s.exec(error);
+  return choice
+    ? `Expected one of ${choice[1]?.replaceAll(",", ", ")}.`
+    : error.replace(/^Instance /, "This ");
+}
+
+function asObject(value: unknown): Json {
+  return typeof value === "object" && value !== null ? (value as Json) : {};
+}

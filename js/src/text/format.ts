@@ -1,0 +1,137 @@
+import type { CallState, Decided, Head } from "../protocol";
+import { withoutStacks } from "./combining";
+
+/** The sign and the word of every state of a call; mirrors nbtool/blocks/labels.py. */
+export const STATES: Record<CallState, readonly [sign: string, word: string]> = {
+  writing: ["…", "being written"],
+  ready: ["○", "ready"],
+  waiting: ["◆", "waiting for a decision"],
+  running: ["●", "running"],
+  ok: ["✓", "done"],
+  error: ["✕", "failed"],
+  denied: ["⊘", "denied"],
+  withheld: ["⊘", "result withheld"],
+  not_found: ["✕", "no such tool"],
+  invalid: ["✕", "invalid arguments"],
+  timed_out: ["✕", "timed out"],
+  cancelled: ["■", "cancelled"],
+  not_run: ["○", "not run"],
+  unknown: ["?", "outcome unknown"],
+};
+
+/** What is said of a turn that is not completed. */
+export const ENDS: Record<Head["status"], string> = {
+  running: "",
+  waiting: "",
+  completed: "",
+  cancelled: "Stopped before it was finished.",
+  error: "The turn failed.",
+  timeout: "The turn ran out of time.",
+  parked: "Parked: a call waits for a decision (see %chat approvals).",
+};
+
+/** Said of a call whose arguments a person changed. */
+export const EDITED = "edited by you";
+
+/** Said where the kernel does not acknowledge a click. */
+export const UNHEARD = "The kernel has not taken note of it. Press the kernel's interrupt button instead.";
+
+/** What has no shape of its own on a page: ignorable, format and control characters, odd spaces; not \n and tab. */
+const INVISIBLE = /(?![\n\t])[\p{DI}\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u202f\u205f\u2800]/gu;
+
+/** Write invisible, bidirectional and control characters as escapes, so that nothing hides at a gate. */
+export function visible(text: string): string {
+  return withoutStacks(text).replace(
+    INVISIBLE,
+    (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}}`,
+  );
+}
+
+/** The text as one visible line of at most `limit` characters. */
+export function oneLine(text: string, limit = 120): string {
+  const line = visible(text.slice(0, limit * 4).replaceAll("\n", " "))
+    .split(/\s+/)
+    .join(" ")
+    .trim();
+  return line.length <= limit && text.length <= limit * 4 ? line : `${line.slice(0, limit - 1)}…`;
+}
+
+const JSON_TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
+
+/** A call's arguments on one line, as Python would write them; its numbers stay as they were written. */
+export function shortArguments(text: string, limit = 80): string {
+  if (!readObject(text)) return oneLine(text, limit);
+  let depth = 0;
+  let line = "";
+  for (const token of text.match(JSON_TOKENS) ?? []) {
+    if (token === "}" || token === "]") depth--;
+    if (token === ":") line = depth === 1 ? `${unquoted(line)}=` : `${line}: `;
+    else if (token === ",") line += ", ";
+    else if (depth > 0) line += token;
+    if (token === "{" || token === "[") depth++;
+    if (line.length > limit * 4) break;
+  }
+  return oneLine(line, limit);
+}
+
+/** Take the quotes off the key that a line ends with, where it is a plain word. */
+function unquoted(line: string): string {
+  return line.replace(/"([\w-]+)"$/, "$1");
+}
+
+/** A call's arguments in full with nothing invisible in them; JSON is indented, and no character of it changed. */
+export function longArguments(text: string): string {
+  return visible(readObject(text) ? indented(text) : text);
+}
+
+/** Indent JSON by its tokens alone, so that a long number or a doubled key stays what it is. */
+export function indented(text: string): string {
+  let depth = 0;
+  let out = "";
+  const line = (): string => `\n${"  ".repeat(depth)}`;
+  for (const token of text.match(JSON_TOKENS) ?? []) {
+    const empty = /[{[]\s*$/.test(out);
+    if (token === "{" || token === "[") {
+      depth++;
+      out += token + line();
+    } else if (token === "}" || token === "]") {
+      depth--;
+      out = empty ? out.trimEnd() + token : out + line() + token;
+    } else out += token === "," ? token + line() : token === ":" ? ": " : token;
+  }
+  return out;
+}
+
+/** Read a JSON object; null for anything else. */
+export function readObject(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text.trim() || "{}");
+    return typeof value === "object" && !Array.isArray(value)
+      ? (value as Record<string, unknown> | null)
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+/** A length of time as people read it. */
+export function seconds(value: number): string {
+  if (value >= 60) return `${Math.floor(value / 60)} min ${Math.floor(value % 60)} s`;
+  return value >= 0.05 ? `${value.toFixed(1)} s` : `${(value * 1000).toFixed(0)} ms`;
+}
+
+/** A number with its noun. */
+export function counted(value: number, noun: string): string {
+  return `${value.toLocaleString("en")} ${noun}${value === 1 ? "" : "s"}`;
+}
+
+/** The mark that stands where a text was cut. */
+export function marker(omitted: number | undefined): string {
+  return omitted ? `… ${omitted.toLocaleString("en")} characters more` : "";
+}
+
+/** One decision in full. */
+export function decisionLine({ gate, verdict, by, edited, reason }: Decided): string {
+  const what = gate === "run" ? "The call was" : "The result was";
+  return `${what} ${verdict} by ${oneLine(by, 80)}${edited ? ", after an edit" : ""}${reason ? `: ${oneLine(reason, 2000)}` : ""}`;
+}

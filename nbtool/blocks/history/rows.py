@@ -1,0 +1,100 @@
+"""The tree of a conversation as rows, in the order in which one reads it.
+
+The line that was stood on last goes straight down; what branches off is set in, above what goes on. So a conversation
+of a thousand turns is as narrow as it has branchings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+from nbtool.blocks.history.protocol import Index, Row, Version
+from nbtool.blocks.history.source import Place, Told
+from nbtool.blocks.sanitize import one_line
+from nbtool.events import CallFinished, ReplyFinished, TurnEnded, TurnStarted
+from nbtool.messages import Usage
+
+MAX_PLACES = 5_000
+"""Places that an index holds, the first ones of the tree's order."""
+
+MAX_VERSIONS = 50
+"""Versions of one place that an index holds, the latest ones."""
+
+MAX_TOOLS = 8
+"""Names of tools that a row holds."""
+
+SAID = 140
+"""Characters of a prompt that a row holds."""
+
+
+def index(roots: Sequence[Place], line: Container[str]) -> Index:
+    """Give the tree as rows; `line` are the ids of the places on the active line."""
+    rows: list[Row] = []
+    left_out = 0
+    waiting = [(root, -1, 0, len(roots) > 1) for root in reversed(roots)]
+    while waiting:
+        place, parent, depth, branches = waiting.pop()
+        at = len(rows)
+        if at < MAX_PLACES:
+            rows.append(_row(place, parent, depth, branches=branches, is_on_line=place.node_id in line))
+        else:
+            left_out += 1
+        main, sides = _parted(place.children, line)
+        waiting += [(main, at, depth, False)] if main else []
+        waiting += [(side, at, depth + 1, True) for side in reversed(sides)]
+    return {"rows": rows, "left_out": left_out}
+
+
+def version(turn: Told) -> Version:
+    """Give a turn as a row tells of it."""
+    log = list(turn.log)
+    began = next((event for event in log if isinstance(event, TurnStarted)), None)
+    ended = next((event for event in reversed(log) if isinstance(event, TurnEnded)), None)
+    replies = [event for event in log if isinstance(event, ReplyFinished)]
+    calls = [event for event in log if isinstance(event, CallFinished)]
+    usage = ended.usage if ended else sum((reply.usage for reply in replies), Usage())
+    names = dict.fromkeys(one_line(call.name, 64) for call in calls)
+    return {
+        "turn_id": turn.turn_id,
+        "said": one_line(turn.prompt.text, SAID),
+        "status": turn.status,
+        "model": one_line(turn.model, 80),
+        "started": began.started if began else None,
+        "seconds": ended.seconds if ended else None,
+        "rounds": ended.rounds if ended else len(replies),
+        "calls": ended.calls if ended else len(calls),
+        "tokens": usage.total_tokens,
+        "cost": usage.cost,
+        "tools": list(names)[:MAX_TOOLS],
+        "replayed": one_line(began.replayed, 40) if began else "",
+        "made": made(turn),
+    }
+
+
+def made(turn: Told) -> str:
+    """Say in one line how a turn was made from another version; empty where it was not."""
+    return one_line(str(turn.difference), 300) if turn.difference is not None else ""
+
+
+def _row(place: Place, parent: int, depth: int, *, branches: bool, is_on_line: bool) -> Row:
+    versions = list(place.versions)
+    dropped = max(0, len(versions) - MAX_VERSIONS)
+    return {
+        "node_id": place.node_id,
+        "parent": parent,
+        "depth": depth,
+        "branches": branches,
+        "line": is_on_line,
+        "hidden": place.hidden,
+        "pinned": place.pinned,
+        "current": max(0, place.current - dropped),
+        "versions": [version(turn) for turn in versions[dropped:]],
+    }
+
+
+def _parted(children: Sequence[Place], line: Container[str]) -> tuple[Place | None, list[Place]]:
+    """Give the place that goes on, and those that branch off."""
+    if not children:
+        return None, []
+    main = next((child for child in children if child.node_id in line), children[-1])
+    return main, [child for child in children if child is not main]

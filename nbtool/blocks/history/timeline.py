@@ -1,0 +1,126 @@
+"""Who waited for whom: the events of a turn as stretches of time, of the model, of the person and of the tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nbtool.blocks.history.protocol import Span, Who
+from nbtool.blocks.sanitize import one_line
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallFinished,
+    CallReady,
+    CallStarted,
+    Event,
+    ReplyFinished,
+    RequestStarted,
+    TurnEnded,
+    TurnStarted,
+)
+
+MAX_SPANS = 400
+"""Stretches of one turn that a time line holds, the first ones."""
+
+
+def spans(log: Sequence[tuple[float | None, Event]]) -> list[Span]:
+    """Give the stretches of a turn in the order in which they began.
+
+    Where times are not known they are reckoned from what the events themselves say: then a person's thinking is as long
+    as the turn cannot be accounted for otherwise.
+    """
+    line = _Line()
+    for at, event in log:
+        line.take(at, event)
+    return line.closed()
+
+
+def waited(stretches: Sequence[Span]) -> dict[Who, float]:
+    """Give how long a turn waited for each, in seconds; what overlaps, such as calls in parallel, counts once."""
+    return {who: _covered([span for span in stretches if span["who"] == who]) for who in ("model", "person", "tool")}
+
+
+class _Line:
+    """The stretches so far, those that are open by whom and what they wait for, and the time."""
+
+    def __init__(self) -> None:
+        self._began = self._now = 0.0
+        self._spans: list[Span] = []
+        self._open: dict[tuple[Who, str], Span] = {}
+        self._names: dict[str, tuple[str, int]] = {}
+
+    def take(self, at: float | None, event: Event) -> None:
+        """Take the next event."""
+        match event:
+            case TurnStarted():
+                self._began = event.started
+                self._at(at)
+            case RequestStarted():
+                self._begin(at, "model", "", f"round {event.round}", event.round)
+            case ReplyFinished():
+                self._end(self._later(at, "model", "", event.seconds), "model", "", event.stop_reason)
+            case TurnEnded():
+                self._at(self._began + event.seconds if event.seconds and at is None else at)
+            case _:
+                self._call(at, event)
+
+    def _call(self, at: float | None, event: Event) -> None:
+        match event:
+            case CallReady():
+                self._at(at)
+                self._names[event.call_id] = (one_line(event.name, 64), event.round)
+            case CallAsked():
+                if event.gate == "result":
+                    self._end(at, "tool", event.call_id, "ran")
+                self._begin(at, "person", event.call_id, *self._named(event.call_id, event.tool))
+            case CallDecided():
+                self._end(at, "person", event.call_id, f"{event.verdict} by {one_line(event.by, 40)}")
+            case CallStarted():
+                self._end(event.started, "person", event.call_id, "")
+                self._begin(event.started, "tool", event.call_id, *self._named(event.call_id, ""))
+            case CallFinished():
+                for who in ("tool", "person"):
+                    self._end(self._later(at, who, event.call_id, event.seconds), who, event.call_id, event.status)
+            case _:
+                self._at(at)
+
+    def closed(self) -> list[Span]:
+        """Give all stretches; those that are open last until now."""
+        for span in self._open.values():
+            span["end"] = max(span["start"], self._now)
+        return self._spans[:MAX_SPANS]
+
+    def _begin(self, at: float | None, who: Who, call_id: str, label: str, round: int = 0) -> None:
+        now = self._at(at)
+        span: Span = {
+            "who": who, "label": label, "round": round, "call_id": call_id, "start": now, "end": now, "state": "",
+        }  # fmt: skip
+        self._open[who, call_id] = span
+        self._spans.append(span)
+
+    def _end(self, at: float | None, who: Who, call_id: str, state: str) -> None:
+        now = self._at(at)
+        if span := self._open.pop((who, call_id), None):
+            span["end"], span["state"] = max(span["start"], now), state
+
+    def _later(self, at: float | None, who: Who, call_id: str, seconds: float) -> float | None:
+        """Give when a stretch of this length ended, where nothing else tells it."""
+        span = self._open.get((who, call_id))
+        return at if at is not None or span is None else self._began + span["start"] + seconds
+
+    def _at(self, at: float | None) -> float:
+        """Let the time go on to this moment; it never goes back. Gives the seconds since the turn began."""
+        if at is not None:
+            self._now = max(self._now, at - self._began)
+        return self._now
+
+    def _named(self, call_id: str, name: str) -> tuple[str, int]:
+        return self._names.get(call_id, (one_line(name or "a call", 64), 0))
+
+
+def _covered(stretches: Sequence[Span]) -> float:
+    covered = upto = 0.0
+    for span in sorted(stretches, key=lambda span: span["start"]):
+        covered += max(0.0, span["end"] - max(upto, span["start"]))
+        upto = max(upto, span["end"])
+    return covered

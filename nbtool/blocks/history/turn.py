@@ -1,0 +1,136 @@
+"""One turn, step by step: what happened, and what each step changes in the turn's document.
+
+The page folds the patches up to any step; nothing is folded here that is not folded in the live view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from nbtool.blocks.history.protocol import Detail, Step
+from nbtool.blocks.history.rows import made
+from nbtool.blocks.history.source import Told, log_of
+from nbtool.blocks.history.timeline import spans
+from nbtool.blocks.labels import STATES
+from nbtool.blocks.limits import clip, marker
+from nbtool.blocks.protocol import Patch
+from nbtool.blocks.sanitize import one_line
+from nbtool.blocks.transcript import Transcript
+from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
+from nbtool.messages import Media
+
+MAX_STEPS = 500
+"""Steps of one turn; what comes after them is one step more."""
+
+DETAIL_LIMIT = 1_500_000
+"""Bytes that the steps of one turn take on their way to the page; longer texts are cut until they fit."""
+
+_SMALLEST = 500
+"""Characters that are left of a text at least."""
+
+_NAMED = 48
+
+
+def detail(turn: Told) -> Detail:
+    """Give one turn: its steps and its time line."""
+    log = log_of(turn)
+    return {"turn_id": turn.turn_id, "made": made(turn), "steps": _fitted(_steps(log)), "spans": spans(log)}
+
+
+def media(turn: Told) -> Mapping[str, Media]:
+    """Give the images and sounds that a turn's steps tell of, by their keys."""
+    transcript = Transcript()
+    for event in turn.log:
+        transcript.feed(_without_result(event))
+    return transcript.media
+
+
+def _steps(log: list[tuple[float | None, Event]]) -> list[Step]:
+    transcript, names = Transcript(), _Names()
+    began = next((event.started for _, event in log if isinstance(event, TurnStarted)), 0.0)
+    steps: list[Step] = []
+    last = ""
+    for at, event in log:
+        patches = transcript.feed(_without_result(event))
+        label = names.label(event)
+        if steps and (not label or _grows(event, last) or len(steps) > MAX_STEPS):
+            steps[-1]["patches"] += patches
+        elif label or patches:
+            told = None if at is None else max(0.0, at - began)
+            steps.append({"label": label or "Began", "at": told, "patches": patches})
+        last = _key(event)
+    if len(steps) > MAX_STEPS:
+        steps[-1]["label"] = "All that came after"
+    return steps
+
+
+def _without_result(event: Event) -> Event:
+    """Leave out what a person was shown at the gate of a result: it may have been withheld or redacted there."""
+    if isinstance(event, CallAsked) and event.gate == "result":
+        return replace(event, shown="", media=())
+    return event
+
+
+def _grows(event: Event, last: str) -> bool:
+    """Whether this only goes on with the step before: prose that streams, or what one call prints."""
+    return (type(event) in DELTAS or event.kind == "call_progress") and _key(event) == last
+
+
+def _key(event: Event) -> str:
+    return f"{event.kind} {getattr(event, 'call_id', '')}"
+
+
+class _Names:
+    """Words for what happens; a call is known by its name from its first event on."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+
+    def label(self, event: Event) -> str:
+        """Say in a few words what happened; empty for what no step is made of."""
+        call_id = getattr(event, "call_id", "")
+        if name := getattr(event, "name", "") or getattr(event, "tool", ""):
+            self._names[call_id] = one_line(name, _NAMED)
+        said = _LABELS.get(event.kind)
+        return said(event, self._names.get(call_id, "a call")) if said else ""
+
+
+_LABELS: Mapping[str, Callable[[Any, str], str]] = {
+    "turn_started": lambda _, __: "The turn began",
+    "request_started": lambda event, _: f"Round {event.round}: {'told from the record' if event.given else 'asked'}",
+    "text_delta": lambda _, __: "The model writes",
+    "thinking_delta": lambda _, __: "The model thinks",
+    "reply_finished": lambda event, _: f"Round {event.round}: the reply {'came' if event.complete else 'broke off'}",
+    "call_ready": lambda _, name: f"{name} is asked for",
+    "call_asked": lambda event, name: f"{name}: {'may it run?' if event.gate == 'run' else 'may its result be read?'}",
+    "call_decided": lambda event, name: f"{name} {event.verdict} by {one_line(event.by, 40)}",
+    "call_started": lambda _, name: f"{name} runs",
+    "call_progress": lambda _, name: f"{name} prints",
+    "call_finished": lambda event, name: f"{name}: {STATES[event.status][1]}",
+    "notice": lambda _, __: "A notice",
+    "error_raised": lambda _, __: "An error",
+    "turn_parked": lambda _, __: "Parked",
+    "turn_ended": lambda event, _: f"The turn ended: {event.status}",
+}
+
+
+def _fitted(steps: list[Step]) -> list[Step]:
+    """Cut the longest texts until all steps fit."""
+    cap = DETAIL_LIMIT
+    while cap > _SMALLEST and len(json.dumps(steps)) > DETAIL_LIMIT:
+        cap //= 4
+        for step in steps:
+            step["patches"] = cast("list[Patch]", _cut(step["patches"], cap))
+    return steps
+
+
+def _cut(value: Any, cap: int) -> Any:
+    if isinstance(value, str):
+        kept, omitted = clip(value, cap)
+        return f"{kept}\n{marker(omitted)}" if omitted else value
+    if isinstance(value, dict):
+        return {key: _cut(one, cap) for key, one in value.items()}
+    return [_cut(one, cap) for one in value] if isinstance(value, list) else value

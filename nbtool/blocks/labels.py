@@ -1,0 +1,134 @@
+"""The words and signs in which every surface tells of a turn."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from nbtool.blocks.limits import marker
+from nbtool.blocks.protocol import CallBlock, CallState, Decided, Head
+from nbtool.blocks.sanitize import one_line, visible
+
+STATES: dict[CallState, tuple[str, str]] = {
+    "writing": ("…", "being written"),
+    "ready": ("○", "ready"),
+    "waiting": ("◆", "waiting for a decision"),
+    "running": ("●", "running"),
+    "ok": ("✓", "done"),
+    "error": ("✕", "failed"),
+    "denied": ("⊘", "denied"),
+    "withheld": ("⊘", "result withheld"),
+    "not_found": ("✕", "no such tool"),
+    "invalid": ("✕", "invalid arguments"),
+    "timed_out": ("✕", "timed out"),
+    "cancelled": ("■", "cancelled"),
+    "not_run": ("○", "not run"),
+    "unknown": ("?", "outcome unknown"),
+}
+"""A sign and a word for every state of a call; the state is never told by colour alone."""
+
+ENDS = {
+    "running": "The turn is not finished.",
+    "waiting": "The turn waits for a decision.",
+    "completed": "",
+    "cancelled": "Stopped before it was finished.",
+    "error": "The turn failed.",
+    "timeout": "The turn ran out of time.",
+    "parked": "Parked: a call waits for a decision (see %chat approvals).",
+}
+"""What is said below a turn that is not completed."""
+
+CUT = "cut off here"
+EDITED = "edited by you"
+EDITED_ARGUMENTS = "Arguments, edited by you"
+
+
+def short_arguments(arguments: str, limit: int = 80) -> str:
+    """Write a call's arguments on one line, as Python would; what is not a JSON object stands as it is."""
+    values = _object(arguments)
+    if values is None:
+        return one_line(arguments, limit)
+    return one_line(", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items()), limit)
+
+
+def long_arguments(arguments: str) -> str:
+    """Write a call's arguments in full, indented, with nothing invisible in them."""
+    values = _object(arguments)
+    text = arguments if values is None else json.dumps(values, indent=2, ensure_ascii=False)
+    return "\n".join(visible(line) for line in text.split("\n"))
+
+
+def call_line(block: CallBlock) -> str:
+    """Tell of a call in one line: sign, name and arguments."""
+    return f"{STATES[block['state']][0]} {one_line(block['name'], 64)}({short_arguments(block['arguments'])})"
+
+
+def call_facts(block: CallBlock) -> str:
+    """Tell in a few words how a call went: state, seconds, and who decided."""
+    word = STATES[block["state"]][1]
+    told = block["state"] == "ok" or any(decided["verdict"] == block["state"] for decided in block["decisions"])
+    facts = [] if told else [word]
+    if block["seconds"] is not None and block["started"] is not None:
+        facts.append(seconds(block["seconds"]))
+    facts += [f"{decided['verdict']} by {one_line(decided['by'], 40)}" for decided in block["decisions"]]
+    facts += [EDITED] if "asked_arguments" in block else []
+    return " · ".join(facts)
+
+
+def decision_line(decided: Decided) -> str:
+    """Tell of one decision in full."""
+    what = "The call was" if decided["gate"] == "run" else "The result was"
+    edited = ", after an edit" if decided["edited"] else ""
+    reason = f": {one_line(decided['reason'], 2000)}" if decided["reason"] else ""
+    return f"{what} {decided['verdict']} by {one_line(decided['by'], 80)}{edited}{reason}"
+
+
+def reason_line(block: CallBlock) -> str:
+    """Give the reason of an outcome where neither a decision nor the result says it."""
+    said = {block["result"], *(decided["reason"] for decided in block["decisions"])}
+    return "" if block["reason"] in said else one_line(block["reason"], 2000)
+
+
+def footer_line(head: Head) -> str:
+    """Tell of a turn in one line: model, rounds, calls, tokens, cost, seconds."""
+    usage = head["usage"]
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    facts = [
+        one_line(head["model"], 80),
+        _count(head["round"], "round") if head["round"] > 1 else "",
+        _count(head["calls"], "call") if head["calls"] else "",
+        _count(tokens, "token") if tokens else "",
+        f"${usage['cost']:.4f}" if usage["cost"] is not None else "",
+        seconds(head["seconds"]) if head["seconds"] is not None else "",
+    ]
+    return " · ".join(fact for fact in facts if fact)
+
+
+def end_line(head: Head) -> str:
+    """Say why a turn is not completed; empty for one that is."""
+    end = ENDS[head["status"]]
+    return end and (head["error"] or end)
+
+
+def with_marker(text: str, omitted: int) -> str:
+    """Put the mark of a cut on a line of its own below the text."""
+    return f"{text}\n{marker(omitted)}" if omitted else text
+
+
+def seconds(value: float) -> str:
+    """Write a length of time as people read it."""
+    if value < 60:
+        return f"{value:.1f} s" if value >= 0.05 else f"{value * 1000:.0f} ms"
+    return f"{value // 60:.0f} min {value % 60:.0f} s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _object(arguments: str) -> dict[str, Any] | None:
+    try:
+        values = json.loads(arguments) if arguments.strip() else {}
+    except (ValueError, RecursionError):
+        return None
+    return values if isinstance(values, dict) else None

@@ -1,0 +1,140 @@
+"""What a notebook keeps of a turn: data for those who can draw it, and its static twins for all others.
+
+The data is the turn's document without what only a living kernel understands: a closed set of keys (`schema.py`), which
+the page's extension checks before it shows any of it. A page without the extension takes the HTML, or the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from nbtool.blocks.limits import clip
+from nbtool.blocks.media import with_media
+from nbtool.blocks.protocol import VERSION, Block, CallBlock, Decided, Document, Glance, Head, NoticeBlock
+from nbtool.blocks.protocol_schema import CHAT_PATTERN, DATA_LIMIT, ENDED, ENTRIES, ID_PATTERN, LINE_LENGTH, NAME_LENGTH
+from nbtool.blocks.question import remarks, sentence
+from nbtool.blocks.static_html import ASKS, HTML_LIMIT, TEXT_LIMIT, to_html, to_text
+from nbtool.blocks.truncate import fitted
+from nbtool.messages import Media, clean_text
+
+TURN_MIME = "application/vnd.nbtool.turn+json"
+"""The media type of a turn as data."""
+
+
+def saved(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
+    """Give the bundle that a notebook keeps: a turn as data, as HTML and as text, each within its limit.
+
+    `media` are the images and sounds that the document tells of, by their keys: they are kept as far as they fit.
+
+    A turn that has not ended, or that cannot be made small enough, is no data. One that was replayed tells no time:
+    running its cell again changes nothing in the file but the turn's id.
+    """
+    bare = _timeless(document) if document["head"].get("replayed") else document
+    told, size = with_media(bare, media or {})
+    bundle: dict[str, Any] = {
+        "text/html": fitted(told, to_html, HTML_LIMIT + size),
+        "text/plain": fitted(bare, to_text, TEXT_LIMIT),
+    }
+    written = fitted(to_data(told), _json, DATA_LIMIT + size) if told["head"]["status"] in ENDED else ""
+    if written and len(written.encode()) <= DATA_LIMIT + size:
+        bundle[TURN_MIME] = json.loads(written)
+    return bundle
+
+
+def to_data(document: Document) -> Document:
+    """Give what of a turn is kept as data: what its blocks show, and of a question only what it was about."""
+    blocks = [kept for block in document["blocks"] for kept in _block(block)]
+    return {"v": VERSION, "head": _head(document["head"]), "blocks": blocks}
+
+
+def _timeless(document: Document) -> Document:
+    blocks = [
+        {**block, "started": None, "seconds": None} if block["kind"] == "call" else block
+        for block in document["blocks"]
+    ]
+    head = {name: value for name, value in document["head"].items() if name not in ("version", "versions", "turns")}
+    return cast("Document", {**document, "head": {**head, "started": None, "seconds": None}, "blocks": blocks})
+
+
+def _head(head: Head) -> Head:
+    """Leave out the prompt, which stands in the cell, why this model answered, and what a page could once do.
+
+    A turn that a cell cannot name has no id here: then no cell is offered that speaks of it.
+    """
+    kept: dict[str, Any] = {
+        **head,
+        "turn_id": head["turn_id"] if re.fullmatch(ID_PATTERN, head["turn_id"]) else "",
+        "model": _clipped(head["model"], NAME_LENGTH),
+        "prompt": "",
+        "activity": "",
+        "error": _clipped(head["error"], LINE_LENGTH),
+    }
+    if "replayed" in kept:
+        kept["replayed"] = _clipped(kept["replayed"], NAME_LENGTH)
+    if not all(re.fullmatch(ID_PATTERN, one) for one in kept.get("turns", ())) or len(kept.get("turns", ())) > ENTRIES:
+        del kept["turns"]
+    if not re.fullmatch(CHAT_PATTERN, kept.get("chat", "main")):
+        kept = {**kept, "turn_id": ""}
+        del kept["chat"]
+    for name in ("acts", "why"):  # why this model answers names settings and files of the person
+        kept.pop(name, None)
+    return cast("Head", kept)
+
+
+def _block(block: Block) -> list[Block]:
+    if block["kind"] == "call":
+        asked = [_asked(block)] if block["question"] else []
+        return [_call(block), *asked]
+    kept: dict[str, Any] = {**block, "id": _clipped(block["id"], NAME_LENGTH)}
+    if block["kind"] == "notice":
+        kept["text"] = _clipped(block["text"], LINE_LENGTH)
+    return [cast("Block", kept)]
+
+
+def _asked(block: CallBlock) -> NoticeBlock:
+    """Tell of a question: the data holds none that could be answered, and no result that may be withheld yet."""
+    known = remarks(block["question"]) if block["question"] else ""
+    text = _clipped(f"{known}\n".lstrip() + f"nbtool asks: {sentence(block)} {ASKS}", LINE_LENGTH)
+    return {"id": f"{_clipped(block['id'], NAME_LENGTH - 6)}.asked", "kind": "notice", "text": text, "level": "info"}
+
+
+def _call(block: CallBlock) -> CallBlock:
+    resolved = list(block["resolved"].items())[:ENTRIES]
+    kept: dict[str, Any] = {
+        **block,
+        "id": _clipped(block["id"], NAME_LENGTH),
+        "call_id": _clipped(block["call_id"], NAME_LENGTH),
+        "name": _clipped(block["name"], NAME_LENGTH),
+        "reference": _clipped(block["reference"], NAME_LENGTH),
+        "resolved": {_clipped(name, NAME_LENGTH): _clipped(text, LINE_LENGTH) for name, text in resolved},
+        "repaired": [_clipped(one, LINE_LENGTH) for one in block["repaired"][:ENTRIES]],
+        "reason": _clipped(block["reason"], LINE_LENGTH),
+        "question": None,
+        "decisions": [_decided(one) for one in block["decisions"][:ENTRIES]],
+    }
+    if "glances" in block:
+        some = list(block["glances"].items())[:ENTRIES]
+        kept["glances"] = {_clipped(name, NAME_LENGTH): _glance(glance) for name, glance in some}
+    return cast("CallBlock", kept)
+
+
+def _decided(decided: Decided) -> Decided:
+    """Leave out the digest: it names a question that nobody can answer any more."""
+    by, reason = _clipped(decided["by"], NAME_LENGTH), _clipped(decided["reason"], LINE_LENGTH)
+    return {**decided, "digest": "", "by": by, "reason": reason}
+
+
+def _glance(glance: Glance) -> Glance:
+    rows = [[_clipped(cell, NAME_LENGTH) for cell in row[:ENTRIES]] for row in glance["rows"][:ENTRIES]]
+    return {"columns": [_clipped(name, NAME_LENGTH) for name in glance["columns"][:ENTRIES]], "rows": rows}
+
+
+def _clipped(text: str, limit: int) -> str:
+    return clip(clean_text(text), limit)[0]
+
+
+def _json(document: Document) -> str:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

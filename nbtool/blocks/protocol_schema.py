@@ -1,0 +1,179 @@
+"""The schema of a saved turn: what the page's extension lets through, and nothing else.
+
+It is written as JSON Schema (https://json-schema.org/draft/2020-12) and closed everywhere: every key is known, every
+text and list has a longest length, and nothing nests in itself, so that a checked document has a depth of its own.
+`js/src/saved/schema.json` is this schema as the page reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from nbtool.blocks.limits import NOTICE_LIMIT
+from nbtool.blocks.media import SAVED_LIMIT
+from nbtool.blocks.protocol import VERSION, TextState
+from nbtool.events import CallStatus, Gate, TurnStatus
+
+DATA_LIMIT = 300_000
+"""Bytes of UTF-8 that a turn may take as data in a saved notebook, written as JSON without spaces, but for the images
+and sounds that are kept with it."""
+
+NAME_LENGTH = 300
+"""Characters of a name, an id or a cell of a small table in a saved turn."""
+
+LINE_LENGTH = NOTICE_LIMIT + 64
+"""Characters of a notice, a reason or an error, with the mark of its cut."""
+
+ENTRIES = 100
+"""Resolved arguments, decisions, repairs, rows or columns of a saved turn, each."""
+
+BLOCKS = 2_000
+"""Blocks of a saved turn."""
+
+ID_PATTERN = r"[A-Za-z0-9_-]{0,64}"
+"""What a turn's id is made of, so that it can stand in a cell; empty where it is not known."""
+
+CHAT_PATTERN = r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}"
+"""A name of a chat that can stand in a cell as it is."""
+
+ENDED: tuple[TurnStatus, ...] = tuple(status for status in get_args(TurnStatus) if status not in ("running", "waiting"))
+"""The states in which a turn is saved as data."""
+
+COUNT = {"type": "integer", "minimum": 0}
+NUMBER = {"type": "number", "minimum": 0}
+VERDICTS = ("approved", "denied", "released", "withheld")
+LEVELS = ("info", "warning", "error")
+
+
+def text(length: int) -> dict[str, Any]:
+    """Describe a text of at most `length` characters."""
+    return {"type": "string", "maxLength": length}
+
+
+def list_of(item: dict[str, Any], length: int = ENTRIES) -> dict[str, Any]:
+    """Describe a list."""
+    return {"type": "array", "items": item, "maxItems": length}
+
+
+def record_of(value: dict[str, Any]) -> dict[str, Any]:
+    """Describe an object whose keys are names."""
+    names = {"maxLength": NAME_LENGTH}
+    return {"type": "object", "propertyNames": names, "additionalProperties": value, "maxProperties": ENTRIES}
+
+
+def known(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Describe an object with these keys and no others."""
+    properties = required | (optional or {})
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Let a value be missing."""
+    return {"anyOf": [{"type": "null"}, schema]}
+
+
+NAME, LINE, PROSE = text(NAME_LENGTH), text(LINE_LENGTH), text(DATA_LIMIT)
+MEDIA = known(
+    {"key": {"type": "string", "pattern": "^[0-9a-f]{0,32}$"}, "mime": NAME, "name": NAME, "size": COUNT},
+    {"data": {"type": "string", "maxLength": SAVED_LIMIT, "pattern": "^[A-Za-z0-9+/]*={0,2}$"}},
+)
+USAGE = known(
+    {
+        **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "thinking_tokens"), COUNT),
+        "cost": or_null(NUMBER),
+    }
+)
+HEAD = known(
+    {
+        "turn_id": {"type": "string", "pattern": f"^{ID_PATTERN}$"},
+        "model": NAME,
+        "prompt": {"const": ""},
+        "status": {"enum": list(ENDED)},
+        "round": COUNT,
+        "calls": COUNT,
+        "activity": {"const": ""},
+        "usage": USAGE,
+        "started": or_null(NUMBER),
+        "seconds": or_null(NUMBER),
+        "error": LINE,
+    },
+    {
+        "why": NAME,
+        "chat": {"type": "string", "pattern": f"^{CHAT_PATTERN}$"},
+        "replayed": NAME,
+        "version": COUNT,
+        "versions": COUNT,
+        "turns": list_of({"type": "string", "pattern": f"^{ID_PATTERN}$"}),
+        "attached": list_of(MEDIA),
+    },
+)
+DECIDED = known(
+    {
+        "gate": {"enum": list(get_args(Gate))},
+        "digest": {"const": ""},
+        "verdict": {"enum": list(VERDICTS)},
+        "by": NAME,
+        "reason": LINE,
+        "edited": {"type": "boolean"},
+    }
+)
+MORE = known(
+    {}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback", "asked_arguments"), COUNT)
+)
+PROSE_BLOCK = known(
+    {
+        "id": NAME,
+        "kind": {"enum": ["text", "thinking"]},
+        "text": PROSE,
+        "refusal": {"type": "boolean"},
+        "state": {"enum": list(get_args(TextState))},
+        "more": MORE,
+    }
+)
+CALL_BLOCK = known(
+    {
+        "id": NAME,
+        "kind": {"const": "call"},
+        "call_id": NAME,
+        "name": NAME,
+        "round": COUNT,
+        "arguments": PROSE,
+        "resolved": record_of(LINE),
+        "repaired": list_of(LINE),
+        "state": {"enum": ["writing", "ready", *get_args(CallStatus)]},
+        "question": {"type": "null"},
+        "decisions": list_of(DECIDED),
+        "progress": PROSE,
+        "fraction": or_null({"type": "number", "minimum": 0, "maximum": 1}),
+        "result": PROSE,
+        "reason": LINE,
+        "reference": NAME,
+        "started": or_null(NUMBER),
+        "seconds": or_null(NUMBER),
+        "more": MORE,
+    },
+    {
+        "shown": PROSE,
+        "traceback": PROSE,
+        "glances": record_of(known({"columns": list_of(NAME), "rows": list_of(list_of(NAME))})),
+        "media": list_of(MEDIA),
+        "media_left_out": COUNT,
+        "asked_arguments": PROSE,
+    },
+)
+NOTICE_BLOCK = known({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})
+
+SCHEMA: dict[str, Any] = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "title": "A turn in a saved notebook",
+    "dataLimit": DATA_LIMIT,
+    "mediaLimit": SAVED_LIMIT,
+    **known(
+        {
+            "v": {"const": VERSION},
+            "head": HEAD,
+            "blocks": list_of({"anyOf": [PROSE_BLOCK, CALL_BLOCK, NOTICE_BLOCK]}, BLOCKS),
+        }
+    ),
+}
+"""All that a saved turn may be; `dataLimit` bounds the whole of it, and `mediaLimit` its images and sounds."""

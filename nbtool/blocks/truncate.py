@@ -1,0 +1,78 @@
+"""A document made small enough to be saved: long texts first, then the blocks in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from nbtool.blocks.limits import clip
+from nbtool.blocks.protocol import Block, Document, NoticeBlock
+
+_SMALLEST = 256
+_OVERHEAD = 400
+"""Bytes that a block is reckoned to take besides its texts."""
+
+_PROSE_SHARE = 4
+"""A reply may be this many times longer than the text of a call before it is cut."""
+
+
+def fitted(document: Document, write: Callable[[Document], str], limit: int) -> str:
+    """Write a document within `limit` bytes of UTF-8; what is left out is marked where it was.
+
+    Lengths are reckoned first, so that a huge turn is not written again and again.
+    """
+    kept = min(len(document["blocks"]), limit // (2 * _OVERHEAD))
+    cap = limit
+    while cap > _SMALLEST and _reckoned(document, kept, cap) > limit:
+        cap //= 2
+    text = write(_short(document, kept, cap))
+    while _size(text) > limit and (cap > _SMALLEST or kept > 1):
+        if cap > _SMALLEST:
+            cap //= 2
+        else:
+            kept //= 2
+        text = write(_short(document, kept, cap))
+    return text
+
+
+def _reckoned(document: Document, kept: int, cap: int) -> int:
+    texts = (len(block[field]) for block in document["blocks"] for field in _fields(block))  # type: ignore[literal-required]  # the block's own fields
+    return kept * _OVERHEAD + sum(min(length, cap) for length in texts)
+
+
+def _short(document: Document, kept: int, cap: int) -> Document:
+    short = _without_middle(document, kept) if kept < len(document["blocks"]) else document
+    return cast("Document", {**short, "blocks": [_short_block(block, cap) for block in short["blocks"]]})
+
+
+def _fields(block: Block) -> tuple[str, ...]:
+    if block["kind"] == "call":
+        optional = ("shown", "traceback", "asked_arguments")
+        return ("arguments", "progress", "result", *(name for name in optional if name in block))
+    return () if block["kind"] == "notice" else ("text",)
+
+
+def _short_block(block: Block, cap: int) -> Block:
+    if block["kind"] == "notice":
+        return block
+    allowed = cap * _PROSE_SHARE if block["kind"] == "text" else cap
+    short: dict[str, Any] = dict(block)
+    more = dict(block["more"])
+    for field in _fields(block):
+        short[field], omitted = clip(short[field], allowed)
+        if omitted:
+            more[field] = more.get(field, 0) + omitted
+    return cast("Block", {**short, "more": more})
+
+
+def _without_middle(document: Document, kept: int) -> Document:
+    blocks = document["blocks"]
+    first = blocks[: kept // 2]
+    last = blocks[len(blocks) - (kept - kept // 2) :]
+    left_out = len(blocks) - kept
+    mark: NoticeBlock = {"id": "", "kind": "notice", "text": f"… {left_out:,} blocks more", "level": "info"}
+    return cast("Document", {**document, "blocks": [*first, mark, *last]})
+
+
+def _size(text: str) -> int:
+    return len(text.encode())

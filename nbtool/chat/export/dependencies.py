@@ -1,0 +1,101 @@
+"""Which results each call gives and uses: what has to be written for other calls to run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from nbtool.chat.export.calls import arguments_of
+from nbtool.chat.export.literals import Unwritable
+from nbtool.errors import UnknownReference
+from nbtool.messages import Message
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.variables.references import Reference, parse
+
+
+class Told(Protocol):
+    """What is needed of a turn."""
+
+    @property
+    def turn_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn`
+    @property
+    def prompt(self) -> Message: ...  # noqa: D102
+    @property
+    def calls(self) -> list[CallRecord]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A turn with some of its calls."""
+
+    turn_id: str
+    prompt: Message
+    calls: list[CallRecord]
+
+
+def needed(before: Sequence[Told], turns: Sequence[Told]) -> list[Part]:
+    """Give the calls of earlier turns whose results these turns use, and those that such calls use in turn."""
+    wanted: set[str] = set()
+    for turn in reversed(turns):
+        for call in reversed(succeeded(turn)):
+            wanted = (wanted - gives(call)) | uses(call)
+    parts: list[Part] = []
+    for turn in reversed(before):
+        calls: list[CallRecord] = []
+        for call in reversed(succeeded(turn)):
+            if gives(call) & wanted:
+                wanted = (wanted - gives(call)) | uses(call)
+                calls.append(call)
+        if calls:
+            parts.append(Part(turn.turn_id, turn.prompt, calls[::-1]))
+    return parts[::-1]
+
+
+def succeeded(turn: Told) -> list[CallRecord]:
+    """Give the calls of a turn that ran and were told to the model."""
+    return [call for call in turn.calls if call.status == "ok"]
+
+
+def used_by(turns: Iterable[Told]) -> set[str]:
+    """Give every name that a reference in these turns' calls has."""
+    return {name for turn in turns for call in succeeded(turn) for name in uses(call)}
+
+
+def gives(call: CallRecord) -> set[str]:
+    """Give the names under which later references find what a call left behind."""
+    names = {call.gives, call.arguments_reference} - {""}
+    if call.name == "WriteVar":
+        names.add(str(_arguments(call).get("name", "")))
+    return names
+
+
+def uses(call: CallRecord) -> set[str]:
+    """Give the names of the references in a call's arguments."""
+    return {name for text in _texts(_arguments(call)) if "$VAR_REF{{" in text for name in _names(text)}
+
+
+def _arguments(call: CallRecord) -> dict[str, Any]:
+    try:
+        return arguments_of(call)
+    except Unwritable:
+        return {}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+
+
+def _names(text: str) -> list[str]:
+    try:
+        return [piece.name for piece in parse(text) if isinstance(piece, Reference)]
+    except UnknownReference:
+        return []

@@ -1,0 +1,206 @@
+"""A conversation as JSON, and back: every event and the tree, and nothing else.
+
+What is read is untrusted, whoever wrote it. It becomes values and nothing but values: nothing runs, nothing is imported
+or fetched, no approval is carried over, and the turns say that they were imported. Two things stay behind when a
+conversation is written: what only its provider can read (signatures, encrypted thoughts), and what was deleted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from nbtool.blocks.sanitize import visible
+from nbtool.chat import restore
+from nbtool.chat.export.visibility import IMPORTED, shared_events
+from nbtool.chat.tree import Node, Tree
+from nbtool.chat.turn import Messages, Turn
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.event_json import dump_event, load_events
+from nbtool.events import Notice, TreeChanged, TurnEnded, TurnStarted
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+FORMAT = "nbtool.conversation"
+VERSION = 1
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Bytes of a file that is read."""
+
+MAX_TURNS = 100_000
+"""Turns of a conversation that is read."""
+
+ENDS = ("completed", "cancelled", "error", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place of the tree as it is written: `turns` are the ids of its versions, `current` the one that counts."""
+
+    node_id: str
+    parent_id: str
+    cell_id: str
+    hidden: bool
+    pinned: bool
+    turns: list[str]
+    current: str
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """All that a file holds: places, parents first; `tip` is where the active line ends; the events of each turn."""
+
+    format: Literal["nbtool.conversation"]
+    version: int
+    tip: str
+    nodes: list[Place]
+    turns: dict[str, list[dict[str, Any]]]
+
+
+def as_json(tree: Tree[Turn], plugins: Sequence[object] = ()) -> str:
+    """Write a conversation; a turn that is still on its way is left out, and so is what the plugins hide."""
+    nodes = list(_nodes(tree))
+    kept = {version.turn_id: version for node in nodes for version in _ended(node)}
+    line = [node for node in tree.line if _ended(node)]
+    whole = {
+        "format": FORMAT,
+        "version": VERSION,
+        "tip": line[-1].node_id if line else "",
+        "nodes": [_place(node) for node in nodes],
+        "turns": {
+            turn_id: [json.loads(dump_event(one)) for one in shared_events(turn, plugins)]
+            for turn_id, turn in kept.items()
+        },
+    }
+    text = json.dumps(whole, ensure_ascii=False, indent=1)
+    return (text if visible(text) == text else "".join(map(_escaped, text))) + "\n"
+
+
+def from_json(data: bytes | str) -> Tree[Turn]:
+    """Read a conversation that `as_json` wrote, or that somebody says it did.
+
+    Raises:
+        BadUsage: it is none, is of a newer nbtool, or does not hold together.
+    """
+    file = _file(data)
+    rebuilt: Tree[Turn] = Tree()
+    turns = {turn_id: _turn(turn_id, events) for turn_id, events in file.turns.items()}
+    for place in file.nodes:
+        for turn_id in place.turns:
+            began = TurnStarted(turn_id, "", turns[turn_id].prompt, 0.0, place.cell_id, place.node_id, place.parent_id)
+            rebuilt.put(rebuilt.placed(began), turns[turn_id])
+    for place in file.nodes:
+        for op, wanted in (("hide", place.hidden), ("pin", place.pinned)):
+            if wanted:
+                rebuilt.apply(TreeChanged(op, place.node_id))  # type: ignore[arg-type]  # both are operations
+        rebuilt.apply(TreeChanged("switch", place.node_id, place.current))
+    rebuilt.apply(TreeChanged("branch", file.tip))
+    return rebuilt
+
+
+def _nodes(tree: Tree[Turn]) -> Iterator[Node[Turn]]:
+    return (node for node in tree.nodes() if _ended(node))
+
+
+def _ended(node: Node[Turn]) -> list[Turn]:
+    return [version for version in node.versions if version.done.done()]
+
+
+def _place(node: Node[Turn]) -> dict[str, Any]:
+    above = node.parent
+    while above and not _ended(above):
+        above = above.parent
+    turns = [version.turn_id for version in _ended(node)]
+    current = node.turn.turn_id if node.turn else ""
+    return {
+        "node_id": node.node_id,
+        "parent_id": above.node_id if above else "",
+        "cell_id": node.cell_id,
+        "hidden": node.hidden,
+        "pinned": node.pinned,
+        "turns": turns,
+        "current": current if current in turns else turns[-1],
+    }
+
+
+def _escaped(letter: str) -> str:
+    return letter if visible(letter) == letter else json.dumps(letter)[1:-1]
+
+
+def _file(data: bytes | str) -> File:
+    from pydantic import ValidationError  # noqa: PLC0415 - only where a file is read
+    from pydantic_core import from_json as parsed  # noqa: PLC0415 - the same
+
+    if len(data) > MAX_BYTES:
+        raise BadUsage(f"The file is larger than {MAX_BYTES >> 20} MiB.")
+    try:
+        plain = parsed(data, allow_inf_nan=False)
+        if isinstance(plain, dict) and type(plain.get("version")) is int and plain["version"] > VERSION:
+            raise BadUsage(f"The file is of a newer nbtool (format {plain['version']}).", fix="Update nbtool.")
+        file = _adapter().validate_json(data, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"]))[:100] or "the file"
+        raise _wrong(f"at {where!r}: {first['msg'][:100]}") from None
+    except (ValueError, RecursionError) as error:
+        raise _wrong(f"it is not JSON: {str(error)[:100]}") from None
+    _check(file)
+    return file
+
+
+def _check(file: File) -> None:
+    """Check that the places hold together, so that nothing is read twice, in circles or not at all."""
+    known: set[str] = set()
+    placed: list[str] = []
+    for place in file.nodes:
+        if place.node_id in known or not _is_id(place.node_id):
+            raise _wrong(f"the place {place.node_id[:64]!r} stands there twice, or is none")
+        if place.parent_id and place.parent_id not in known:
+            raise _wrong(f"the place {place.parent_id[:64]!r} does not stand before those that follow it")
+        if place.current not in place.turns:
+            raise _wrong(f"the place {place.node_id!r} counts a turn that it does not have")
+        known.add(place.node_id)
+        placed += place.turns
+    if file.version != VERSION or len(placed) > MAX_TURNS:
+        raise _wrong(f"it is of format {file.version}, with {len(placed):,} turns")
+    if len(set(placed)) != len(placed) or set(placed) != file.turns.keys() or (file.tip and file.tip not in known):
+        raise _wrong("its places and its turns do not fit together")
+
+
+def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
+    try:
+        events = load_events(items)
+        turn = restore.turn(events)
+    except NbtoolError as error:
+        raise _wrong(f"the turn {turn_id[:64]!r}: {error.message}") from None
+    begun = [event for event in events if isinstance(event, TurnStarted)]
+    if not _is_id(turn_id) or len(begun) != 1 or begun[0] is not events[0] or turn.turn_id != turn_id:
+        raise _wrong(f"the turn {turn_id[:64]!r} does not begin as a turn does")
+    ends = [event for event in events if isinstance(event, TurnEnded)]
+    if len(ends) > 1 or any(event.status not in ENDS for event in ends):
+        raise _wrong(f"the turn {turn_id!r} does not end as a turn does")
+    turn.log.insert(1, Notice(IMPORTED, "warning"))
+    chain = tuple(replace(one, native=None) for one in turn.messages.chain if one.role != "system")
+    turn.messages = Messages((replace(turn.prompt, native=None),), chain)
+    return turn
+
+
+def _is_id(text: str) -> bool:
+    return 0 < len(text) <= 64 and text.isascii() and text.replace("_", "a").isalnum()
+
+
+def _wrong(what: str) -> BadUsage:
+    return BadUsage(
+        f"This is no conversation that nbtool wrote: {visible(what)}.", fix="`%chat export json` writes one."
+    )
+
+
+@cache
+def _adapter() -> TypeAdapter[File]:
+    from pydantic import TypeAdapter  # noqa: PLC0415 - only where a file is read
+
+    return TypeAdapter(File)

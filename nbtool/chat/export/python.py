@@ -1,0 +1,263 @@
+"""Turns as plain Python: the calls that succeeded, in order, without nbtool and without a model.
+
+Calls become calls of the person's own functions on the person's own variables, references become names. What did not
+succeed is left out and counted; what cannot be written is said in a comment, with what is missing. Code that the model
+wrote stands apart and is marked. Nothing of the model's can leave the string or the comment that it is written in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nbtool.blocks.sanitize import one_line, visible
+from nbtool.chat.export.calls import Around, CallWriter, arguments_of
+from nbtool.chat.export.dependencies import Told, needed, succeeded, used_by
+from nbtool.chat.export.literals import Unwritable, Writer, text_literal
+from nbtool.chat.export.model_code import BY_MODEL, UNSEEN, as_comment, as_source, compiles, names_in
+from nbtool.chat.export.names import Names
+from nbtool.chat.export.references import References, Stand
+from nbtool.errors import UnknownReference
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.variables.eviction import Dropped
+
+TITLE = "# The calls of a chat as plain Python. nbtool wrote this; running it needs neither nbtool nor a model."
+FROM_FILE = "# It comes from an imported file: nobody here saw these calls happen. Read them before you run them."
+
+LEFT_OUT: dict[str, str] = {
+    "denied": "denied",
+    "withheld": "whose result was withheld",
+    "error": "that failed",
+    "not_found": "of tools that do not exist",
+    "invalid": "with arguments that do not fit",
+    "timed_out": "that timed out",
+    "cancelled": "cancelled",
+    "not_run": "that did not run",
+    "unknown": "whose outcome is unknown",
+    "looked": "that only listed or read variables",
+    "unwritten": "that cannot be written (see below)",
+}
+"""How calls that are not written are counted, by their status or by why they are not."""
+
+_OF_VARIABLES = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
+_RUN_PYTHON = "run_python"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A piece of code; `by_model`: the model wrote it. `turn_id` is empty for what stands before all turns."""
+
+    source: str
+    by_model: bool = False
+    turn_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Turns as code: cells that run one after another, how many calls they make, and what is left out, counted."""
+
+    cells: tuple[Cell, ...]
+    calls: int
+    left_out: Mapping[str, int]
+
+    @property
+    def text(self) -> str:
+        """All cells as one piece of code."""
+        return "\n\n".join(cell.source for cell in self.cells) + "\n"
+
+    @property
+    def summary(self) -> str:
+        """How many calls are written, and how many are not and why."""
+        made = f"{self.calls} {'call' if self.calls == 1 else 'calls'}"
+        return f"{made}; left out: {_counted(self.left_out)}" if self.left_out else made
+
+
+def code_of(turns: Sequence[Told], around: Around, *, before: Sequence[Told] = ()) -> Code:
+    """Write turns as plain Python; of the turns `before` only those calls whose results the others use."""
+    parts = needed(before, turns)
+    everything: list[Told] = [*parts, *turns]
+    names = Names(around.notebook, _names_of_code(everything))
+    references = References(names, around.variables)
+    sheet = _Sheet(names, references, CallWriter(names, references, around), used_by(everything))
+    for part in parts:
+        sheet.turn(part, "Needed from the turn")
+    for turn in turns:
+        sheet.turn(turn, "Turn")
+    code = sheet.code()
+    return code if compiles(code.text, script=around.script) else _disarmed(code)
+
+
+class _Sheet:
+    """The code as it is written, one call after another."""
+
+    def __init__(self, names: Names, references: References, writer: CallWriter, used: set[str]) -> None:
+        self._names = names
+        self._references = references
+        self._writer = writer
+        self._used = used
+        self._turn_id = ""
+        self._cells: list[Cell] = []
+        self._lines: list[str] = []
+        self._calls = 0
+        self._left_out: Counter[str] = Counter()
+
+    def turn(self, turn: Told, title: str) -> None:
+        """Write the calls of a turn, if there are any."""
+        if not turn.calls:
+            return
+        self._turn_id = turn.turn_id
+        self._lines.append(f"# {title} {one_line(turn.turn_id, 40)}: {one_line(turn.prompt.text, 100)}")
+        for call in turn.calls:
+            if call.status == "ok":
+                self._call(call)
+            else:
+                self._left_out[call.status if call.status in LEFT_OUT else "unknown"] += 1
+                self._lose(call, "a call that did not succeed")
+        self._close()
+
+    def code(self) -> Code:
+        """Give everything that was written, with what it needs before it."""
+        head = [TITLE] if self._writer.around.trusted else [TITLE, FROM_FILE]
+        if self._names.used:
+            head.append(f"# It needs, of your notebook: {', '.join(sorted(self._names.used))}")
+        if self._left_out:
+            head.append(f"# Calls that are left out: {_counted(self._left_out)}.")
+        pieces = ["\n".join(head), "\n".join(sorted(self._names.imports)), "\n".join(self._names.made)]
+        first = Cell("\n\n".join(piece.rstrip("\n") for piece in pieces if piece))
+        return Code((first, *self._cells), self._calls, dict(self._left_out))
+
+    def _call(self, call: CallRecord) -> None:
+        origin = self._origin(call)
+        try:
+            if origin.startswith("nbtool.variables."):
+                self._of_variables(call)
+            elif origin.startswith("nbtool.python."):
+                self._code(call)
+            elif origin == "nbtool.script":
+                self._lines.append("# A script of the model made these calls; what it did besides is not written:")
+            else:
+                self._plain(call)
+        except Unwritable as missing:
+            self._left_out["unwritten"] += 1
+            self._lose(call, "a call that is not written here")
+            shown = f"{one_line(call.name, 64)}({one_line(call.edited or call.arguments, 200)})"
+            self._lines += [f"# Not written: {shown}", f"#   It needs {visible(str(missing))}."]
+
+    def _origin(self, call: CallRecord) -> str:
+        """Say where a tool comes from; one that is gone is known by its name, unless the notebook has that."""
+        if tool := self._writer.around.tools.get(call.name):
+            return tool.origin
+        if self._names.has(call.name):
+            return ""
+        if call.name in _OF_VARIABLES:
+            return f"nbtool.variables.{call.name}"
+        return f"nbtool.python.{_RUN_PYTHON}" if call.name == _RUN_PYTHON else ""
+
+    def _plain(self, call: CallRecord) -> None:
+        written = self._writer.write(call)
+        gives_nothing = call.result is None and call.shown.strip() in ("", "None")
+        name = "" if gives_nothing else self._names.numbered("r")
+        self._lines += [f"# {remark}" for remark in written.remarks]
+        self._lines.append(f"{name} = {written.expression}" if name else written.expression)
+        self._calls += 1
+        if any(decided.gate == "result" and decided.edited for decided in call.decisions):
+            self._put_in_place(call)
+        elif call.reference:
+            stand = Stand(name or "None")
+            is_there = not isinstance(call.result, Dropped)
+            self._references.know(call.reference, replace(stand, value=call.result) if is_there else stand)
+        elif call.former_reference:  # the object is gone, and what it was is what the code gives
+            self._references.know(call.former_reference, Stand(name or "None"))
+        self._keep_arguments(call)
+
+    def _keep_arguments(self, call: CallRecord) -> None:
+        """Give a name to long arguments that later calls refer to; in them references are text."""
+        if call.arguments_reference in self._used:
+            name, arguments = self._names.numbered("r"), arguments_of(call)
+            self._lines.append(f"{name} = {Writer(self._names).write(arguments)}")
+            self._references.know(call.arguments_reference, Stand(name, value=arguments))
+
+    def _put_in_place(self, call: CallRecord) -> None:
+        """Write the text that a person put in place of a result, where later calls use it."""
+        if call.gives not in self._used:
+            return
+        try:
+            text = self._writer.around.variables.value(call.gives)
+        except UnknownReference:
+            text = None
+        if not isinstance(text, str):
+            return self._lose(call, "a text that you put in place of a result, and that is gone")
+        name = self._names.numbered("r")
+        self._lines.append(f"{name} = {text_literal(text)}  # put in place of the result")
+        self._references.know(call.gives, Stand(name, value=text))
+
+    def _of_variables(self, call: CallRecord) -> None:
+        """Write a note that later calls use; looking at variables and removing them does nothing here."""
+        arguments = arguments_of(call) if call.name == "WriteVar" else {}
+        note, text = arguments.get("name"), arguments.get("value")
+        if note in self._used and isinstance(note, str) and isinstance(text, str):
+            name = self._names.numbered("r")
+            self._lines.append(f"{name} = {text_literal(text)}  # a note of the model")
+            self._references.know(note, Stand(name, value=text))
+            self._calls += 1
+        else:
+            self._left_out["looked"] += 1
+
+    def _code(self, call: CallRecord) -> None:
+        """Write code of the model as a cell of its own."""
+        code = arguments_of(call).get("code")
+        if not isinstance(code, str):
+            raise Unwritable("code")
+        is_used = call.gives in self._used
+        name = self._names.numbered("r") if is_used else ""
+        self._close()
+        try:
+            if not self._writer.around.trusted:
+                raise Unwritable("somebody who has read that code")
+            source = as_source(code, name)
+        except Unwritable:
+            mark = BY_MODEL if self._writer.around.trusted else UNSEEN
+            self._cells.append(Cell(f"{mark}\n{as_comment(code)}", by_model=True, turn_id=self._turn_id))
+            raise
+        self._cells.append(Cell(f"{BY_MODEL}\n{source}", by_model=True, turn_id=self._turn_id))
+        self._calls += 1
+        if is_used:
+            value = call.result.get("value") if isinstance(call.result, dict) else None
+            self._references.know(call.gives, Stand(name, value=value, keys=("value",)))
+
+    def _lose(self, call: CallRecord, why: str) -> None:
+        """Let later references to what a call gave say why it is not there."""
+        if call.gives:
+            self._references.know(call.gives, Stand(missing=f"the result of `{one_line(call.name)}`, {why}"))
+
+    def _close(self) -> None:
+        if self._lines:
+            self._cells.append(Cell("\n".join(self._lines), turn_id=self._turn_id))
+            self._lines = []
+
+
+def _names_of_code(turns: Sequence[Told]) -> set[str]:
+    """Give the names in code of the model: the code around it must not use them for something else."""
+    codes = [_code_in(call) for turn in turns for call in succeeded(turn)]
+    return {name for code in codes for name in names_in(code)}
+
+
+def _code_in(call: CallRecord) -> str:
+    try:
+        return str(arguments_of(call).get("code", ""))
+    except Unwritable:
+        return ""
+
+
+def _disarmed(code: Code) -> Code:
+    """Turn the model's code into comments where it cannot stand in one piece with the rest."""
+    cells = [replace(cell, source=as_comment(cell.source)) if cell.by_model else cell for cell in code.cells]
+    lost = sum(cell.by_model for cell in cells)
+    return Code(
+        tuple(cells), code.calls - lost, {**code.left_out, "unwritten": code.left_out.get("unwritten", 0) + lost}
+    )
+
+
+def _counted(left_out: Mapping[str, int]) -> str:
+    return ", ".join(f"{left_out[why]} {said}" for why, said in LEFT_OUT.items() if left_out.get(why))

@@ -1,0 +1,73 @@
+"""What of a turn leaves in an export: what the model was told, and nothing that a person or a plugin kept back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nbtool.chat import restore
+from nbtool.chat.journal import hiding
+from nbtool.chat.journal.redaction import without_private
+from nbtool.chat.turn import Turn
+from nbtool.event_json import dump_event, load_event
+from nbtool.events import (
+    CallAsked,
+    CallDecided,
+    CallFinished,
+    CallProgress,
+    CallStarted,
+    Event,
+    MessageAppended,
+    Notice,
+    ReplyFinished,
+    TurnStarted,
+)
+
+IMPORTED = "This turn was imported from a file: nobody here saw it happen."
+"""What stands first in an imported turn, for whoever reads it."""
+
+
+def shared(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
+    """Give a turn as it may be shown to others."""
+    return restore.turn(shared_events(turn, plugins))
+
+
+def shared_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
+    """Give a turn's events as they may be shown to others: with private values hidden, as in the journal.
+
+    What was asked about a result is left out, with what its call printed where the result was withheld or edited; so is
+    what only the model's provider can read.
+    """
+    kept_back = _kept_back(turn.log)
+    told = [
+        _for_others(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
+        for event in turn.log
+        if not (isinstance(event, CallProgress) and event.call_id in kept_back)
+        and not (isinstance(event, Notice) and event.text == IMPORTED)
+    ]
+    hide = hiding(plugins, turn.turn_id)
+    return told if hide is None else [load_event(without_private(dump_event(event), hide)) for event in told]
+
+
+def is_imported(turn: Turn) -> bool:
+    """Whether a turn came from a file."""
+    return any(isinstance(event, Notice) and event.text == IMPORTED for event in turn.log)
+
+
+def _kept_back(log: Sequence[Event]) -> set[str]:
+    """Give the calls whose results the model was not told, or told otherwise."""
+    guarded = {event.call_id for event in log if isinstance(event, CallStarted) and event.guarded}
+    told = {event.call_id for event in log if isinstance(event, CallFinished) and event.status in ("ok", "error")}
+    decided = [event for event in log if isinstance(event, CallDecided) and event.gate == "result"]
+    return guarded - told | {event.call_id for event in decided if event.edited or event.verdict == "withheld"}
+
+
+def _for_others(event: Event) -> Event:
+    match event:
+        case TurnStarted():
+            return replace(event, prompt=replace(event.prompt, native=None))
+        case ReplyFinished() | MessageAppended():
+            return replace(event, message=replace(event.message, native=None))
+        case CallFinished() | CallAsked():
+            return replace(event, media=())  # the images that the model saw stand in the messages
+    return event

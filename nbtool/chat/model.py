@@ -1,0 +1,226 @@
+"""Which model a chat speaks to, why this one, and the endpoint that reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, Protocol, get_args, runtime_checkable
+from uuid import uuid4
+
+from pydantic import SecretStr
+
+from nbtool import practice
+from nbtool.errors import BadUsage, ToolsRefused
+from nbtool.events import Delta, Retrying
+from nbtool.loop import run_here
+from nbtool.server_url import parse_server_url
+from nbtool.settings import one_of
+from nbtool.wire.base import Endpoint, Prompt, Request
+from nbtool.wire.connect import endpoint, is_in_process, list_models, register_local
+from nbtool.wire.prompted.instructions import form_name
+from nbtool.wire.prompted.wire import Prompted
+from nbtool.wire.providers.env_consent import check_allowed
+from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.transport.discovery import Discovery, destination, find_model
+from nbtool.wire.transport.endpoint import HttpEndpoint
+
+ToolMode = Literal["auto", "native", "prompted"]
+
+register_local("practice", practice.start)
+
+AS_SAID = "as you said"
+"""Who chose a model that a cell or a call names."""
+
+_refusing: set[tuple[str, str]] = set()
+"""Hosts and models that refused tools while this process lives: they get them through the prompt from the start."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """The model of a chat.
+
+    `model_id` is `provider:model`; None takes what is found. `wire` is a dialect, or an endpoint of one's own.
+    `chosen_by` says who named it. `fence` is the word that tells this chat's calls from anybody else's text where
+    tools go through the prompt.
+    """
+
+    model_id: str | None = None
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    wire: str | Endpoint | None = None
+    tool_mode: ToolMode = "auto"
+    chosen_by: str = AS_SAID
+
+    def __post_init__(self) -> None:
+        one_of("tool_mode", self.tool_mode, get_args(ToolMode))
+        if not isinstance(self.model_id, str | None):
+            raise BadUsage(f"model={self.model_id!r}: an id as `provider:model` is expected.")
+
+    @cached_property
+    def fence(self) -> str:
+        """A word of this chat alone, which no tool result can know beforehand."""
+        return uuid4().hex[:8]
+
+    @cached_property
+    def _found(self) -> Discovery:
+        if self.wire is not None and not isinstance(self.wire, str):
+            return Discovery(self.wire.model, "an endpoint of your own")
+        return Discovery(self.model_id, self.chosen_by) if self.model_id else find_model()
+
+    @property
+    def name(self) -> str:
+        """The model's id."""
+        return self._found.model_id
+
+    @property
+    def why(self) -> str:
+        """Why it is this one."""
+        return self._found.why
+
+    def changed(self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None) -> Model:
+        """Give the same with another model, wire or tool mode; what is None stays as it is.
+
+        An address and a key belong to the model they were given for: another one does not get them.
+        """
+        if model_id and model_id != self.model_id:
+            return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode)
+        changed = replace(self, wire=wire or self.wire, tool_mode=tool_mode or self.tool_mode)
+        return self if changed == self else changed
+
+    def preferring(self, model_id: str | None, *, chosen_by: str) -> Model:
+        """Give the same with a model that a setting names (None: what is found), unless a cell has named one."""
+        if model_id == self.model_id or (self.model_id and self.chosen_by == AS_SAID):
+            return self
+        return replace(self, model_id=model_id, chosen_by=chosen_by if model_id else AS_SAID)
+
+    def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
+        """Give what answers prompts.
+
+        Raises:
+            nbtool.errors.ModelError: there is no such model, no key for it, or nobody allowed the `.env` that names it.
+        """
+        if self.wire is not None and not isinstance(self.wire, str):
+            return self.wire
+        native = endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
+        if not is_in_process(native.provider):
+            check_allowed([self._found.setting], native.host)
+        native = replace(native, can_retry=can_retry)
+        if self.tool_mode == "native" or native.dialect in DOES:
+            return native  # models that make images or sound refuse tools themselves, in whatever form
+        return Adaptive(native, self.fence, only=self.tool_mode == "prompted")
+
+    @property
+    def destination(self) -> str:
+        """The host that requests go to, "" where they stay in this process; starts and asks nothing.
+
+        Raises:
+            nbtool.errors.NbtoolError: there is no such model, or an address that cannot be read.
+        """
+        if self.wire is not None and not isinstance(self.wire, str):
+            return self.wire.host
+        return parse_server_url(self.base_url).netloc if self.base_url else destination(self.name)[0]
+
+    @property
+    def address(self) -> str:
+        """Where requests go."""
+        there = self.endpoint()
+        native = there.native if isinstance(there, Adaptive) else there
+        return native.base_url if isinstance(native, HttpEndpoint) else native.host
+
+    def offered(self) -> list[str]:
+        """Give the models that the provider lists."""
+        if self.wire is not None and not isinstance(self.wire, str):
+            raise BadUsage("An endpoint of your own lists no models.")
+        provider = self.name.partition(":")[0]
+        return run_here(list_models(provider, base_url=self.base_url, api_key=self.api_key))
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """Offers tools natively, and through the prompt to whoever refuses them; `only` through the prompt if so."""
+
+    native: HttpEndpoint
+    fence: str
+    only: bool = False
+
+    @property
+    def host(self) -> str:
+        """The host."""
+        return self.native.host
+
+    @property
+    def model(self) -> str:
+        """The model."""
+        return self.native.model
+
+    @property
+    def dialect(self) -> str:
+        """The dialect below."""
+        return self.native.dialect
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Give the request that `stream` would make."""
+        return self._endpoint(prompt).preview(prompt)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What the model's provider can do."""
+        return self.native.abilities
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt; when the tools are refused, say so and send it again with the tools in the prompt."""
+        try:
+            async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        except ToolsRefused:
+            if self._through_prompt or not prompt.tools:
+                raise
+        _refusing.add((self.host, self.model))
+        yield Retrying(1, 0.0, f"{self.model} takes no tools; they are described in the prompt instead.")
+        async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    @property
+    def _through_prompt(self) -> bool:
+        return self.only or "tools" not in self.native.abilities or (self.host, self.model) in _refusing
+
+    def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
+        if not self._through_prompt:
+            return self.native
+        names = [tool.name for tool in prompt.tools]
+        form = form_name(self.native.abilities)
+        return replace(self.native, wire=Prompted(self.native.wire, self.fence, form=form, names=names))
+
+
+@runtime_checkable
+class Previewing(Protocol):
+    """An endpoint that can show a request without making it."""
+
+    host: str
+    model: str
+    dialect: str
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Give the request that `stream` would make."""
+
+
+class Rehearsal:
+    """Takes an endpoint's place, keeps the request it would make, and answers nothing."""
+
+    def __init__(self, endpoint: Previewing) -> None:
+        self.host, self.model, self.dialect = endpoint.host, endpoint.model, endpoint.dialect
+        self.abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
+        self._endpoint = endpoint
+        self.request = Request("", {}, stream=False)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Keep the request; the reply is over before it began."""
+        self.request = self._endpoint.preview(prompt)
+        nothing: tuple[Delta, ...] = ()
+        for delta in nothing:
+            yield delta

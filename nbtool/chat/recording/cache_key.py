@@ -1,0 +1,269 @@
+"""What makes a recorded turn reusable: everything that its replies came of, part by part.
+
+A key has a word for each part, so that two of them can be compared and the difference told: `the tool price changed`,
+`df has other values`. The date in the system text is no part of it, and what differs from run to run (ids of calls and
+of messages) is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nbtool.chat.model import Model
+from nbtool.errors import UnknownReference
+from nbtool.messages import Media, Message, ToolCall, ToolResult
+from nbtool.tools.content_hash import MAX_SECONDS, fingerprint, print_of
+from nbtool.tools.content_hash.code import data_of
+from nbtool.tools.tool import Tool
+from nbtool.tools.variables.store import Variables
+
+SECONDS = MAX_SECONDS
+"""Seconds that the objects of one turn may take together."""
+
+WORD = 20
+"""Hexadecimal digits of a part's word: 80 bits."""
+
+REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]+)")
+_MENTION = re.compile(r"(?<![\\\w])\$`([A-Za-z_]\w*)`")
+
+ANY = ""
+"""What stands for a model that nobody named: whatever was recorded will do where none can be asked."""
+
+OBJECT, TOOL, READS, RESULT, PLUGIN = "object ", "tool ", "reads ", "result ", "plugin "
+"""How parts begin that there may be several of."""
+
+_OPTIONAL = (READS, RESULT)
+"""Parts that are compared only where the recording has them."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What a turn is made of before it begins, but for what is told of the turns before.
+
+    `choices` are what else decides how it goes: which tools it may use, in what words outcomes are told.
+    """
+
+    prompt: Message
+    model: Model
+    model_name: str
+    system: str
+    tools: Mapping[str, Tool]
+    rules: Sequence[tuple[str, str, str]]
+    options: Mapping[str, Any]
+    variables: Variables
+    plugins: Sequence[object] = ()
+    answer: Any = None
+    choices: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """The parts of a turn with their words; `unknown` are those that cannot be compared, with why.
+
+    `maybe` are exposed objects without a fingerprint: they matter once a call refers to them.
+    """
+
+    parts: Mapping[str, str]
+    unknown: Mapping[str, str] = field(default_factory=dict)
+    maybe: Mapping[str, str] = field(default_factory=dict)
+
+    def changes(self, recorded: Mapping[str, str], variables: Variables, *, any_model: bool = False) -> list[str]:
+        """Say what is different now, a phrase for each part."""
+        now = dict(self.parts)
+        now |= {part: _result(part, variables) for part in recorded if part.startswith(RESULT)}
+        wanted = [part for part in now if part in recorded or not part.startswith(_OPTIONAL)]
+        names = [*recorded, *(part for part in wanted if part not in recorded)]
+        differ = [name for name in names if recorded.get(name) != now.get(name)]
+        if any_model:
+            differ = [name for name in differ if name != "model"]
+        return [_phrase(name, recorded.get(name), now.get(name)) for name in differ]
+
+
+def key_of(scene: Scene) -> Key:
+    """Make the key of a turn; takes a while where its objects are large, so it is made off the loop."""
+    parts = {
+        "prompt": word([_part(part) for part in scene.prompt.parts]),
+        **_of_model(scene.model, scene.model_name),
+        "system": word([scene.system.strip(), [list(rule) for rule in scene.rules]]),
+        "options": word(fingerprint(dict(scene.options))),
+        "answer": word(scene.answer.schema if scene.answer else None),
+        "choices": (fingerprint(scene.choices) or "unknown")[:WORD],
+    }
+    deadline = time.monotonic() + SECONDS
+    unknown = _add_code(parts, scene)
+    parts |= reads_of(scene.tools, deadline)
+    key = _with_objects(parts, scene, deadline)
+    return replace(key, unknown={**unknown, **key.unknown})
+
+
+def mentioned(prompt: Message) -> set[str]:
+    """Give the variables that a prompt mentions or refers to."""
+    return {*_MENTION.findall(prompt.text), *REFERENCE.findall(prompt.text)}
+
+
+def word(value: Any) -> str:
+    """Give the word of a JSON value."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:WORD]
+
+
+def history_word(history: Iterable[Message], clean: Callable[[str], str] = str) -> str:
+    """Give the word for what is told of the turns before: roles and parts, without ids; empty for none."""
+    told = [[message.role, [_part(part) for part in message.parts]] for message in history]
+    return word(_cleaned(told, clean)) if told else ""
+
+
+def result_parts(names: Iterable[str], variables: Variables) -> tuple[dict[str, str], dict[str, str]]:
+    """Give the parts for results of earlier turns that a turn used, and those that cannot be compared, with why."""
+    parts, unknown = {}, {}
+    for name in names:
+        found = print_of(variables.value(name))
+        if found.word is None:
+            unknown[f"{RESULT}{name}"] = found.why
+        else:
+            parts[f"{RESULT}{name}"] = found.word[:WORD]
+    return parts, unknown
+
+
+def why_unknown(unknown: Mapping[str, str]) -> str:
+    """Say which parts cannot be compared, and why."""
+    return "; ".join(f"`{name.partition(' ')[2]}` cannot be known again ({why})" for name, why in unknown.items())
+
+
+def reads_of(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[str, str]:
+    """Give the parts for data of the notebook that its tools read by name, as far as it can be compared."""
+    until = deadline or time.monotonic() + SECONDS
+    found: dict[str, str] = {}
+    for name, tool in tools.items():
+        found |= _reads(name, tool, until)
+    return found
+
+
+def changed_by(parts: Mapping[str, str], later: Mapping[str, str]) -> set[str]:
+    """Give what tools read beside their arguments and a turn itself changed: it is their state, and no input."""
+    return {name for name, held in parts.items() if name.startswith(READS) and later.get(name) != held}
+
+
+def _of_model(model: Model, name: str) -> dict[str, str]:
+    """Say which model is meant, as far as it was said; nothing is looked up that would need a key."""
+    own = None if model.wire is None or isinstance(model.wire, str) else model.wire
+    return {
+        "model": name,
+        "wire": own.dialect if own else str(model.wire or ""),
+        "address": word(model.base_url) if model.base_url else "",
+        "tool mode": model.tool_mode,
+    }
+
+
+def _add_code(parts: dict[str, str], scene: Scene) -> dict[str, str]:
+    """Add plugins and tools; give those whose code cannot be compared, with why."""
+    unknown = {}
+    for plugin in scene.plugins:
+        part, found = f"{PLUGIN}{type(plugin).__name__}", print_of(type(plugin))
+        parts[part] = (found.word or "")[:WORD]
+        if found.word is None:
+            unknown[part] = found.why
+    for name, tool in scene.tools.items():
+        found = print_of(tool.function)
+        held = found.word or tool.digest
+        parts[f"{TOOL}{name}"] = word([tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held])
+        if found.is_unknown_code:
+            unknown[f"{TOOL}{name}"] = found.why
+    return unknown
+
+
+def _reads(name: str, tool: Tool, deadline: float) -> dict[str, str]:
+    """Give the tables, constants and the like that one tool reads."""
+    data = data_of(tool.function)
+    found = {read: print_of(value, seconds=deadline - time.monotonic()).word for read, value in data.items()}
+    return {f"{READS}{name} {read}": known[:WORD] for read, known in found.items() if known}
+
+
+def _with_objects(parts: dict[str, str], scene: Scene, deadline: float) -> Key:
+    """Add the exposed objects; one that cannot be compared matters where the prompt or a call points to it."""
+    here = mentioned(scene.prompt)
+    options = print_of(dict(scene.options))
+    unknown: dict[str, str] = {} if options.word else {"the options": options.why}
+    maybe: dict[str, str] = {}
+    for entry in scene.variables.entries():
+        part = f"{OBJECT}{entry.name}"
+        if entry.kind != "exposed":
+            if entry.name in here and entry.kind == "result":
+                more, bad = result_parts([entry.name], scene.variables)
+                parts, unknown = parts | more, unknown | bad
+            continue
+        try:
+            found = print_of(scene.variables.value(entry.name), seconds=deadline - time.monotonic())
+        except UnknownReference:
+            parts[part] = "gone"
+            continue
+        readable = " read" if entry.is_readable else ""
+        if found.word is not None:
+            parts[part] = found.word[:WORD] + readable
+        elif entry.name in here:
+            unknown[part] = found.why
+        else:
+            maybe[entry.name] = found.why
+            parts[part] = word(scene.variables.describe(entry.name)) + readable
+    return Key(parts, unknown, maybe)
+
+
+def _result(part: str, variables: Variables) -> str:
+    try:
+        return (fingerprint(variables.value(part.removeprefix(RESULT))) or "")[:WORD]
+    except UnknownReference:
+        return ""
+
+
+def _part(part: Any) -> Any:
+    """Give a part of a message as JSON, without what is another in every run."""
+    match part:
+        case Media():
+            data = hashlib.sha256(part.data).hexdigest() if part.data is not None else ""
+            return ["media", part.mime, data, part.url or "", part.name]
+        case ToolCall():
+            return ["call", part.name, part.arguments]
+        case ToolResult():
+            return ["result", part.name, part.text, part.is_error, [_part(media) for media in part.media]]
+        case _:
+            return [part.kind, part.text]
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    return [_cleaned(inner, clean) for inner in value] if isinstance(value, list) else value
+
+
+def _phrase(part: str, then: str | None, now: str | None) -> str:
+    """Say in a few words what became of a part."""
+    kind, _, name = part.partition(" ")
+    if part == "model":
+        return f"the model is {now}, not {then}"
+    if part == "version":
+        return f"version {now or 1} of this turn was not recorded" if now or then else ""
+    if kind == "reads":
+        tool, _, read = name.partition(" ")
+        return f"`{read}`, which the tool `{tool}` reads, has other values"
+    if kind in ("tool", "plugin"):
+        became = "is new" if then is None else "is gone" if now is None else "changed"
+        return f"the {kind} `{name}` {became}" if part != "tool mode" else "the tool mode is another"
+    if kind in ("object", "result"):
+        became = "is exposed now" if then is None else "is not exposed" if not now else "has other values"
+        return f"`{name}` {became}"
+    return {
+        "prompt": "the prompt or an attachment changed",
+        "wire": "the wire is another",
+        "address": "the address is another",
+        "system": "the system text changed",
+        "options": "the options changed",
+        "answer": "the type of the answer changed",
+        "choices": "which tools it may use, or what it is told of calls, changed",
+        "history": "what is told of the turns before changed",
+    }.get(part, f"{part} changed")

@@ -1,0 +1,101 @@
+"""What must not lie in a file that goes into git: keys, and what a chat's privacy masks hide.
+
+The masks of a recording are its own, numbered by the order in which the history and the prompt name private values. So
+whoever says the same gets the same masks, and values that stand in the prompt can be put back where it is replayed.
+A value that only a result held stays a mask.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from pydantic import SecretStr
+
+from nbtool.messages import Message, Text, ToolCall, ToolResult
+from nbtool.plugins.masks import Masks
+from nbtool.wire.framing.redaction import redact
+
+_OURS = frozenset(
+    {"kind", "role", "status", "call_id", "id", "name", "gate", "verdict", "by", "phase", "level", "stop_reason",
+     "end_reason", "topic", "reference", "mime", "host", "digest"}
+)  # fmt: skip
+"""Fields of our own words, which hide nothing."""
+
+
+class Veil:
+    """Hides private values in texts that are kept, and puts back those that it can."""
+
+    def __init__(self, plugins: Iterable[object] = (), keys: Sequence[SecretStr | None] = ()) -> None:
+        found = (getattr(plugin, "masks", None) for plugin in plugins)
+        self._masks = [masks.fresh() for masks in found if isinstance(masks, Masks)]
+        self._keys = tuple(keys)
+
+    def hide(self, text: str) -> str:
+        """Give a text as it may be kept."""
+        for masks in self._masks:
+            text = masks.mask(text)
+        return redact(text, self._keys)
+
+    def restore(self, text: str) -> str:
+        """Put back the values whose masks are known."""
+        for masks in reversed(self._masks):
+            text = masks.restore(text)
+        return text
+
+    def meet(self, messages: Iterable[Message]) -> None:
+        """Number the private values of these messages, in their order."""
+        for message in messages:
+            for part in message.parts:
+                match part:
+                    case Text() | ToolResult():
+                        self.hide(part.text)
+                    case ToolCall():
+                        self.hide(part.arguments)
+                    case _:
+                        pass
+
+    def hides_nothing_of(self, value: Any) -> bool:
+        """Whether a plain value may be kept as it is."""
+        masked = value
+        for masks in self._masks:
+            masked = masks.mask_all(masked, numbers=True)
+        return bool(through(masked, self.hide) == _as_lists(value))
+
+    def over(self, event: dict[str, Any]) -> Any:
+        """Give an event, as plain data, as it may be kept."""
+        return through(event, self.hide)
+
+
+def through(value: Any, change: Callable[[str], str]) -> Any:
+    """Change every text in plain data but our own words; bytes only where they are a text."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list | tuple):
+        return [through(inner, change) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    is_media = value.get("kind") == "media"
+    changed = {}
+    for key, inner in value.items():
+        if is_media and key == "data":
+            changed[key] = _text_inside(inner, str(value.get("mime")), change)
+        else:
+            changed[key] = inner if key in _OURS and isinstance(inner, str) else through(inner, change)
+    return changed
+
+
+def _text_inside(data: Any, mime: str, change: Callable[[str], str]) -> Any:
+    if not isinstance(data, str) or not (mime.startswith("text/") or mime.endswith(("json", "xml"))):
+        return data
+    try:
+        text = base64.urlsafe_b64decode(data).decode("utf-8", "replace")
+    except (ValueError, binascii.Error):
+        return data
+    return base64.urlsafe_b64encode(change(text).encode()).decode()
+
+
+def _as_lists(value: Any) -> Any:
+    return through(value, str)

@@ -1,0 +1,253 @@
+"""A finished turn → what is kept of it: its events without deltas, ids and times, and what its calls brought."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nbtool.chat.recording.file import KeptCall, RecordedTurn
+from nbtool.chat.recording.redaction import Veil, through
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
+from nbtool.event_json import dump_event, load_events
+from nbtool.events import CallFinished, CallReady, CallStarted, Event, TurnEnded
+from nbtool.messages import clean_text, new_id
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.variables.store import NAME, Variables
+
+KEPT = frozenset(
+    {"request_started", "reply_finished", "call_ready", "call_decided", "call_finished", "message_appended", "notice",
+     "error_raised", "turn_ended"}
+)  # fmt: skip
+"""The kinds of events that a recording holds."""
+
+MAX_VALUE = 64 * 1024
+"""Characters of a plain result that is kept as it is; a larger one comes of its call again."""
+
+MAX_LEVELS = 20
+"""Levels of a plain result that is kept."""
+
+_NEEDED = frozenset({"text", "shown", "arguments", "by", "digest", "message", "usage"})
+"""Fields that are written even where they are empty."""
+
+
+def take(turn: Turn, key: Mapping[str, str], variables: Variables, veil: Veil) -> RecordedTurn:
+    """Give what is kept of a completed turn.
+
+    Raises:
+        BadRecording: it cannot be kept.
+    """
+    ids: dict[str, str] = {}
+    inner = _with_calls_inside(turn.log)
+    calls = {_short(record.call_id, ids): _kept(record, variables, veil, inner) for record in turn.calls}
+    told = [veil.over(_plain(event, ids)) for event in turn.log if event.kind in KEPT]
+    recorded = RecordedTurn(
+        recorded=dt.datetime.now().astimezone().date().isoformat(),
+        model=turn.model,
+        prompt=clean_text(veil.hide(turn.prompt.text)),
+        key=dict(key),
+        calls=calls,
+        events=list(_without_doubles(told)),
+    )
+    events_of(recorded)  # what cannot be read back is not kept
+    return recorded
+
+
+def events_of(recorded: RecordedTurn, veil: Veil | None = None) -> tuple[list[Event], dict[str, KeptCall]]:
+    """Give the events of a recorded turn and its calls, both under new ids.
+
+    Raises:
+        BadRecording: they are not those of a turn that came to its end.
+    """
+    ids: dict[str, str] = {}
+    try:
+        told = [_full(event, ids, veil) for event in _with_doubles(recorded.events)]
+        events = load_events(told)
+    except UnreadableEvent as error:
+        raise BadRecording(f"A recorded turn cannot be read: {error.message}") from None
+    except (TypeError, AttributeError, ValueError, RecursionError):
+        raise BadRecording("A recorded turn cannot be read: it is of another shape.") from None
+    ends = [event for event in events if isinstance(event, TurnEnded)]
+    is_whole = len(ends) == 1 and events[-1] is ends[0] and ends[0].status == "completed"
+    if not is_whole or any(event.kind not in KEPT for event in events):
+        raise BadRecording("A recorded turn cannot be read: it is not a turn that came to its end.")
+    calls = {ids[name]: call for name, call in recorded.calls.items() if name in ids}
+    _check(events, calls)
+    return events, calls
+
+
+# --- writing ------------------------------------------------------------------------------------------------------
+
+
+def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
+    plain: dict[str, Any] = json.loads(dump_event(event))
+    kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
+    if kind == "call_finished":
+        plain["media"], plain["traceback"] = [], ""  # for the person's eyes alone
+        plain["media_left_out"] = plain["media_left_out"] or None
+    brief = {"kind": kind, **_brief(plain, ids)}
+    return {**brief, "seconds": 0.0} if isinstance(event, TurnEnded) and seconds is not None else brief
+
+
+def _brief(plain: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+    """Leave out what is another in every run, what is empty, and what can be had from the rest."""
+    brief: dict[str, Any] = {}
+    for name, value in plain.items():
+        if name in ("message_id", "native", "host") or (name == "args" and plain.get("kind") == "call"):
+            continue
+        if name == "call_id":
+            brief[name] = _short(value, ids)
+        elif name == "digest":
+            brief[name] = ""
+        elif isinstance(value, dict) and name != "resolved":
+            brief[name] = _brief(value, ids)
+        elif isinstance(value, list):
+            brief[name] = [_brief(inner, ids) if isinstance(inner, dict) else inner for inner in value]
+        else:
+            brief[name] = value
+    return {name: value for name, value in brief.items() if name in _NEEDED or not _is_empty(value)}
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value is False or (isinstance(value, str | list | dict) and not value)
+
+
+def _short(call_id: str, ids: dict[str, str]) -> str:
+    return ids.setdefault(call_id, f"call-{len(ids) + 1}")
+
+
+def _without_doubles(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Leave out the message of a reply that was appended just before as it is."""
+    last: Any = None
+    for event in told:
+        if event["kind"] == "message_appended":
+            last = event["message"]
+        elif event["kind"] == "reply_finished" and event.get("message") == last:
+            event = {name: value for name, value in event.items() if name != "message"}
+        yield event
+
+
+def _kept(record: CallRecord, variables: Variables, veil: Veil, inner: set[str]) -> KeptCall:
+    """Say what a call brings when it is told again; one that made calls of its own is never run again."""
+    edited = veil.hide(record.edited)
+    if record.status != "ok":
+        return KeptCall(edited=edited)
+    is_changed = any(decided.gate == "result" and decided.edited for decided in record.decisions)
+    value = record.result
+    if record.reference:
+        try:
+            value = variables.value(record.reference)
+        except UnknownReference:
+            value = None if is_changed else record.result
+    if not record.is_closed and is_plain(value) and veil.hides_nothing_of(value):
+        return KeptCall(False, True, value, record.arguments_reference, edited)
+    again = bool(record.reference) and not is_changed and record.call_id not in inner
+    return KeptCall(again, arguments_reference=record.arguments_reference, edited=edited)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether a value is JSON, exactly, and small enough to be kept in a file that people read."""
+    left, level = MAX_VALUE, [value]
+    for _ in range(MAX_LEVELS):
+        inside: list[Any] = []
+        for one in level:
+            if (items := _items(one)) is None:
+                return False
+            left -= 8 + (len(one) if type(one) is str else 0)
+            inside.extend(items)
+            if left < 0 or len(inside) > left:
+                return False
+        if not inside:
+            return True
+        level = inside
+    return False
+
+
+def _items(value: Any) -> Sequence[Any] | None:
+    """Give what lies in a plain value, names of fields too; None where it is not plain."""
+    kind = type(value)
+    if kind is dict:
+        return [*value, *value.values()] if all(type(name) is str for name in value) else None
+    if kind is list:
+        return list(value)
+    is_text = kind is str and clean_text(value) == value
+    return () if value is None or kind is bool or is_text or _is_number(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    return (type(value) is int and abs(value) < 2**63) or (type(value) is float and math.isfinite(value))
+
+
+def _with_calls_inside(log: Sequence[Event]) -> set[str]:
+    """Give the calls during which others began that no reply asked for: they were made by a tool."""
+    asked = {call.call_id for event in log if event.kind == "reply_finished" for call in event.message.calls}
+    running: set[str] = set()
+    found: set[str] = set()
+    for event in log:
+        match event:
+            case CallStarted() if event.call_id in asked:
+                running.add(event.call_id)
+            case CallStarted():
+                found |= running
+            case CallFinished():
+                running.discard(event.call_id)
+            case _:
+                pass
+    return found
+
+
+# --- reading ------------------------------------------------------------------------------------------------------
+
+
+def _with_doubles(told: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    last: Any = None
+    for event in told:
+        if event.get("kind") == "message_appended":
+            last = event.get("message")
+        elif event.get("kind") == "reply_finished" and "message" not in event:
+            yield {**event, "message": last}
+            continue
+        yield dict(event)
+
+
+def _check(events: Sequence[Event], calls: Mapping[str, KeptCall]) -> None:
+    """See that every call came to an end, and that what is kept of it can be had."""
+    finished = {event.call_id: event for event in events if isinstance(event, CallFinished)}
+    open_ = {event.call_id for event in events if isinstance(event, CallReady)} - set(finished)
+    names = [event.reference for event in finished.values()] + [call.arguments_reference for call in calls.values()]
+    texts = [call.edited for call in calls.values()]
+    is_named = all(call_id in finished and finished[call_id].reference for call_id, call in calls.items() if call.again)
+    if open_ or set(calls) - set(finished) or not is_named:
+        raise BadRecording("A recorded turn cannot be read: its calls are not whole.")
+    if any(name and not NAME.fullmatch(name) for name in names) or any(_arguments(text) is None for text in texts):
+        raise BadRecording("A recorded turn cannot be read: a call of it names no variable, or has no arguments.")
+
+
+def _full(event: dict[str, Any], ids: dict[str, str], veil: Veil | None) -> dict[str, Any]:
+    restored = through(event, veil.restore) if veil else event
+    full: dict[str, Any] = _with_ids(restored, ids)
+    return full
+
+
+def _with_ids(value: Any, ids: dict[str, str]) -> Any:
+    if isinstance(value, list):
+        return [_with_ids(inner, ids) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    full = {name: inner if name == "resolved" else _with_ids(inner, ids) for name, inner in value.items()}
+    if isinstance(call_id := full.get("call_id"), str):
+        full["call_id"] = ids.setdefault(call_id, new_id("call"))
+    if full.get("kind") == "call" and isinstance(full.get("arguments"), str):
+        full["args"] = _arguments(full["arguments"])
+    return full
+
+
+def _arguments(text: str) -> dict[str, Any] | None:
+    try:
+        read = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return None
+    return read if isinstance(read, dict) else None

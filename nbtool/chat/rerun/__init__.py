@@ -1,0 +1,1 @@
+"""Operations on turns that exist: rerun, resume, re-execute, edit, insert."""

@@ -1,0 +1,140 @@
+"""What a turn takes from an earlier version of itself: replies that were given, and outcomes of calls.
+
+A script is read by the engine, which asks the model only where the script ends, and by tool calling, which answers a
+call that it tells of and runs every other one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from nbtool.chain.hooks import TurnContext
+from nbtool.chat.edits import Made
+from nbtool.events import Notice
+from nbtool.messages import Part, ToolCall, Usage, new_id
+from nbtool.tools.calls.record import CallRecord
+from nbtool.wire.reply import Reply
+
+CUT_OFF = "The call was stopped while it ran: how far it came is unknown. It was not run again."
+EDITED = "edited by you"
+OTHERWISE = "{names} came out otherwise than before: from here on the model is asked."
+
+Runs = Callable[[ToolCall, CallRecord | None], bool]
+"""Says whether a call runs, from what became of it before (None: nothing is known of it)."""
+
+
+@dataclass(slots=True)
+class Script:
+    """The replies of the first rounds, and the calls in them whose outcome is told.
+
+    `told` is by the id of the call: its record, then those of the calls that it made. `expected` are the outcomes,
+    round by round, that hold for a reply to follow: where a call came out otherwise, the rest is dropped.
+    """
+
+    replies: tuple[Reply, ...] = ()
+    told: dict[str, tuple[CallRecord, ...]] = field(default_factory=dict)
+    expected: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def runs(self) -> bool:
+        """Whether following it runs a call."""
+        return any(call.call_id not in self.told for reply in self.replies for call in reply.calls)
+
+    def reader(self, records: Sequence[CallRecord]) -> Callable[[TurnContext], Any]:
+        """Give what the engine asks for the next reply; `records` are the calls of the turn, as they come."""
+
+        async def following(turn: TurnContext) -> Reply | None:
+            given = turn.meter.rounds
+            if given >= len(self.replies):
+                return None
+            if given and (names := self._otherwise(given - 1, records)):
+                self.replies = self.replies[:given]
+                await turn.emit(Notice(OTHERWISE.format(names=", ".join(f"`{name}`" for name in names))))
+                return None
+            return self.replies[given]
+
+        return following
+
+    def _otherwise(self, place: int, records: Sequence[CallRecord]) -> list[str]:
+        """Name the calls of a round that came out otherwise than was expected."""
+        if place >= len(self.expected):
+            return []
+        came = {record.call_id: record for record in records}
+        calls = self.replies[place].calls
+        pairs = zip(calls, self.expected[place], strict=True)
+        return [call.name for call, expected in pairs if _outcome(came.get(call.call_id)) != expected]
+
+
+def script_of(
+    turn: Made,
+    rounds: int,
+    *,
+    runs: Runs,
+    arguments: Mapping[str, Mapping[str, Any]] | None = None,
+    results: Mapping[str, str] | None = None,
+    compare: bool = False,
+) -> Script:
+    """Take the first `rounds` of a turn; a call runs where `runs` says so, else its outcome is told.
+
+    `arguments` and `results` stand in place of those that were, by the ids of their calls. With `compare`, a reply is
+    taken only while the calls before it come out as they did.
+    """
+    script = Script()
+    for place, reply in enumerate(turn.rounds[:rounds]):
+        said, ids = _afresh(reply, arguments or {})
+        script.replies += (said,)
+        known = [record for record in turn.calls if record.round == place + 1]
+        by_id = {record.call_id: record for record in known}
+        if compare:
+            script.expected += (tuple(_outcome(by_id.get(call.call_id)) for call in reply.calls),)
+        tell = {call.call_id for call in reply.calls if not runs(call, by_id.get(call.call_id))} & by_id.keys()
+        for call_id in tell:
+            script.told[ids[call_id]] = (_told(by_id[call_id], ids[call_id], (results or {}).get(call_id)),)
+        if tell and tell == ids.keys():  # calls that a call made are told with it; which one made them is not known
+            inner = tuple(_told(record, new_id("call")) for record in known if record.call_id not in ids)
+            last = ids[reply.calls[-1].call_id]
+            script.told[last] += inner
+    return script
+
+
+def _afresh(reply: Reply, arguments: Mapping[str, Mapping[str, Any]]) -> tuple[Reply, dict[str, str]]:
+    """Give a reply with new ids of its calls, and by the old ids the new ones; it costs nothing a second time."""
+    ids = {call.call_id: new_id("call") for call in reply.calls}
+    parts = tuple(_part(part, ids, arguments) for part in reply.message.parts)
+    message = replace(reply.message, parts=parts, message_id=new_id("m"))
+    if ids.keys() & arguments.keys():
+        message = message.with_parts(parts)  # what its provider sent says something else
+    return replace(reply, message=message, usage=Usage()), ids
+
+
+def _part(part: Part, ids: Mapping[str, str], arguments: Mapping[str, Mapping[str, Any]]) -> Part:
+    if not isinstance(part, ToolCall):
+        return part
+    if part.call_id not in arguments:
+        return replace(part, call_id=ids[part.call_id])
+    args = dict(arguments[part.call_id])
+    return ToolCall(
+        part.name, json.dumps(args, ensure_ascii=False), part.id, ids[part.call_id], args=args, runnable=True
+    )
+
+
+def _told(record: CallRecord, call_id: str, result: str | None = None) -> CallRecord:
+    """Give a record as a later version tells it, with the result that a person put in place of its own."""
+    told = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
+    if result is not None:
+        told.status, told.shown, told.reason = "ok", result, EDITED
+        told.result, told.reference, told.former_reference, told.images, told.pictures = result, "", "", (), ()
+    elif record.status == "cancelled" and record.started is not None:
+        told.status, told.shown, told.reason = "unknown", CUT_OFF, CUT_OFF
+    return told
+
+
+def _outcome(record: CallRecord | None) -> str:
+    """Write what came of a call without the names under which it was kept: they are others each time."""
+    if record is None:
+        return ""
+    shown = record.shown.replace(f"{{{{{record.gives}}}}}", "") if record.gives else record.shown
+    return f"{record.status}\n{shown}"

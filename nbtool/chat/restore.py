@@ -1,0 +1,235 @@
+"""A turn and a conversation, rebuilt from journalled events.
+
+What is recalled is what was: nothing runs, nothing is asked, no approval comes back, and an object that a result was
+is gone with its kernel (its text is kept). Where the events break off, the turn was interrupted: a call that had begun
+has an *unknown* outcome, and one that had not did not run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from nbtool.chain.turn import Outcome
+from nbtool.chat.tree import Tree
+from nbtool.chat.turn import Turn
+from nbtool.errors import JournalError, NbtoolError
+from nbtool.events import (
+    DELTAS,
+    CallAsked,
+    CallDecided,
+    CallFinished,
+    CallReady,
+    CallStarted,
+    Event,
+    MessageAppended,
+    ReplyFinished,
+    RequestStarted,
+    TextDelta,
+    TreeChanged,
+    TurnEnded,
+    TurnStarted,
+)
+from nbtool.messages import Message, Refusal, Usage
+from nbtool.tools.calls.record import CallRecord
+from nbtool.tools.variables.store import Variables
+from nbtool.wire.reply import Reply
+
+ENDS = ("completed", "cancelled", "error", "timeout")
+"""The states in which a turn ends; in any other the kernel ended before it did."""
+
+INTERRUPTED = "The kernel ended before this turn did; what came until then is kept."
+_REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]{1,128})")
+UNKNOWN = "The kernel ended while this call was running: its outcome is unknown."
+NOT_RUN = "The kernel ended before this call ran."
+
+
+class Interrupted(NbtoolError):
+    """The kernel ended before the turn did."""
+
+
+class GoesOn(Protocol):
+    """A chat that can go on with what was said before it."""
+
+    tree: Tree[Turn]
+    chat_id: str
+    variables: Variables
+
+
+def turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
+    """Rebuild a turn from its events, in their order; it has ended, even where the events do not tell how.
+
+    `before` are the messages that the model was told before the prompt, as far as they are known. Results of calls are
+    None: their text is in `shown`.
+
+    Raises:
+        JournalError: the events do not tell how the turn began.
+    """
+    log = list(events)
+    began = next((event for event in log if isinstance(event, TurnStarted)), None)
+    if began is None:
+        raise JournalError("The journal does not tell how this turn began.")
+    records = _records(log)
+    log = _closed(log, records)
+    ended = next(event for event in reversed(log) if isinstance(event, TurnEnded))
+    replies = [_reply(event) for event in log if isinstance(event, ReplyFinished)]
+    recalled = Turn(began.prompt, began.model, cell_id=began.cell_id, turn_id=began.turn_id)
+    recalled.log, recalled.calls = _without_doubles(log), records
+    recalled.settle(
+        Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason),
+        [*before, began.prompt],
+        _chain(log),
+    )
+    recalled.done.set_result(recalled)
+    return recalled
+
+
+def tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
+    """Rebuild a conversation from the events of its chat, in their order, each with the id of its turn.
+
+    A turn that cannot be rebuilt is left out, with the changes that are about it.
+    """
+    told = list(events)
+    of_turn: dict[str, list[Event]] = {}
+    for turn_id, event in told:
+        of_turn.setdefault(turn_id, []).append(event)
+    rebuilt: Tree[Turn] = Tree()
+    for turn_id, event in told:
+        if isinstance(event, TreeChanged):
+            rebuilt.apply(event)
+        elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn:
+            # A place without an id was written before places had one: then a cell was all that told them apart.
+            node = rebuilt.placed(event) if event.node_id else rebuilt.place(event.cell_id)
+            rebuilt.put(node, turn(of_turn.pop(turn_id)))
+    return rebuilt
+
+
+def into(chat: GoesOn, chat_id: str, events: Iterable[tuple[str, Event]]) -> list[str]:
+    """Let a new chat go on with an old one; gives the names that references pointed to and that mean nothing now.
+
+    Nothing but what was said is taken over: no approval, no tool, no object. A name that was used is not given to
+    another result, so that nothing said of the old one is taken for the new.
+    """
+    return take_over(chat, chat_id, tree(events), "it was of an earlier kernel")
+
+
+def take_over(chat: GoesOn, chat_id: str, told: Tree[Turn], why: str) -> list[str]:
+    """Let a new chat go on with a tree that was said elsewhere, as `into` does; `why` its references mean nothing."""
+    chat.tree, chat.chat_id = told, chat_id
+    if not chat.tree.line and (ends := chat.tree.branches()):  # it was left at the very beginning: go on with the last
+        chat.tree.apply(TreeChanged("switch", ends[-1].node_id))
+    dead: dict[str, None] = {}
+    for node in chat.tree.nodes():
+        for version in node.tried:
+            texts = [version.prompt.text, version.text, *(call.arguments + call.shown for call in version.calls)]
+            dead |= dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text))
+            for call in version.calls:
+                dead |= {call.reference: None} if call.reference else {}
+                call.reference, call.former_reference = "", call.reference
+    chat.variables.bury(dead, why)
+    return list(dead)
+
+
+def _records(log: Sequence[Event]) -> list[CallRecord]:
+    """Fold the events of calls into records, in the order in which the model asked for them."""
+    asked = {call.call_id: call for event in log if isinstance(event, ReplyFinished) for call in event.message.calls}
+    images = {
+        result.call_id: result.media
+        for event in log
+        if isinstance(event, MessageAppended)
+        for result in event.message.results
+    }
+    records: dict[str, CallRecord] = {}
+    for event in log:
+        match event:
+            case CallReady() | CallFinished() if event.call_id not in records:
+                call = asked.get(event.call_id)
+                arguments = event.arguments if isinstance(event, CallReady) else call.arguments if call else ""
+                made = CallRecord(event.call_id, event.name, arguments, event.round, call.id if call else "")
+                made.images = images.get(event.call_id, ())
+                records[event.call_id] = made
+        if record := records.get(getattr(event, "call_id", "")):
+            _fold(event, record)
+    order = {call_id: place for place, call_id in enumerate(asked)}
+    return sorted(records.values(), key=lambda record: (record.round, order.get(record.call_id, len(order))))
+
+
+def _fold(event: Event, record: CallRecord) -> None:
+    match event:
+        case CallReady():
+            record.resolved = dict(event.resolved)
+        case CallAsked():
+            record.status = "waiting"
+        case CallDecided():
+            record.decisions.append(event)
+        case CallStarted():
+            record.status, record.started, record.edited = "running", event.started, event.edited
+        case CallFinished():
+            record.status, record.shown, record.reason = event.status, event.shown, event.reason
+            record.reference = event.reference
+            record.ended = record.started + event.seconds if record.started else None
+        case _:
+            pass
+
+
+def _closed(log: list[Event], records: Sequence[CallRecord]) -> list[Event]:
+    """Give the log with the end that it lacks: an outcome for every call, and the turn's last event."""
+    ended = [event for event in log if isinstance(event, TurnEnded) and event.status in ENDS][-1:]
+    body = [event for event in log if not isinstance(event, TurnEnded)]
+    for record in records:
+        if record.status in ("waiting", "running"):
+            has_begun = record.started is not None
+            record.status = "unknown" if has_begun else "not_run"
+            record.shown = record.reason = UNKNOWN if has_begun else NOT_RUN
+            body = [*body, record.finished()]
+    return [*body, *(ended or [_broken_off(log, len(records))])]
+
+
+def _broken_off(log: Sequence[Event], calls: int) -> TurnEnded:
+    replies = [event for event in log if isinstance(event, ReplyFinished)]
+    rounds = sum(isinstance(event, RequestStarted) for event in log)
+    usage = sum((reply.usage for reply in replies), Usage())
+    text = "".join(event.text for event in _unfinished(log) if isinstance(event, TextDelta))
+    return TurnEnded("error", text, usage, rounds, calls, 0.0, error=INTERRUPTED)
+
+
+def _unfinished(log: Sequence[Event]) -> list[Event]:
+    """Give the deltas of a reply that never finished."""
+    last = max((place for place, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
+    return [event for event in log[last + 1 :] if type(event) in DELTAS]
+
+
+def _without_doubles(log: Sequence[Event]) -> list[Event]:
+    """Leave out the deltas of finished replies, which stand whole in `ReplyFinished`."""
+    last = max((place for place, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
+    return [event for place, event in enumerate(log) if place > last or type(event) not in DELTAS]
+
+
+def _chain(log: Sequence[Event]) -> list[Message]:
+    """Give the messages that the turn added; the calls of a last word were answered by nobody and dropped."""
+    chain: list[Message] = []
+    is_final = False
+    for event in log:
+        match event:
+            case RequestStarted():
+                is_final = event.final
+            case MessageAppended(message=message):
+                drop = is_final and message.role == "assistant" and bool(message.calls)
+                chain.append(message.with_parts(p for p in message.parts if p.kind != "call") if drop else message)
+            case _:
+                pass
+    return chain
+
+
+def _reply(event: ReplyFinished) -> Reply:
+    refusal = "".join(part.text for part in event.message.parts if isinstance(part, Refusal))
+    return Reply(
+        event.message, event.stop_reason, event.finish_reason, event.usage, event.complete, refusal, event.explanation
+    )
+
+
+def _errors(ended: TurnEnded) -> list[BaseException]:
+    if not ended.error:
+        return []
+    return [Interrupted(ended.error) if ended.error == INTERRUPTED else NbtoolError(ended.error)]

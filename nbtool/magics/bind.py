@@ -1,0 +1,63 @@
+"""A remembered result gets a name in the notebook; nothing that has a name loses it unawares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import MutableMapping
+from typing import Any
+
+from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage
+from nbtool.tools.variables.references import Reference, look_up, parse
+from nbtool.view.turn_messages import Binding, is_name
+
+
+def bind_result(chat: Chat, asked: Binding, names: MutableMapping[str, Any]) -> str:
+    """Bind the result of a call in the notebook, and say under which name.
+
+    Raises:
+        BadUsage: the call left no result that may be read, or the name is taken.
+        UnknownReference: the result is gone.
+    """
+    turns = [turn for node in chat.tree.nodes() for turn in node.versions]
+    record = next((call for turn in turns for call in turn.calls if call.call_id == asked.call_id), None)
+    if record is None or not record.reference:
+        raise BadUsage("This call left no result that is kept.", fix="`%chat vars` lists what there is.")
+    return bind_reference(chat, record.reference, names, asked.name, replace=asked.replace)
+
+
+def bind_reference(
+    chat: Chat, written: str, names: MutableMapping[str, Any], name: str = "", *, replace: bool = False
+) -> str:
+    """Bind what a reference stands for, the object itself, and say under which name.
+
+    `written` is a variable's name, or `$VAR_REF{{…}}` around it with keys. Without a `name` one is made of it.
+
+    Raises:
+        BadUsage: it is no single reference, or the name is none or taken.
+        UnknownReference: it leads nowhere.
+    """
+    reference = _reference(written)
+    value = look_up(reference, chat.variables)
+    chosen = name or _name_of(reference)
+    if not is_name(chosen):
+        raise BadUsage(f"{chosen!r} cannot be a name in the notebook.", fix="Give another one after it.")
+    if chosen in names and names[chosen] is not value and not replace:
+        raise BadUsage(f"{chosen} stands for something else here.", fix="Give another name, or add --replace.")
+    names[chosen] = value
+    return chosen
+
+
+def _reference(written: str) -> Reference:
+    text = written if written.startswith("$VAR_REF{{") else f"$VAR_REF{{{{{written}}}}}"
+    match parse(text):
+        case [Reference(start=None) as reference]:
+            return reference
+        case _:
+            raise BadUsage(f"{written!r} is not one whole variable.", fix="`%chat vars` lists them.")
+
+
+def _name_of(reference: Reference) -> str:
+    """Make a name that Python takes of a reference's own."""
+    name = re.sub(r"\W+", "_", "_".join([reference.name, *map(str, reference.keys)])).strip("_")
+    return f"_{name}" if name[:1].isdigit() else name

@@ -1,0 +1,197 @@
+"""Code of a model in the notebook, with what it prints, shows and gives.
+
+It runs as a cell inside the cell that speaks: in the person's namespace, on the person's thread, with its output shown
+as it comes. What is caught on the way is only what this thread prints and shows; an error's traceback becomes a line.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import io
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+
+from IPython.core.displaypub import DisplayPublisher
+
+from nbtool.errors import ToolFailed
+from nbtool.messages import Media
+from nbtool.tools.values.render import error_text
+from nbtool.toolsets.code_runner import Ran
+
+MAX_KEPT = 1_000_000
+"""Characters of the output that are kept; all of it is shown in the cell."""
+
+_IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
+
+
+def run(shell: Any, code: str) -> Ran:
+    """Run code as a cell of the shell, without a place in its history.
+
+    Raises:
+        KeyboardInterrupt: the person interrupted it.
+        ToolFailed: nobody has lent the notebook's own thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        raise ToolFailed("Code runs in the notebook only while a cell waits for the chat, as %%chat does.")
+    caught = _Caught(threading.get_ident())
+    with _catching(shell, caught):
+        result = shell.run_cell(code, store_history=False)
+    error = result.error_before_exec or result.error_in_exec
+    if isinstance(error, KeyboardInterrupt):
+        raise error
+    return Ran(
+        output=caught.output.getvalue(),
+        has_value=result.result is not None,
+        value=result.result,
+        figures=tuple(caught.figures),
+        error=_line_of(error, shell) if error else "",
+        omitted=caught.omitted,
+    )
+
+
+@dataclass(slots=True)
+class _Caught:
+    """What one thread prints and shows while its code runs."""
+
+    thread: int
+    output: io.StringIO = field(default_factory=io.StringIO)
+    figures: list[Media] = field(default_factory=list)
+    omitted: int = 0
+    is_listening: bool = True
+
+    def print(self, text: str) -> None:
+        if self.is_listening and threading.get_ident() == self.thread:
+            kept = text[: max(0, MAX_KEPT - self.output.tell())]
+            self.output.write(kept)
+            self.omitted += len(text) - len(kept)
+
+    def show(self, data: dict[str, Any]) -> None:
+        mime = next((kind for kind in _IMAGES if kind in data), None)
+        if mime and threading.get_ident() == self.thread and (content := _bytes_of(data[mime], mime)):
+            self.figures.append(Media(mime, data=content))
+
+
+class _Tee(io.TextIOBase):
+    """A stream that writes where it did before, and is heard."""
+
+    def __init__(self, stream: Any, caught: _Caught) -> None:
+        self._stream = stream
+        self._caught = caught
+
+    def write(self, text: str) -> int:
+        self._caught.print(text)
+        self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the stream open: it is the notebook's, and a finalizer of Python closes what it collects."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Publisher(DisplayPublisher):
+    """A publisher that shows where it did before, and is heard."""
+
+    def __init__(self, before: Any, caught: _Caught) -> None:
+        super().__init__(parent=before.parent)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        self._before = before
+        self._caught = caught
+
+    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **how: Any) -> None:  # type: ignore[override]  # IPython's own grew arguments over its versions
+        self._caught.show(data)
+        self._before.publish(data, metadata, **how)
+
+    def clear_output(self, wait: bool = False) -> None:
+        self._before.clear_output(wait)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_before" not in self.__dict__:
+            raise AttributeError(name)
+        return getattr(self._before, name)
+
+
+@contextmanager
+def _catching(shell: Any, caught: _Caught) -> Iterator[None]:
+    """Stand between the shell and its outputs for a while."""
+    publisher = shell.display_pub
+    with (
+        shell.display_trap,
+        redirect_stdout(_Tee(sys.stdout, caught)),
+        redirect_stderr(_Tee(sys.stderr, caught)),
+        _silent_tracebacks(shell),
+        _unheard_values(caught),
+    ):
+        shell.display_pub = _Publisher(publisher, caught)
+        try:
+            yield
+        finally:
+            shell.display_pub = publisher
+
+
+@contextmanager
+def _silent_tracebacks(shell: Any) -> Iterator[None]:
+    """Let no traceback be shown: the error comes back as a line, and the cell has not failed."""
+    shell._showtraceback = lambda *_: None
+    try:
+        yield
+    finally:
+        del shell._showtraceback
+
+
+@contextmanager
+def _unheard_values(caught: _Caught) -> Iterator[None]:
+    """Let the value of an expression be shown in the cell, but not be heard as output: it comes back as itself."""
+    show = sys.displayhook
+
+    def shown(value: object) -> None:
+        caught.is_listening = False
+        try:
+            show(value)
+        finally:
+            caught.is_listening = True
+
+    sys.displayhook = shown
+    try:
+        yield
+    finally:
+        sys.displayhook = show
+
+
+def _bytes_of(content: Any, mime: str) -> bytes:
+    if isinstance(content, bytes):
+        return content
+    if not isinstance(content, str):
+        return b""
+    if mime == "image/svg+xml":
+        return content.encode()
+    try:
+        return base64.b64decode(content)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _line_of(error: BaseException, shell: Any) -> str:
+    """Say an error in a line, with the line of the code where it happened."""
+    if isinstance(error, SyntaxError):
+        return f"{type(error).__name__}: {error.msg}{f' (line {error.lineno})' if error.lineno else ''}"
+    number = _line_number(error.__traceback__, shell.user_global_ns)
+    return f"{error_text(error)}{f' (line {number})' if number else ''}"
+
+
+def _line_number(trace: TracebackType | None, names: dict[str, Any]) -> int | None:
+    number = None
+    while trace is not None:
+        if trace.tb_frame.f_globals is names and trace.tb_frame.f_code.co_name == "<module>":
+            number = trace.tb_lineno
+        trace = trace.tb_next
+    return number

@@ -1,0 +1,159 @@
+"""What the chat is made of: `status`, `models`, `tools`, `vars`, `config`."""
+
+from __future__ import annotations
+
+from nbtool.blocks.sanitize import one_line
+from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
+from nbtool.magics.command_context import Command, Here, table
+from nbtool.magics.commands.recordings import told
+from nbtool.magics.config import FLAGS
+from nbtool.settings import from_environment, home, shown_path
+from nbtool.tools.values.sizes import size_of
+from nbtool.tools.variables.store import Variable
+from nbtool.wire.transport.traffic import sent
+
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+
+
+def status(here: Here, _: list[str]) -> str:
+    """Say what the chat is made of and why, what the model can see, and what has left this kernel."""
+    chat = here.chat
+    turns = [node.turn for node in chat.tree.line if node.turn]
+    rows = [
+        ("model", f"{chat.model.name} ({chat.model.why})"),
+        ("host", _host(chat)),
+        *_forced(chat),
+        ("tools", _offered(chat)),
+        ("variables", "" if chat.exposed() else "none"),
+        *((f"  {entry.name}", _seen(chat, entry)) for entry in chat.exposed()),
+        ("results", _results(chat)),
+        ("turns", f"{len(turns)} on the active line"),
+        ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
+        *_settings(here),
+        ("replay", told(here)),
+        ("journal", _journal()),
+        ("left here", "" if sent() else "nothing"),
+        *((f"  {host}", f"{one.requests} requests, {_size(one.size)}") for host, one in sent().items()),
+    ]
+    return table(*rows)
+
+
+def models(here: Here, _: list[str]) -> str:
+    """List what the chat's provider offers."""
+    here.kernel.listed[:] = here.chat.model.offered()
+    return "\n".join(here.kernel.listed)
+
+
+def tools(here: Here, _: list[str]) -> str:
+    """List the tools, with when they ask."""
+    offered = here.chat.tools.tools().values()
+    rows = [(tool.name, f"{tool.policy.run}; {one_line(tool.description, 80)}") for tool in offered]
+    return table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
+
+
+def variables(here: Here, _: list[str]) -> str:
+    """List the exposed variables as the model is told of them, and the results that `bind` can bind."""
+    kept = [entry for entry in here.chat.variables.entries() if entry.kind != "exposed"]
+    rows = [(entry.name, _seen(here.chat, entry)) for entry in here.chat.exposed()]
+    rows += [(entry.name, f"{entry.kind}: {here.chat.variables.describe(entry.name)}") for entry in kept]
+    return table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
+
+
+def config(here: Here, words: list[str]) -> str:
+    """List the settings and who set them; `config KEY VALUE` sets one, `config KEY default` takes it back."""
+    settings = here.kernel.settings
+    match words:
+        case []:
+            names = sorted(settings.class_traits(config=True))
+            return table(
+                *((name, f"{_word(settings.setting(name).value)}  ({settings.setting(name).source})") for name in names)
+            )
+        case [name]:
+            return str(settings.setting(name))
+        case [name, value]:
+            settings.change(name, value)
+            return f"{name}: {_word(settings.setting(name).value)}"
+        case _:
+            raise BadUsage(
+                "%chat config takes nothing, KEY, or KEY VALUE.", fix="Put quotes around a value with spaces."
+            )
+
+
+COMMANDS: dict[str, Command] = {
+    "status": status,
+    "models": models,
+    "tools": tools,
+    "vars": variables,
+    "config": config,
+}
+
+
+def _offered(chat: Chat) -> str:
+    """Name the tools that a turn offers: the chat's, and those that read its variables."""
+    readers = [name for name in chat.all_tools().tools() if name not in chat.tools.tools()]
+    own = ", ".join(chat.tools.tools()) or "none of yours"
+    return f"{own}; for variables {', '.join(readers)}" if readers else own.removesuffix(" of yours")
+
+
+def _host(chat: Chat) -> str:
+    try:
+        return chat.model.destination or "none: the model runs in this kernel"
+    except NbtoolError as error:
+        return str(error)
+
+
+def _forced(chat: Chat) -> list[tuple[str, str]]:
+    """Say what the person has said of how the model is spoken with; it holds until it is said otherwise."""
+    wire, mode = chat.model.wire, chat.model.tool_mode
+    return [
+        *([("wire", f"{wire} (as you said)")] if isinstance(wire, str) else []),
+        *([("tool mode", f"{mode} (as you said)")] if mode != "auto" else []),
+    ]
+
+
+def _settings(here: Here) -> list[tuple[str, str]]:
+    """Say how history is told, and every other setting that is not the default; each with who set it."""
+    settings = here.kernel.settings
+    found = {name: settings.setting(name) for name in FLAGS if name != "replay"}
+    told_how = found.pop("history")
+    history = f"{told_how.value} ({told_how.source})" if told_how.value else here.chat.history
+    others = [(name.replace("_", " "), one) for name, one in found.items() if one.source != "default"]
+    return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
+
+
+def _results(chat: Chat) -> str:
+    """Say how much is kept of what calls gave, what the bound is, and what was dropped for it."""
+    kept, variables = sum(entry.kind == "result" for entry in chat.variables.entries()), chat.variables
+    count = f"{kept} kept by reference, " if kept else "none kept by reference, "
+    dropped = f"; {variables.dropped} dropped to make room" if variables.dropped else ""
+    return f"{count}{_size(variables.kept_bytes)} of {_size(variables.max_bytes)} in all (result_bytes){dropped}"
+
+
+def _seen(chat: Chat, entry: Variable) -> str:
+    """Say what the model sees of a variable, how large it is here, and whether its values may leave."""
+    try:
+        size = f"; {_size(size_of(chat.variables.value(entry.name)))}"
+    except UnknownReference:
+        return "gone from the notebook: references to it fail"
+    return f"{chat.variables.describe(entry.name)}{size}; values {'may be read' if entry.is_readable else 'withheld'}"
+
+
+def _size(count: int) -> str:
+    size, unit = float(count), 0
+    while size >= 1000 and unit < len(_UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{size:.3g} {_UNITS[unit]}" if unit else f"{count} bytes"
+
+
+def _word(value: object) -> str:
+    return "not set" if value in (None, "") else str(value)
+
+
+def _journal() -> str:
+    if from_environment("NBTOOL_JOURNAL") == "off":
+        return "in memory (NBTOOL_JOURNAL=off)"
+    try:
+        return shown_path(home() / "journal.sqlite")
+    except SettingsError as error:
+        return f"in memory ({error.message})"

@@ -1,0 +1,162 @@
+"""Tab in a `%%chat` cell or a `%chat` line: flags, models, tools, variables, chats, turns, commands.
+
+Nothing is asked of any server for it: models are those of providers whose key is set, and those listed before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Protocol
+
+from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
+
+if TYPE_CHECKING:
+    from nbtool.magics.kernel_chats import Workbench
+
+_MENTION = re.compile(r"([$&])`(\w*)$")
+_TURNS = ("show", "code", "branch", "switch", "pin", "unpin", "hide", "unhide", "delete", "export")
+_WAITING = ("approve", "deny")
+
+
+class Bench(Protocol):
+    """What is completed from: the name of the magics, and their conversations."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def workbench(self) -> Workbench: ...  # noqa: D102
+
+
+def completer(bench: Bench) -> Callable[[CompletionContext], SimpleMatcherResult]:
+    """Make the matcher that IPython asks at each Tab; it says nothing where the cell is none of ours."""
+
+    @context_matcher(identifier="nbtool")  # type: ignore[untyped-decorator]  # IPython ships no types for it
+    def nbtool_matcher(context: CompletionContext) -> SimpleMatcherResult:
+        fragment, words = _asked(bench, context)
+        found = sorted({word for word in words if word.startswith(fragment)})
+        completions = [SimpleCompletion(text=word) for word in found[: context.limit]]
+        return {"completions": completions, "matched_fragment": fragment, "suppress": bool(completions)}
+
+    return nbtool_matcher  # type: ignore[no-any-return]  # the same
+
+
+def _asked(bench: Bench, context: CompletionContext) -> tuple[str, Iterable[str]]:
+    """Give what stands before the cursor, and everything that could stand in its place."""
+    before = context.text_until_cursor
+    in_cell = context.full_text.lstrip().startswith(f"%%{bench.name}")
+    if in_cell and (mention := _MENTION.search(before)):
+        return mention[2], _tools(bench) if mention[1] == "&" else _variables(bench)
+    words = before.split()
+    fragment = "" if before[-1:].isspace() or not words else words.pop()
+    if words[:1] == [f"%%{bench.name}"]:
+        return fragment, _for_cell(bench, words[1:], fragment)
+    if words[:1] == [f"%{bench.name}"]:
+        return fragment, _for_line(bench, words[1:])
+    return fragment, ()
+
+
+def _for_cell(bench: Bench, words: list[str], fragment: str) -> Iterable[str]:
+    actions = bench.workbench.parser.flags()
+    if fragment.startswith("-"):
+        return [name for action in actions for name in action.option_strings]
+    last = next((word for word in reversed(words) if word.startswith("-")), "")
+    action = next((action for action in actions if last in action.option_strings), None)
+    if action is None:
+        return ()
+    if action.choices:
+        return [str(choice) for choice in action.choices]
+    values = _VALUES.get(action.dest)
+    if action.dest in ("tool", "no_tool") and "." in fragment:
+        return _tools_of_toolsets(bench)
+    return values(bench) if values else ()
+
+
+def _for_line(bench: Bench, words: list[str]) -> Iterable[str]:
+    from nbtool.magics.commands import COMMANDS  # noqa: PLC0415 - loading the extension has to be quick
+
+    match words:
+        case []:
+            return COMMANDS
+        case [command] if command in _WAITING:
+            chats = bench.workbench.chats.values()
+            return [question.digest[:12] for chat in chats for question in chat.desk.pending()]
+        case [command] if command in _TURNS:
+            return _turns(bench)
+        case ["config"]:
+            return bench.workbench.settings.trait_names(config=True)
+        case ["history"]:
+            return ("search", "vacuum", "erase")
+        case _:
+            return ()
+
+
+def _public(bench: Bench, wanted: Callable[[Any], bool]) -> list[str]:
+    shell = bench.workbench.shell
+    return [
+        name
+        for name, value in shell.user_ns.items()
+        if not name.startswith("_") and name not in shell.user_ns_hidden and wanted(value)
+    ]
+
+
+def _tools(bench: Bench) -> list[str]:
+    from nbtool.magics.namespace import NOTES  # noqa: PLC0415 - the same
+    from nbtool.tools.toolset import source_of  # noqa: PLC0415 - the same
+    from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
+
+    own = _public(bench, lambda value: callable(value) or source_of(value) is not None)
+    return [*own, NOTES, *(f"nbtool:{name}" for name in STANDARD)]
+
+
+def _tools_of_toolsets(bench: Bench) -> list[str]:
+    """Give `NAME.TOOL` for the tools of the toolsets that there are; none is made for it."""
+    from nbtool.magics.tool_choice import short_names  # noqa: PLC0415 - the same
+    from nbtool.tools.toolset import Toolset  # noqa: PLC0415 - the same
+
+    named = {
+        name: bench.workbench.shell.user_ns[name] for name in _public(bench, lambda value: isinstance(value, Toolset))
+    }
+    named |= {source.name: source for toolset in list(named.values()) for source in toolset.sources}
+    return [f"{name}.{one}" for name, source in named.items() for one in short_names(source.tools().values())]
+
+
+def _tools_to_remove(bench: Bench) -> list[str]:
+    """Give the tools of the chats, and the names that gave them."""
+    return [*_tools(bench), *(name for chat in bench.workbench.chats.values() for name in chat.tools.tools())]
+
+
+def _variables(bench: Bench) -> list[str]:
+    return _public(bench, lambda value: not callable(value) and not isinstance(value, ModuleType))
+
+
+def _models(bench: Bench) -> list[str]:
+    from nbtool.wire.providers.catalog import providers  # noqa: PLC0415 - the same
+    from nbtool.wire.providers.credentials import find_key  # noqa: PLC0415 - the same
+
+    named = [chat.model.name for chat in bench.workbench.chats.values()]
+    ready = [p for p in providers().values() if p.default_model and (not p.needs_key or find_key(p))]
+    return [*named, *bench.workbench.listed, *(f"{p.name}:{p.default_model}" for p in ready)]
+
+
+def _turns(bench: Bench) -> list[str]:
+    trees = [chat.tree for chat in bench.workbench.chats.values()]
+    return [turn.turn_id for tree in trees for node in tree.nodes() for turn in node.versions]
+
+
+_VALUES: dict[str, Callable[[Bench], Iterable[str]]] = {
+    "model": _models,
+    "chat": lambda bench: bench.workbench.chats,
+    "tool": _tools,
+    "no_tool": _tools_to_remove,
+    "var": _variables,
+    "read": _variables,
+    "hide": _variables,
+    "attach": _variables,
+    "rerun": _turns,
+    "edit": _turns,
+    "resume": _turns,
+    "re_execute": _turns,
+}

@@ -1,0 +1,1 @@
+"""What touches the private names of ipykernel, and nothing else does."""

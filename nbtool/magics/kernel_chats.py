@@ -1,0 +1,104 @@
+"""What the magics work on: the conversations of one kernel, and the names of its notebook."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace as Flags
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from nbtool.chat.chat import Chat
+from nbtool.chat.recording.file import Recording
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.magics import cell, commands
+from nbtool.magics.command_context import Here
+from nbtool.magics.commands.reopen import reopen_chat_of
+from nbtool.magics.config import NbTool
+from nbtool.magics.env_consent import with_consent
+from nbtool.magics.namespace import Namespace
+from nbtool.magics.options import cell_parser, parse
+from nbtool.tools.calls.traceback import name_files_by
+
+
+class Workbench:
+    """The conversations of one kernel, by name, and what the person set for all of them.
+
+    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from,
+    and `magic` is what the magics are called here.
+    """
+
+    def __init__(self, shell: Any, settings: NbTool, magic: str = "chat") -> None:
+        self.chats: dict[str, Chat] = {}
+        self.shell = shell
+        self.magic = magic
+        self.settings = settings
+        self.names = Namespace(shell.user_ns)
+        self.parser = cell_parser()
+        self.listed: list[str] = []
+        self.recording: Recording | None = None
+        name_files_by(self._cell_name)
+
+    def _cell_name(self, path: str) -> str:
+        """Name the cell that a file of source stands for, as IPython does; empty for any other file."""
+        return " ".join(self.shell.compile.format_code_name(path) or ())
+
+    def chat(self, name: str) -> Chat:
+        """Give the conversation of this name; made when first asked for."""
+        if name not in self.chats:
+            self.chats[name] = Chat(notebook=self.shell.user_ns)
+            self.chats[name].recordings.file = self.recording
+        chat = self.chats[name]
+        if self.settings.result_bytes:
+            chat.variables.max_bytes = self.settings.result_bytes
+        wanted = self.settings.setting("model")
+        chat.model = chat.model.preferring(wanted.value or None, chosen_by=wanted.source)
+        return chat
+
+    def cell(self, line_text: str, body: str) -> None:
+        """Carry out `%%chat`."""
+        flags = self.settings.fill(parse(self.parser, line_text))
+        if flags.help:
+            print(self.parser.format_help())  # noqa: T201 - what the person asked to see
+            return
+        former = self.chats.get(flags.chat)
+        if flags.new and former:
+            former.check_free()
+            del self.chats[flags.chat]
+        try:
+            self._say(flags, body)
+        except NbtoolError:  # refused before anything was sent
+            if flags.new and former:
+                self.chats[flags.chat] = former
+            raise
+
+    def _say(self, flags: Flags, body: str) -> None:
+        for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
+            if note := reopen_chat_of(Here(self, flags.chat), turn):
+                print(note)  # noqa: T201 - a chat that goes on here is told to the person
+        chat = self.chat(flags.chat)
+        if flags.dry_run:
+            work: Callable[[], object] = partial(cell.rehearse, self.shell, chat, self.names, flags, body)
+        else:
+            work = partial(cell.speak, self.shell, chat, self.names, flags, body, self.magic)
+        with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
+
+    def line(self, line_text: str) -> None:
+        """Carry out `%chat`."""
+        words = shlex.split(line_text)
+        if words[:1] in (["-h"], ["--help"]):
+            print(self.parser.format_help())  # noqa: T201 - what the person asked to see
+            return
+        name, words = _about(words)
+        if said := commands.run(Here(self, name), words):
+            print(said)  # noqa: T201 - what the person asked to see
+
+
+def _about(words: list[str]) -> tuple[str, list[str]]:
+    """Give the chat that `-c NAME` names, before the command or after it, and the words without it."""
+    at = next((at for at, word in enumerate(words) if word in ("-c", "--chat")), -1)
+    if at < 0:
+        return "main", words
+    if len(words) <= at + 1:
+        raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
+    return words[at + 1], [*words[:at], *words[at + 2 :]]

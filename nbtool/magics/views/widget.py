@@ -1,0 +1,198 @@
+"""A turn in a page: the widget, its clicks, the live card of a turn that outlives its cell, and the static twin."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from IPython.display import display
+
+from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.protocol import Document, NoticeBlock
+from nbtool.blocks.transcript import Transcript
+from nbtool.chat.chat import Chat
+from nbtool.errors import BadUsage
+from nbtool.events import Event
+from nbtool.loop import core, run_here
+from nbtool.magics.bind import bind_result
+from nbtool.magics.cell_source import Cells
+from nbtool.magics.kernel.messages import ears_for, keeps_place
+from nbtool.magics.views.static import Outputs
+from nbtool.view.turn_messages import DEEDS, decision
+
+if TYPE_CHECKING:
+    from nbtool.chat.turn import Turn
+    from nbtool.messages import Media
+    from nbtool.view.turn import TurnWidget
+    from nbtool.view.turn_messages import Act
+
+PARKED = (
+    "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools run in a worker "
+    "thread from here on. A kernel that restarts does not go on with it."
+)
+WAS_PARKED = "This turn outlived its cell: parked at {at}, ended at {end}."
+
+
+LEFT_LIMIT = 16
+"""How many widgets of finished turns wait for a page that went away; what waits longest is closed."""
+
+_left: dict[str, TurnWidget] = {}
+"""Them, by their cells."""
+
+
+class Page(Outputs):
+    """Shows a turn in the page, hears its clicks, and leaves a static twin in the widget's place.
+
+    When the turn is parked, the output becomes the static transcript so far, and below it a card goes on living.
+    """
+
+    def __init__(self, shell: Any, turn: Turn, chat: Chat, cells: Cells | None = None) -> None:
+        self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
+        self._cells, self._is_introduced = cells or Cells(), False
+        self._ears = ears_for(shell.kernel)
+        self._parked_at = ""
+        self._above: dict[str, Any] = {}
+        if former := _left.pop(turn.cell_id, None):
+            former.close()  # its cell shows another turn from now on
+        self._widget = self._made()
+        self.hello = self._widget.heard_hello
+        self._handle = self._card = _displayed(self._widget)
+
+    def feed(self, event: Event) -> None:
+        """Show the next event; after the first one, when the turn has its place, what is known of it besides."""
+        self._widget.feed(event)
+        if event.kind != "turn_started" and not self._is_introduced:
+            self._is_introduced = True
+            of_chat = {} if self._cells.chat == "main" else {"chat": self._cells.chat}
+            self._widget.tell(**_known(self._turn, self._chat), **of_chat, acts=list(DEEDS))
+
+    def listen(self) -> None:
+        """Hear what has come."""
+        if self._ears:
+            self._ears.listen()
+
+    def park(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has folded the turn itself
+        """Put the transcript so far into the output, and a card of what waits and what comes below it."""
+        before, self._parked_at = self._widget, _clock()
+        document, since = run_here(_so_far(before.transcript))
+        above, below = document["blocks"][:since], document["blocks"][since:]
+        shown: Document = {**document, "blocks": below}
+        card = self._made(in_cell=False, transcript=before.transcript, since=since, document=shown)
+        note = _note(PARKED.format(at=self._parked_at))
+        self._above = _part({**document, "blocks": [*above, note]}, before.transcript.media)
+        self._handle.update(self._above, raw=True)
+        run_here(self._hand_over(card))
+        self._card = _displayed(card)
+        self._leave(before, (before.place, self._above))
+
+    def finish(self, turn: Turn) -> None:  # noqa: ARG002 - the same
+        """Put the static twin into the output, and leave the widget."""
+        if not self._parked_at:
+            whole = self._widget.finish()
+            self._handle.update(whole, raw=True)
+            self._leave(self._widget, (self._widget.place, whole))
+            return
+        note = _note(WAS_PARKED.format(at=self._parked_at, end=_clock()))
+        transcript = self._widget.transcript
+        document = transcript.document()
+        whole, rest = saved(document, transcript.media), _part({**document, "blocks": [note]})
+        self._handle.update(whole, raw=True)
+        self._card.update(rest, raw=True)
+        self._leave(self._widget, (self._above["text/plain"], whole), (self._widget.place, rest))
+
+    def show_media(self, media: Any) -> None:
+        """Show each as an output of the cell; after the cell only where the kernel finds it again."""
+        if not self._parked_at or keeps_place(self._kernel):
+            super().show_media(media)
+
+    def _made(self, *, in_cell: bool = True, **how: Any) -> TurnWidget:
+        # Only a cell that shows a widget pays for importing one.
+        from nbtool.view.turn import TurnWidget  # noqa: PLC0415
+
+        desk = self._chat.desk
+        widget = TurnWidget(
+            self._turn.turn_id,
+            decide=lambda digest, verdict: desk.decide(digest, decision(verdict), by="button"),
+            stop=self._turn.stop,
+            post=core().call_soon,
+            bind=lambda binding: bind_result(self._chat, binding, self._names),
+            act=self._cell,
+            cell=self._turn.cell_id,
+            **how,
+        )
+        widget.on_msg(lambda _widget, content, _buffers: widget.hear(content))
+        if self._ears and widget.comm:
+            self._ears.open(widget.comm.comm_id, widget.hear, in_cell=in_cell)
+        else:
+            widget.give_rich()  # the page cannot ask for it
+        return widget
+
+    def _cell(self, act: Act) -> str:
+        """Write the cell that does what the page asks for."""
+        if act.deed == "version":
+            return self._cells.about("switch", _version(self._turn, self._chat, act.version))
+        if act.deed == "code":
+            return self._cells.about("code", self._turn)
+        return self._cells.said_again(act.deed, self._turn)
+
+    async def _hand_over(self, card: TurnWidget) -> None:
+        self._widget = card
+        card.take_over()
+
+    def _leave(self, widget: TurnWidget, *places: tuple[str, dict[str, Any]]) -> None:
+        """Listen no more, and have a page that was loaded anew put into these places what stays."""
+        if self._ears and widget.comm:
+            self._ears.close(widget.comm.comm_id)
+        widget.leave(*places)
+        if former := _left.pop(widget.cell, None):
+            former.close()
+        _left[widget.cell] = widget
+        while len(_left) > LEFT_LIMIT:
+            _left.pop(next(iter(_left))).close()
+
+
+def _known(turn: Turn, chat: Chat) -> dict[str, Any]:
+    """Give why this model answers, and which version of its place a turn is where there are others."""
+    versions = chat.tree.find(turn.turn_id).versions
+    counted: dict[str, Any] = {}
+    if len(versions) > 1:
+        turns = [version.turn_id for version in versions]
+        counted = {"version": versions.index(turn) + 1, "versions": len(versions), "turns": turns}
+    why = chat.model.why if turn.model == chat.model.name else ""
+    return ({"why": why} if why else {}) | counted
+
+
+def _version(turn: Turn, chat: Chat, number: int) -> Turn:
+    """Give a version of a turn's place; raises BadUsage where there is none of this number."""
+    versions = chat.tree.find(turn.turn_id).versions
+    if number > len(versions):
+        raise BadUsage(f"There is no version {number} of this turn.", fix=f"It has {len(versions)}.")
+    return versions[number - 1]
+
+
+async def _so_far(transcript: Transcript) -> tuple[Document, int]:
+    """Give the turn as it stands, and which of its blocks is the first that waits for a person; on the loop."""
+    document = transcript.document()
+    blocks = document["blocks"]
+    waiting = (at for at, block in enumerate(blocks) if block["kind"] == "call" and block["question"])
+    return document, next(waiting, len(blocks))
+
+
+def _part(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
+    """Give a part of a turn as a notebook keeps it: nothing is said of the whole, and it is no data of a turn."""
+    head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
+    head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
+    return {kind: form for kind, form in saved({**document, "head": head}, media).items() if kind != TURN_MIME}
+
+
+def _note(text: str) -> NoticeBlock:
+    return {"id": "parked", "kind": "notice", "text": text, "level": "info"}
+
+
+def _clock() -> str:
+    return time.strftime("%H:%M")
+
+
+def _displayed(widget: TurnWidget) -> Any:
+    return display(widget, display_id=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

@@ -1,0 +1,1 @@
+"""One call: bind, gate, run, deliver, gate, record."""

@@ -1,0 +1,1 @@
+"""Where a tool runs: caller thread, worker, executor."""

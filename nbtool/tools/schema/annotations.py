@@ -1,0 +1,118 @@
+"""What a parameter takes: its annotation resolved, and what JSON cannot say replaced by a reference to it."""
+
+from __future__ import annotations
+
+import collections.abc
+import functools
+import inspect
+import types
+import typing
+from dataclasses import dataclass
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from nbtool.errors import BadUsage
+from nbtool.tools.values.describe import type_name
+
+TOKEN = "\0reference"
+"""The key of a placeholder for a live object in JSON that is being validated; no argument of a model has it."""
+
+
+def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
+    """Give the type that a parameter is annotated with; Any where it is not.
+
+    Raises:
+        BadUsage: the annotation cannot be resolved.
+    """
+    if raw.annotation is inspect.Parameter.empty:
+        return Any
+    while isinstance(function, functools.partial):
+        function = function.func
+    plain = inspect.unwrap(getattr(function, "__func__", function))
+    plain = plain if hasattr(plain, "__globals__") else type(plain).__call__
+    names = dict(inspect.getclosurevars(plain).nonlocals) if inspect.isfunction(plain) else {}
+    holder = types.SimpleNamespace(__annotations__={"it": raw.annotation})
+    try:
+        return typing.get_type_hints(holder, getattr(plain, "__globals__", {}), names, include_extras=True)["it"]
+    except Exception as error:
+        raise BadUsage(
+            f"The annotation {raw.annotation!r} of the parameter {raw.name!r} cannot be resolved: {error}.",
+            fix="Import or define what it names, at the top level of the notebook or module.",
+        ) from error
+
+
+def lift(annotation: Any) -> Any:
+    """Replace what JSON cannot say by a reference to it."""
+    if annotation is Any or annotation is object or isinstance(annotation, typing.TypeVar):
+        return Any
+    if _is_json(annotation):
+        return annotation
+    if typing.is_typeddict(annotation):
+        return _typed_dict(annotation)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return Annotated[lift(inner[0]), *inner[1:]]
+    if origin in (Union, types.UnionType):
+        return Union[tuple(lift(one) for one in inner)]  # noqa: UP007 - built from values
+    if origin in _CONTAINERS:
+        return origin[tuple(one if one is ... else lift(one) for one in inner)]
+    kind = origin or annotation
+    if kind is collections.abc.Callable or inspect.isclass(kind):
+        return Annotated[Any, Live(kind)]
+    raise BadUsage(f"The annotation {annotation!r} cannot be described to a model.", fix="Use a class or Any.")
+
+
+def _typed_dict(annotation: Any) -> Any:
+    """Make the like of a `typing.TypedDict` that pydantic takes; before Python 3.12 it wants another one."""
+    import typing_extensions  # noqa: PLC0415 - only where a tool is made
+
+    hints = typing.get_type_hints(annotation, include_extras=True)
+    fields = {}
+    for name, hint in hints.items():
+        marker, inner = get_origin(hint), hint
+        if marker in (typing.Required, typing.NotRequired):
+            inner = get_args(hint)[0]
+        else:
+            marker = typing.NotRequired if name in annotation.__optional_keys__ else typing.Required
+        fields[name] = marker[lift(inner)]
+    return typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[operator]  # made of values
+
+
+_CONTAINERS = (list, tuple, dict, set, frozenset, collections.abc.Sequence, collections.abc.Mapping)
+
+
+def _is_json(annotation: Any) -> bool:
+    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - only where a tool is made
+
+    try:
+        TypeAdapter(annotation).json_schema()
+    except (PydanticUserError, TypeError, AttributeError, NameError):
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Stands in an annotation for a class whose instances are taken by reference."""
+
+    kind: Any
+
+    @property
+    def name(self) -> str:
+        """What a person calls the class."""
+        return type_name(self.kind)
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> Any:
+        from pydantic_core import core_schema  # noqa: PLC0415 - only where a tool is made
+
+        return core_schema.with_info_plain_validator_function(self.check)
+
+    def __get_pydantic_json_schema__(self, _schema: Any, _handler: Any) -> dict[str, Any]:
+        return {"type": "string", "description": f"a reference: $VAR_REF{{{{name}}}} to a {self.name}"}
+
+    def check(self, value: Any, info: Any) -> Any:
+        """Let an instance of the class through, or the one that a placeholder stands for."""
+        objects = info.context or {}
+        given = objects[value[TOKEN]] if isinstance(value, dict) and TOKEN in value else value
+        if not isinstance(given, self.kind):
+            raise ValueError(f"a reference to a {self.name}")
+        return given

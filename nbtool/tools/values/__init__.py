@@ -1,0 +1,1 @@
+"""From any Python value to text, preview and media."""

@@ -1,0 +1,208 @@
+"""What an object is, without saying what is in it: name of its type, shape, columns; and which object.
+
+Names are told, values are not, where the two can be told apart: columns whose labels come from a named column (a
+pivoted frame) or are no texts are counted and not listed, a pandas Series keeps its name to itself, for that may be the
+label of a row, a type of a column goes without the values that some list (enumerations, structures, sparse columns),
+and a class that was made at run time is told by the nearest class that stands in code.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import sys
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from nbtool.tools.values.sanitize import visible
+
+MAX_COLUMNS = 50
+"""Columns of a frame that a description names."""
+
+MAX_COLUMN_NAME = 64
+"""Characters of a column's name that a description shows."""
+
+_TOLD_DTYPE = re.compile(
+    r"\w+(?:\[pyarrow\])?"
+    r"|(?:datetime64|timedelta64|period|timestamp|duration)\[[A-Za-z-]{1,6}(?:, ?(?:tz=)?[\w/+:-]{1,40})?\]"
+    r"(?:\[pyarrow\])?"
+    r"|interval\[\w+(?:, ?\w+)?\]"
+    r"|(?:Datetime|Duration)\(time_unit='\w\w'(?:, time_zone=(?:None|'[\w/+:-]{1,40}'))?\)"
+    r"|Decimal\(precision=(?:None|\d+), scale=\d+\)",
+    re.ASCII,
+)
+"""Types of columns that are told whole: there is nothing in them but types and units."""
+
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
+"""Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE: without the one, or with the other, a class was written in C."""
+
+Describe = Callable[[Any], str]
+
+_serials: dict[int, tuple[weakref.ref[Any], int]] = {}
+_next_serial = itertools.count(1)
+
+
+def describe(value: Any) -> str:
+    """Say what a value is in one line: type, shape, columns, size; never a cell, an item or a character of it."""
+    kind = type(value)
+    package = kind.__module__.partition(".")[0]
+    special = _SPECIAL.get(package, {}).get(kind.__name__)
+    try:
+        if special:
+            return special(value)
+        if package == "PIL":
+            return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}"
+    except Exception:  # noqa: BLE001 - an object that lies about its own shape is described by its type
+        return declared_name(kind)
+    return _builtin(value)
+
+
+def type_name(kind: type) -> str:
+    """Name a type as people do: without its module."""
+    return visible(kind.__name__)[:MAX_COLUMN_NAME]
+
+
+def grouped(number: int) -> str:
+    """Write a number with thin groups: 1 204 332."""
+    return f"{number:,}".replace(",", " ")
+
+
+def dtype_name(dtype: Any) -> str:
+    """Name the type of a column, without what is a value in it: categories, names of fields, what fills the gaps."""
+    if type(dtype).__module__.partition(".")[0] not in ("pandas", "numpy", "polars", "pyarrow", "torch", "builtins"):
+        return declared_name(type(dtype))
+    name = visible(str(dtype))
+    base = re.match(r"[A-Za-z]\w*", name, re.ASCII)
+    if base and base[0] in ("List", "Array") and getattr(dtype, "inner", None) is not None:
+        return f"{base[0]}({dtype_name(dtype.inner)})"
+    if name.startswith("Sparse["):
+        return f"Sparse[{dtype_name(dtype.subtype)}]"
+    return name if _TOLD_DTYPE.fullmatch(name) else base[0] if base else type_name(type(dtype))
+
+
+def declared_name(kind: type) -> str:
+    """Name a type as its code does; one that was made at run time goes by the nearest of its bases that has a name."""
+    return next((type_name(base) for base in kind.__mro__ if _is_declared(base)), "object")
+
+
+def has_value_labels(value: Any) -> bool:
+    """Whether what names the columns of a pandas object are, or may be, values: pivoted columns, a Series' own name."""
+    if type(value).__module__.partition(".")[0] != "pandas":
+        return False
+    columns = getattr(value, "columns", None)
+    if columns is None:
+        return True
+    if type(columns).__name__ == "RangeIndex":
+        return columns.name is not None
+    return any(name is not None for name in columns.names) or not all(type(label) is str for label in columns)
+
+
+def _is_declared(kind: type) -> bool:
+    place = kind.__qualname__
+    flags = kind.__flags__
+    if not flags & _HEAP_TYPE or flags & _IMMUTABLE_TYPE or "<locals>" in place:
+        return True
+    found: Any = sys.modules.get(kind.__module__)
+    for part in place.split("."):
+        found = getattr(found, part, None)
+    return isinstance(found, type)
+
+
+def identity(value: Any) -> str:
+    """Give a word for this very object that no other object gets, also after it is gone.
+
+    An id is used again; a number that is counted up is not. Objects that cannot be watched (lists, numbers, texts) are
+    known by their id.
+    """
+    known = _serials.get(id(value))
+    if known and known[0]() is value:
+        return f"#{known[1]}"
+    try:
+        watched = weakref.ref(value, partial(_forget, id(value)))
+    except TypeError:
+        return str(id(value))
+    _serials[id(value)] = (watched, next(_next_serial))
+    return f"#{_serials[id(value)][1]}"
+
+
+def _forget(key: int, _: object) -> None:
+    _serials.pop(key, None)
+
+
+def _builtin(value: Any) -> str:
+    name = declared_name(type(value))
+    if issubclass(type(value), str):  # asking the object itself for its class could run its code
+        return f"{name}, {grouped(str.__len__(value))} characters"
+    if issubclass(type(value), (bytes, bytearray)):
+        return f"{name}, {grouped(len(value))} bytes"
+    if type(value) in (list, tuple, dict, set, frozenset):
+        return f"{name}, {grouped(len(value))} items"
+    return name
+
+
+def _frame(value: Any) -> str:
+    rows, width = value.shape
+    size = f"DataFrame, {grouped(rows)} rows by {grouped(width)} columns"
+    if has_value_labels(value):
+        return f"{size}, named by values{_of_names(value.columns)}"
+    columns = [
+        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(dtype)})"
+        for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
+    ]
+    more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
+    return f"{size}: {', '.join(columns)}{more}"
+
+
+def _of_names(columns: Any) -> str:
+    names = [repr(visible(name)[:MAX_COLUMN_NAME]) for name in columns.names if isinstance(name, str)]
+    return f" of {', '.join(names)}" if names else ""
+
+
+def _series(value: Any) -> str:
+    is_named = not has_value_labels(value) and value.name
+    name = f" {visible(str(value.name))[:MAX_COLUMN_NAME]!r}" if is_named else ""
+    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {grouped(len(value))} rows"
+
+
+def _array(value: Any) -> str:
+    return f"ndarray, {value.dtype.name}, shape {tuple(value.shape)}"
+
+
+def _dataset(value: Any) -> str:
+    """Name the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
+    sizes = ", ".join(f"{visible(str(name))[:MAX_COLUMN_NAME]} {grouped(size)}" for name, size in value.sizes.items())
+    if not hasattr(value, "data_vars"):
+        return f"DataArray, {dtype_name(value.dtype)}, {sizes}"
+    names = list(value.data_vars)
+    told = ", ".join(
+        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(value[name].dtype)})" for name in names[:MAX_COLUMNS]
+    )
+    more = f" and {grouped(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
+    return f"Dataset, {sizes}: {told}{more}"
+
+
+def _tensor(value: Any) -> str:
+    return f"Tensor, {str(value.dtype).removeprefix('torch.')}, shape {tuple(value.shape)}"
+
+
+def _figure(value: Any) -> str:
+    width, height = (round(inches * value.dpi) for inches in value.get_size_inches())
+    return f"matplotlib Figure, {width} by {height} pixels, {len(value.axes)} axes"
+
+
+def _plotly(value: Any) -> str:
+    return f"plotly Figure, {len(value.data)} traces"
+
+
+_SPECIAL: dict[str, dict[str, Describe]] = {
+    "pandas": {"DataFrame": _frame, "Series": _series},
+    "polars": {"DataFrame": _frame, "Series": _series},
+    "numpy": {"ndarray": _array},
+    "xarray": {"Dataset": _dataset, "DataArray": _dataset},
+    "torch": {"Tensor": _tensor},
+    "matplotlib": {"Figure": _figure},
+    "plotly": {"Figure": _plotly},
+}

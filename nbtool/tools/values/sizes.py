@@ -1,0 +1,68 @@
+"""How many bytes an object takes, as an estimate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from nbtool.messages import Media
+from nbtool.tools.values.multipart import Parts
+
+DEPTH = 4
+"""Levels of containers and of objects in objects that are looked into."""
+
+SAMPLE = 50
+"""Items of a container from which the size of all is estimated."""
+
+UNKNOWN = 1_000
+"""Bytes that an object of unknown make counts at least."""
+
+_ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None))
+_CONTAINERS = (list, tuple, set, frozenset)
+
+
+def size_of(value: Any, depth: int = DEPTH) -> int:
+    """Estimate the bytes an object takes, without walking more than a sample of a container."""
+    if isinstance(value, Media):
+        return len(value.data or b"")
+    if isinstance(value, Parts):
+        return sum(size_of(part) for part in value.values())
+    try:
+        known = _size_by_library(value)
+    except Exception:  # noqa: BLE001 - an estimate; what cannot tell its size counts as its head alone
+        return sys.getsizeof(object())
+    return _plain_size(value, depth) if known is None else known
+
+
+def _size_by_library(value: Any) -> int | None:
+    packages = {kind.__module__.partition(".")[0] for kind in type(value).__mro__}
+    if packages & {"numpy", "xarray", "torch"} and hasattr(value, "nbytes"):
+        return int(value.nbytes)
+    if "pandas" in packages and hasattr(value, "memory_usage"):
+        used = value.memory_usage(deep=False)
+        return int(used if isinstance(used, int) else used.sum())
+    if "polars" in packages and hasattr(value, "estimated_size"):
+        return int(value.estimated_size())
+    if "PIL" in packages and hasattr(value, "getbands"):
+        return int(value.width * value.height * len(value.getbands()))
+    return None
+
+
+def _plain_size(value: Any, depth: int) -> int:
+    kind = type(value)
+    if kind in _ATOMS:
+        return sys.getsizeof(value)
+    if kind is dict:
+        return sys.getsizeof(value) + _mean(value.items(), depth) * len(value)
+    if kind in _CONTAINERS:
+        return sys.getsizeof(value) + _mean(value, depth) * len(value)
+    inside = getattr(value, "__dict__", None)
+    if depth <= 0 or type(inside) is not dict or isinstance(value, type):
+        return UNKNOWN
+    return UNKNOWN + _mean(inside.values(), depth) * len(inside)
+
+
+def _mean(items: Iterable[Any], depth: int) -> int:
+    sample = [item for _, item in zip(range(SAMPLE), items, strict=False)] if depth > 0 else []
+    return int(sum(size_of(item, depth - 1) for item in sample) / len(sample)) if sample else 0

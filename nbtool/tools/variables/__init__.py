@@ -1,0 +1,1 @@
+"""The variable store, and references to what is in it."""

@@ -1,0 +1,232 @@
+r"""`$VAR_REF{{name}}`: find, resolve, describe.
+
+    $VAR_REF{{name}}               the object itself, where the argument is nothing else; its text inside a longer one
+    $VAR_REF{{name:start}}         the text form from character `start` on
+    $VAR_REF{{name:start:length}}  `length` characters of it
+    $VAR_REF{{name['key'][0]}}     an item, by literal keys and integer indexes of plain containers, frames and arrays
+    \$VAR_REF{{                    the literal text
+
+Names are letters, digits, `_`, `-`, `/` and `.`. References are looked for once, in strings anywhere in the arguments
+but in keys, and what they stand for is never looked at again: no evaluation, no attributes, no calls.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from nbtool.errors import UnknownReference
+from nbtool.messages import clean_text
+from nbtool.tools.values.describe import describe
+from nbtool.tools.values.excerpt import excerpt
+from nbtool.tools.values.multipart import Parts
+
+OPENING = "$VAR_REF{{"
+"""How a reference begins."""
+
+_OPENING = re.compile(r"(\\)?\$VAR_REF\{\{")
+_KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]{1,18})\]"""
+_BODY = re.compile(
+    rf"(?P<name>[\w\-/.]+)(?:(?P<keys>(?:{_KEY})+)|:(?P<start>[0-9]{{1,18}})(?::(?P<length>[0-9]{{1,18}}))?)?\}}\}}"
+)
+_ONE_KEY = re.compile(_KEY)
+
+Path = tuple[str | int, ...]
+
+__all__ = ["Link", "Path", "Reference", "Resolved", "describe", "look_up", "parse", "resolve", "unresolved"]
+
+
+class Store(Protocol):
+    """Where references are looked up."""
+
+    def value(self, name: str) -> Any:
+        """Give the object of this name; raises UnknownReference."""
+
+    def text(self, name: str) -> str:
+        """Give its text form; raises UnknownReference."""
+
+    def text_of(self, value: Any) -> str:
+        """Give the text form of an item of a variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One reference as it was written (`text`), taken apart."""
+
+    text: str
+    name: str
+    keys: tuple[str | int, ...] = ()
+    start: int | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A reference and what it stood for when it was resolved: the object, or the `text` that took its place."""
+
+    reference: Reference
+    value: Any = field(repr=False)
+    text: str | None = field(default=None, repr=False)
+
+    @property
+    def description(self) -> str:
+        """Name, type and shape; never a value."""
+        whole = "" if self.text is None else " (its text)"
+        part = whole if self.reference.start is None else " (a part of its text)"
+        return f"{self.reference.text}: {describe(self.value)}{part}"
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Arguments with their references resolved: fresh containers, and the very objects that were referred to.
+
+    `objects` are the places that hold a live object, `links` all references by their place.
+    """
+
+    arguments: dict[str, Any] = field(repr=False)
+    objects: dict[Path, Any] = field(default_factory=dict, repr=False)
+    links: dict[Path, tuple[Link, ...]] = field(default_factory=dict)
+
+    def links_in(self, argument: str) -> tuple[Link, ...]:
+        """Give the references inside one argument."""
+        return tuple(link for path, links in self.links.items() if path[0] == argument for link in links)
+
+
+def resolve(arguments: Mapping[str, Any], store: Store) -> Resolved:
+    """Resolve every reference in the arguments.
+
+    Raises:
+        UnknownReference: one is unknown, malformed, or its object is gone.
+    """
+    resolved = Resolved({})
+    for name, value in arguments.items():
+        resolved.arguments[clean_text(name)] = _walk(value, (clean_text(name),), store, resolved)
+    return resolved
+
+
+def unresolved(arguments: Mapping[str, Any]) -> Resolved:
+    """Give the arguments as they are, for a tool that reads references as text."""
+    return Resolved({clean_text(name): _fresh(value) for name, value in arguments.items()})
+
+
+def parse(text: str) -> list[str | Reference]:
+    """Take a text apart into plain pieces, with escapes undone, and references.
+
+    Raises:
+        UnknownReference: what follows `$VAR_REF{{` is malformed.
+    """
+    pieces: list[str | Reference] = []
+    done = 0
+    for opening in _OPENING.finditer(text):
+        if opening.start() < done:
+            continue  # inside a key of the reference before
+        pieces.append(text[done : opening.start()])
+        if opening.group(1):
+            pieces.append(OPENING)
+            done = opening.end()
+            continue
+        body = _BODY.match(text, opening.end())
+        if body is None:
+            raise _malformed(text[opening.start() : opening.end() + 40])
+        pieces.append(_reference(text[opening.start() : body.end()], body))
+        done = body.end()
+    pieces.append(text[done:])
+    return [piece for piece in pieces if piece != ""]
+
+
+def look_up(reference: Reference, store: Store) -> Any:
+    """Give the object that a reference names, without its slice.
+
+    Raises:
+        UnknownReference: the name or a key leads nowhere.
+    """
+    value = store.value(reference.name)
+    for key in reference.keys:
+        value = _item(value, key, reference)
+    return value
+
+
+def _walk(value: Any, path: Path, store: Store, resolved: Resolved) -> Any:
+    if isinstance(value, str):
+        return _text(clean_text(value), path, store, resolved)
+    if isinstance(value, Mapping):
+        return {
+            clean_text(key): _walk(inner, (*path, clean_text(key)), store, resolved) for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_walk(inner, (*path, index), store, resolved) for index, inner in enumerate(value)]
+    return value
+
+
+def _text(text: str, path: Path, store: Store, resolved: Resolved) -> Any:
+    if OPENING not in text:
+        return text
+    pieces = parse(text)
+    is_whole = len(pieces) == 1
+    links = tuple(_link(piece, store, is_whole=is_whole) for piece in pieces if isinstance(piece, Reference))
+    if links:
+        resolved.links[path] = links
+    if is_whole and links and links[0].text is None:
+        resolved.objects[path] = links[0].value
+        return links[0].value
+    found = iter(links)
+    return "".join(piece if isinstance(piece, str) else next(found).text or "" for piece in pieces)
+
+
+def _link(reference: Reference, store: Store, *, is_whole: bool) -> Link:
+    value = look_up(reference, store)
+    if is_whole and reference.start is None:
+        return Link(reference, value)
+    text = store.text_of(value) if reference.keys else store.text(reference.name)
+    start = reference.start or 0
+    if reference.start is None:
+        return Link(reference, value, text)
+    return Link(reference, value, excerpt(text, start, None if reference.length is None else start + reference.length))
+
+
+def _fresh(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {clean_text(key): _fresh(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_fresh(inner) for inner in value]
+    return clean_text(value) if isinstance(value, str) else value
+
+
+def _reference(text: str, body: re.Match[str]) -> Reference:
+    start, length = body["start"], body["length"]
+    try:
+        keys = tuple(ast.literal_eval(key[1:-1]) for key in _ONE_KEY.findall(body["keys"] or ""))
+    except (ValueError, SyntaxError):
+        raise _malformed(text) from None
+    return Reference(text, body["name"], keys, int(start) if start else None, int(length) if length else None)
+
+
+def _malformed(text: str) -> UnknownReference:
+    return UnknownReference(
+        f"{text[:60]!r} is no reference.",
+        fix="Write $VAR_REF{{name}}, $VAR_REF{{name:start:length}} or $VAR_REF{{name['key']}}, "
+        "and \\$VAR_REF{{ for the literal text.",
+    )
+
+
+def _item(value: Any, key: str | int, reference: Reference) -> Any:
+    """Give an item of a container whose look-up runs nobody's own code."""
+    wrong = UnknownReference(f"{reference.text} leads nowhere: {describe(value)} has no item {key!r}.")
+    kind = type(value)
+    try:
+        if kind in (dict, list, tuple, Parts):
+            return value[key]
+        if kind.__module__.partition(".")[0] in ("pandas", "numpy", "polars"):
+            return _table_item(value, key)
+    except Exception:  # noqa: BLE001 - each library has errors of its own for what is not there
+        raise wrong from None
+    raise wrong
+
+
+def _table_item(value: Any, key: str | int) -> Any:
+    if type(value).__module__.startswith("pandas") and type(value).__name__ == "Series" and isinstance(key, int):
+        return value.iloc[key]
+    return value[key]

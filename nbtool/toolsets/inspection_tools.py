@@ -1,0 +1,192 @@
+"""Looking at exposed objects: columns, first rows, counts, signatures. Nothing is changed.
+
+What a person exposed by reference alone keeps its values: the tools that show some wait at the result gate, and those
+that never wait leave values out. Everything is named by its variable, never passed by reference.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from nbtool.errors import NbtoolError, ToolFailed
+from nbtool.tools.approval import Policy, ResultWord
+from nbtool.tools.builtin import made
+from nbtool.tools.calls.run import running_call
+from nbtool.tools.toolset import Toolset, factory
+from nbtool.tools.values.describe import describe as described
+from nbtool.tools.values.describe import has_value_labels
+from nbtool.tools.values.sanitize import visible, without_addresses
+from nbtool.tools.variables.store import Variable, Variables
+from nbtool.toolsets.tables import Look, look_at
+
+MAX_ROWS = 50
+"""Rows, items or counts that one call gives."""
+
+MAX_SOURCE = 20_000
+"""Characters of a function's source that are read."""
+
+RULES = """\
+Look before you compute: describe(name) tells a variable's type, shape, columns and missing values, head and sample \
+show a few rows, value_counts what a column holds. A mark such as [5 of 1 204 332 rows] says how much you saw; never \
+take a part for the whole. These tools take a variable's plain name. Of a variable "by reference only", values are \
+shown when the user releases them; prefer passing it on as a reference."""
+
+
+@factory
+def inspection() -> Toolset:
+    """Give the tools that look at what is exposed: variables, and functions by their signature and source."""
+    free, gated = Policy("auto"), Policy("auto", _must_ask)
+    functions = {describe: free, columns: free, head: gated, sample: gated, value_counts: gated, signature: free}
+    tools = [made(function, "nbtool.inspection", policy, remembered=False) for function, policy in functions.items()]
+    tools.append(made(source, "nbtool.inspection", gated, remembered=False))
+    return Toolset("inspection", tools, rules=RULES)
+
+
+def describe(name: str) -> str:
+    """Describe a variable: type, shape, and for a table each column with its type and how many values are missing.
+
+    Args:
+        name: the variable's name.
+    """
+    entry, value = _find(name)
+    look = look_at(value)
+    if look is None:
+        return described(value)
+    if not entry.is_readable:
+        return f"{described(value)}\n[exposed by reference only: nothing was counted]"
+    return look.summary()
+
+
+def columns(name: str) -> str:
+    """List the columns of a table with their types.
+
+    Args:
+        name: the variable's name.
+    """
+    entry, value = _find(name)
+    look = _look(name)
+    is_container = isinstance(value, dict | list | tuple | set | frozenset)
+    if not entry.is_readable and (is_container or has_value_labels(value)):
+        raise ToolFailed(f"{entry.name} is exposed by reference only, and its keys are values.")
+    return look.columns()
+
+
+def head(name: str, rows: int = 5) -> str:
+    """Show the first rows of a table, or the first items of an array, a list or a dict.
+
+    Args:
+        name: the variable's name.
+        rows: how many, 50 at most.
+    """
+    return _look(name).head(_bounded(rows))
+
+
+def sample(name: str, rows: int = 5) -> str:
+    """Show rows or items picked at random, in their order.
+
+    Args:
+        name: the variable's name.
+        rows: how many, 50 at most.
+    """
+    return _look(name).sample(_bounded(rows))
+
+
+def value_counts(name: str, column: str = "", most: int = 20) -> str:
+    """Count the different values of a column, or of a series, an array or a list; the most frequent come first.
+
+    Args:
+        name: the variable's name.
+        column: which column, for a table.
+        most: how many values to show, 50 at most.
+    """
+    return _look(name).value_counts(column, _bounded(most))
+
+
+def signature(name: str) -> str:
+    """Tell how an exposed function is called, and what its documentation says.
+
+    Args:
+        name: the name under which the function is exposed.
+    """
+    entry, value = _find(name)
+    found = _signature(_function(name, value))
+    if not entry.is_readable:  # a default may be a value, and so may a text
+        bare = [
+            one.replace(default=_LEFT_OUT) if one.default is not one.empty else one for one in found.parameters.values()
+        ]
+        return visible(without_addresses(f"{entry.name}{found.replace(parameters=bare)}"))
+    said = inspect.getdoc(value) or ""
+    return without_addresses(f"{entry.name}{found}\n\n{said}".strip())
+
+
+def source(name: str) -> str:
+    """Show the source of an exposed function or class.
+
+    Args:
+        name: the name under which it is exposed.
+    """
+    entry, value = _find(name)
+    try:
+        text = inspect.getsource(_function(name, value))
+    except (OSError, TypeError):
+        raise ToolFailed(f"The source of {entry.name} is not known: it was not written in Python here.") from None
+    return text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]}\n[{MAX_SOURCE:,} of {len(text):,} characters]"
+
+
+class _LeftOut:
+    """Stands in a signature for a default that is not shown."""
+
+    def __repr__(self) -> str:
+        return "…"
+
+
+_LEFT_OUT = _LeftOut()
+
+
+def _must_ask(arguments: Mapping[str, Any]) -> ResultWord:
+    name = arguments.get("name")
+    try:
+        return "never" if isinstance(name, str) and _store().get(_plain(name)).is_readable else "always"
+    except NbtoolError:
+        return "never"  # there is nothing to see; the tool says so
+
+
+def _store() -> Variables:
+    return running_call().bench.variables
+
+
+def _find(name: str) -> tuple[Variable, Any]:
+    entry = _store().get(_plain(name))
+    return entry, _store().value(entry.name)
+
+
+def _plain(name: str) -> str:
+    """Take a name as such, or as a reference to the whole variable."""
+    return name.removeprefix("$VAR_REF{{").removesuffix("}}")
+
+
+def _look(name: str) -> Look:
+    entry, value = _find(name)
+    look = look_at(value)
+    if look is None:
+        raise ToolFailed(f"{entry.name} is a {described(value)}: it has no rows and no items to look at.")
+    return look
+
+
+def _function(name: str, value: Any) -> Any:
+    if not (inspect.isroutine(value) or inspect.isclass(value)):
+        raise ToolFailed(f"{_plain(name)[:64]!r} is a {described(value)}, and no function.")
+    return value
+
+
+def _signature(function: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):
+        raise ToolFailed("The signature of this function is not known: it was not written in Python.") from None
+
+
+def _bounded(rows: int) -> int:
+    return max(1, min(rows, MAX_ROWS))

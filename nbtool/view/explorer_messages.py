@@ -1,0 +1,94 @@
+"""What the page of an explorer may ask the kernel: a closed set of messages, each checked before it is believed."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from nbtool.blocks.protocol import VERSION
+from nbtool.view.turn_messages import is_key
+
+QUERY_LIMIT = 200
+"""Characters of a search."""
+
+MAX_ROUND = 10_000
+"""The highest round that a page may name."""
+
+AskedKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
+
+CellDeed = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
+"""What a cell can do: say a turn again, say something else in its place, run its tools again, finish what is pending,
+go to a turn, let the next one follow it, show it, write its calls as code, bind a call's result, or continue a past
+chat."""
+
+CELL_DEEDS: tuple[CellDeed, ...] = get_args(CellDeed)
+
+_ENVELOPE = frozenset(("v", "nonce", "id", "kind"))
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MORE: dict[str, frozenset[str]] = {
+    "hello": frozenset(),
+    "totals": frozenset(),
+    "rich": frozenset(),
+    "open": frozenset(("turn",)),
+    "search": frozenset(("text",)),
+    "cell": frozenset(("deed", "turn", "round", "call")),
+    "media": frozenset(("turn", "key")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CellWanted:
+    """A cell that the person wants written: what it is to do, with which turn, from which round on, with which call."""
+
+    deed: CellDeed
+    turn_id: str = ""
+    round: int = 0
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One message of the page; `turn_id` belongs to `open` and `media`, `text` to `search`, `cell` to `cell`.
+
+    `key` names the image or sound that `media` asks for.
+    """
+
+    kind: AskedKind
+    message_id: str
+    turn_id: str = ""
+    text: str = ""
+    cell: CellWanted | None = None
+    key: str = ""
+
+
+def read(content: Any, *, nonce: str) -> Asked | None:
+    """Read a message of the page; None when it is not one of ours, whole and within its bounds."""
+    if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != nonce:
+        return None
+    kind, message_id = content.get("kind"), content.get("id")
+    if not isinstance(kind, str) or kind not in _MORE or set(content) - _ENVELOPE - _MORE[kind]:
+        return None
+    if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
+        return None
+    turn_id, text = content.get("turn", ""), content.get("text", "")
+    if not _is_id(turn_id) or not isinstance(text, str) or len(text) > QUERY_LIMIT:
+        return None
+    if kind == "cell":
+        cell = _cell(content, turn_id)
+        return Asked("cell", message_id, cell=cell) if cell else None
+    key = content.get("key", "")
+    if (kind == "media" and not is_key(key)) or (kind in ("open", "media") and not turn_id):
+        return None
+    return Asked(cast("AskedKind", kind), message_id, turn_id, text, key=key)
+
+
+def _cell(content: dict[str, Any], turn_id: str) -> CellWanted | None:
+    deed, number, call_id = content.get("deed"), content.get("round", 0), content.get("call", "")
+    if deed not in CELL_DEEDS or type(number) is not int or not 0 <= number <= MAX_ROUND or not _is_id(call_id):
+        return None
+    return CellWanted(deed, turn_id, number, call_id)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and (value == "" or _ID.fullmatch(value) is not None)

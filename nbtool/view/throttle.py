@@ -1,0 +1,133 @@
+"""Patches on their way to the page: merged as far as their order allows, and few messages a second.
+
+A server drops what comes faster than a thousand messages a second; a page lags behind long before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol, cast
+
+from nbtool.blocks.protocol import Patch
+
+FLUSHES_PER_SECOND = 16
+INTERVAL = 1 / FLUSHES_PER_SECOND
+"""Seconds between two messages, unless something cannot wait."""
+
+
+class PatchQueue:
+    """Collects patches between two messages.
+
+    Patches of different blocks do not touch each other, so each is merged into the last one of its own block.
+    The pieces of an extended text are joined once, when they are taken.
+    """
+
+    def __init__(self) -> None:
+        self._patches: list[Patch] = []
+        self._last: dict[str, Patch] = {}
+        self._pieces: dict[int, list[str]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._patches)
+
+    def add(self, patches: Iterable[Patch]) -> None:
+        """Put patches in, in order; they are not changed."""
+        for patch in patches:
+            last = self._last.get(_key(patch))
+            if last is None or not self._merge(last, patch):
+                self._append(patch)
+
+    def take(self) -> list[Patch]:
+        """Take all patches out."""
+        for patch in self._patches:
+            if patch["op"] == "extend":
+                patch["text"] = "".join(self._pieces[id(patch)])
+        taken, self._patches, self._last, self._pieces = self._patches, [], {}, {}
+        return taken
+
+    def _merge(self, last: Patch, patch: Patch) -> bool:
+        if last["op"] == "extend" and patch["op"] == "extend" and last["field"] == patch["field"]:
+            self._pieces[id(last)].append(patch["text"])
+            return True
+        known, new = _changed(last), _changed(patch)
+        if known is None or new is None:
+            return False
+        known.update(new)
+        return True
+
+    def _append(self, patch: Patch) -> None:
+        changed = _changed(patch)
+        own = cast("Patch", {**patch} if changed is None else {**patch, "set": {**changed}})
+        self._patches.append(own)
+        self._last[_key(own)] = own
+        if own["op"] == "extend":
+            self._pieces[id(own)] = [own["text"]]
+
+
+class Clock(Protocol):
+    """What is needed of an asyncio loop."""
+
+    def time(self) -> float:
+        """Give the seconds of a clock that only goes forward."""
+
+    def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
+        """Call back after `delay` seconds."""
+
+
+class Pace:
+    """Calls `flush` at most `FLUSHES_PER_SECOND` times a second: the first time at once, and never too late.
+
+    It lives on the loop's thread; `clock` is the running loop unless another is given.
+    """
+
+    def __init__(self, flush: Callable[[], None], clock: Clock | None = None) -> None:
+        self._flush = flush
+        self._clock = clock
+        self._last = float("-inf")
+        self._timer: asyncio.TimerHandle | None = None
+
+    def want(self) -> None:
+        """Ask for a flush as soon as the pace allows."""
+        if self._timer is not None:
+            return
+        clock = self._clock or asyncio.get_running_loop()
+        wait = self._last + INTERVAL - clock.time()
+        if wait > 0:
+            self._timer = clock.call_later(wait, self.now)
+        else:
+            self.now()
+
+    def now(self) -> None:
+        """Flush without waiting: a question, or the end."""
+        self.stop()
+        self._last = (self._clock or asyncio.get_running_loop()).time()
+        self._flush()
+
+    def stop(self) -> None:
+        """Forget the flush that was asked for."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+def packed(patch: Patch) -> Patch | list[str]:
+    """Write a patch as it travels: what comes many times a second is a short list, `[id, text]` or with its field."""
+    if patch["op"] != "extend":
+        return patch
+    told = [patch["id"], patch["text"]]
+    return told if patch["field"] == "text" else [*told, patch["field"]]
+
+
+def _key(patch: Patch) -> str:
+    match patch["op"]:
+        case "open":
+            return patch["block"]["id"]
+        case "head":
+            return ""
+        case _:
+            return patch["id"]
+
+
+def _changed(patch: Patch) -> dict[str, Any] | None:
+    return patch["set"] if patch["op"] == "update" or patch["op"] == "head" else None

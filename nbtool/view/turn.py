@@ -1,0 +1,308 @@
+"""The widget of a running turn: patches go out to the page, the person's clicks come in.
+
+One thread writes: nbtool's own loop. Messages of the page are heard on whatever thread they arrive, checked there,
+and answered on the loop. The state that counts is the transcript here; the page holds a copy and asks for a new one
+when it has missed a message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anywidget
+import traitlets
+
+from nbtool.blocks.media import sent
+from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.protocol import VERSION, Document
+from nbtool.blocks.transcript import Transcript
+from nbtool.errors import NbtoolError
+from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
+from nbtool.view.lazy_module import rich_module
+from nbtool.view.throttle import Clock, Pace, PatchQueue, packed
+from nbtool.view.turn_messages import Act, Binding, Heard, read
+
+HEARD_LIMIT = 256
+"""How many messages are remembered, so that one which arrives by two roads counts once."""
+
+TAKING_SECONDS = 2.0
+"""How long each page is given to take what stays; they do it one after the other, the newest first."""
+
+STATIC = Path(__file__).parent / "static"
+
+
+def built(name: str) -> str:
+    """Give a built file of the page, as text: of a path anywidget keeps every widget that was ever made.
+
+    Raises:
+        ImportError: it is not built.
+    """
+    path = STATIC / name
+    if not path.is_file():
+        msg = f"The page's part of nbtool is not built: {path} is missing. Run `npm ci && node build.mjs` in js/."
+        raise ImportError(msg)
+    return path.read_text(encoding="utf-8")
+
+
+class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
+    """Shows one turn while it runs, with its questions and a Stop.
+
+    `decide(digest, verdict)` is called on the loop for every decision that the page sends. `verdict` holds
+    `verdict` (`approved`, `denied`, `released`, `withheld`) and, where they belong, `remember` (`call`, `tool` or
+    None), `arguments` (edited, or None), `reason` and `text` (edited, or None). It raises an `NbtoolError` to refuse,
+    `AlreadyDecided` above all. `stop()` asks for the end of the turn. `post(deed)` runs a deed on the loop, from any
+    thread. `bind(binding)` gives a result a name in the notebook, says which, and raises an `NbtoolError` to refuse.
+    `act(act)` writes the cell that does something with the whole turn, which the page puts below and nobody runs but
+    the person; the page offers what the head lists under `acts`. `cell` is the id of the cell it is displayed by.
+
+    A widget that takes over from another one, when the turn outlives its cell, gets what that one has folded so far
+    (`transcript`), and shows the blocks from `since` on; `document` is what it shows first.
+    """
+
+    _esm = built("widget.js")
+    _css = built("widget.css")
+
+    turn_id = traitlets.Unicode().tag(sync=True)
+    place = traitlets.Unicode().tag(sync=True)
+    nonce = traitlets.Unicode().tag(sync=True)
+    snapshot = traitlets.Dict().tag(sync=True)
+    rich = traitlets.Dict().tag(sync=True)
+    cell = traitlets.Unicode().tag(sync=True)
+    seen = traitlets.Bool().tag(sync=True)
+
+    def __init__(  # noqa: PLR0913 - all that a widget is given, each part by its name
+        self,
+        turn_id: str,
+        *,
+        decide: Callable[[str, dict[str, Any]], object],
+        stop: Callable[[], object],
+        post: Callable[[Callable[[], None]], object],
+        bind: Callable[[Binding], str] | None = None,
+        act: Callable[[Act], str] | None = None,
+        cell: str = "",
+        clock: Clock | None = None,
+        transcript: Transcript | None = None,
+        since: int = 0,
+        document: Document | None = None,
+    ) -> None:
+        self.heard_hello = threading.Event()
+        # ipykernel 7.0 knows only from the context which cell a message belongs to, and the ears have none of theirs.
+        self._context = copy_context()
+        self._decide, self._stop, self._post, self._bind = decide, stop, post, bind
+        self._act = act
+        self._transcript = transcript or Transcript()
+        self._since = since
+        self._pages: dict[str, bool] = {}
+        self._places: list[tuple[str, dict[str, Any]]] = []
+        self._queue = PatchQueue()
+        self._clock = clock
+        self._pace = Pace(self._send_patches, clock)
+        self._seq = 0
+        self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
+        super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document, cell=cell)
+        self.place = self.model_id or ""  # by it the page finds the cell below which others are put
+
+    def __repr__(self) -> str:
+        """Say what a front end without widgets shows in the view's place while the turn runs."""
+        return "This front end shows no widgets: the turn will stand here when it is over."
+
+    def close(self) -> None:
+        """Close, and with it the layout that ipywidgets makes for every widget and would keep for ever."""
+        super().close()
+        self.layout.close()
+
+    @property
+    def transcript(self) -> Transcript:
+        """The turn as blocks."""
+        return self._transcript
+
+    def feed(self, event: Event) -> None:
+        """Show the next event of the turn; on the loop only. A question and the end are shown at once."""
+        patches = self._transcript.feed(event)
+        if not patches:
+            return
+        self._queue.add(patches)
+        if isinstance(event, (TurnStarted, CallAsked, TurnParked, TurnEnded)):
+            self.flush()
+        else:
+            self._pace.want()
+        if isinstance(event, (TurnParked, TurnEnded)):
+            self.snapshot = dict(self.document)
+
+    def tell(self, **head: Any) -> None:
+        """Show more of the head than events say (see `blocks.shapes.Head`); on the loop only."""
+        self._queue.add(self._transcript.tell(**head))
+        self._pace.want()
+
+    def take_over(self) -> None:
+        """Be fed from now on; on the loop only, before the page shows this widget: its hello asks for the rest."""
+        self.snapshot = dict(self.document)
+
+    def flush(self) -> None:
+        """Send what waits, now; on the loop only."""
+        self._pace.now()
+
+    def hear(self, content: object) -> bool:
+        """Take a message of the page, on any thread; says whether it was one of ours.
+
+        What is not ours, not for this turn, not whole, or came before by another road is dropped without an answer.
+        """
+        heard = read(content, turn_id=self.turn_id, nonce=self.nonce)
+        if heard is None or heard.message_id in self._heard:
+            return False
+        self._heard.append(heard.message_id)
+        if heard.kind in ("hello", "resync"):  # a page that comes in mid-stream may be answered before it says hello
+            self._pages.setdefault(_page(heard), False)
+            self.heard_hello.set()
+        self._post(partial(self._context.run, self._answer, heard))
+        return True
+
+    def finish(self) -> dict[str, Any]:
+        """Give what stands in the widget's place from now on, as `blocks.saved` makes it.
+
+        Replace the output by it first, then `leave()`.
+        """
+        return saved(self.document, self._transcript.media)
+
+    def leave(self, *places: tuple[str, dict[str, Any]]) -> None:
+        """Close once every page shows what stands here from now on.
+
+        A page that was loaded anew is not reached by an update of its output, and one that is loading now not even by
+        this: it says hello, and is told then. `places` are what was there (the id of a widget, or the plain text of an
+        output), and what takes its place.
+        """
+        self._places = list(places)
+        if self._pages:
+            self._say_left()
+        else:
+            self.close()
+
+    @property
+    def document(self) -> Document:
+        """What is shown, as it stands."""
+        document = self._transcript.document()
+        document["blocks"] = document["blocks"][self._since :]
+        return document
+
+    def _answer(self, heard: Heard) -> None:
+        match heard.kind:
+            case "ping":
+                self._say("pong", id=heard.message_id)
+            case "took":
+                self._note(heard)
+            case _:
+                self._do(heard)
+                self._say("ack", id=heard.message_id)
+
+    def _do(self, heard: Heard) -> None:
+        match heard.kind:
+            case "hello" | "resync":
+                self._welcome()
+            case "stop":
+                self._stop()
+            case "bind":
+                self._name(heard)
+            case "rich":
+                self._send_rich()
+            case "act":
+                self._write(heard)
+            case "media":
+                self._send_media(heard.key)
+            case _:
+                self._settle(heard)
+
+    def _welcome(self) -> None:
+        self.seen = True
+        self._send_snapshot()
+        if self._places:
+            self._say_left()
+
+    def _say_left(self) -> None:
+        # The one page that has shown the turn from its start has put it there itself, and only takes note.
+        places = [{"was": was, "data": data} for was, data in self._places] if len(self._pages) > 1 else []
+        self._say("left", pages=list(reversed(self._pages)), places=places)
+
+    def _note(self, heard: Heard) -> None:
+        """Note that a page shows what stays; after the last one, or when the older ones had time, nobody needs this."""
+        self._pages[_page(heard)] = True
+        if not self._places:
+            return
+        if all(self._pages.values()):
+            self.close()
+        elif list(self._pages.values())[-1]:
+            clock = self._clock or asyncio.get_running_loop()
+            clock.call_later(TAKING_SECONDS * len(self._pages), self.close)
+
+    def _settle(self, heard: Heard) -> None:
+        """Hand a decision on; the page is told at once when it came too late."""
+        problem = ""
+        try:
+            self._decide(heard.digest, heard.verdict or {})
+        except NbtoolError as error:
+            problem = str(error)
+        self._say("decided", id=heard.message_id, digest=heard.digest, ok=not problem, text=problem)
+
+    def _name(self, heard: Heard) -> None:
+        """Let a result have a name in the notebook, and say which it is, or why there is none."""
+        asked, name, problem = heard.binding or Binding(""), "", ""
+        try:
+            if self._bind is None:
+                raise NbtoolError("There is no notebook here.")
+            name = self._bind(asked)
+        except NbtoolError as error:
+            problem = str(error)
+        self._say("bound", id=heard.message_id, call_id=asked.call_id, ok=not problem, name=name, text=problem)
+
+    def _write(self, heard: Heard) -> None:
+        """Let a cell be written, and send it, or say why there is none."""
+        text, problem = "", ""
+        try:
+            if self._act is None or heard.act is None:
+                raise NbtoolError("There is no notebook here.")
+            text = self._act(heard.act)
+        except NbtoolError as error:
+            problem = str(error)
+        self._say("cell", id=heard.message_id, ok=not problem, text=text or problem)
+
+    def _send_patches(self) -> None:
+        if self._queue:
+            self._seq += 1
+            self._say("patches", seq=self._seq, patches=[packed(patch) for patch in self._queue.take()])
+
+    def _send_snapshot(self) -> None:
+        self._queue.take()  # the document holds them already
+        self._say("snapshot", seq=self._seq, document=self.document)
+
+    def give_rich(self) -> None:
+        """Let the second module travel with this widget: for a page that cannot be heard, and so cannot ask."""
+        with suppress(OSError):
+            module = rich_module()
+            self.rich = {"version": module.version, "packed": module.packed}
+
+    def _send_rich(self) -> None:
+        """Send the second module; a page that gets none stays plain."""
+        with suppress(OSError):
+            module = rich_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
+
+    def _send_media(self, key: str) -> None:
+        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
+        if data := sent(self._transcript.seen(key)):
+            self.send({"v": VERSION, "kind": "media", "key": key}, [data])
+
+    def _say(self, kind: str, **values: Any) -> None:
+        self.send({"v": VERSION, "kind": kind, **values})
+
+
+def _page(heard: Heard) -> str:
+    """Give which page sent a message: it counts its messages after its own name."""
+    return heard.message_id.rpartition("-")[0]

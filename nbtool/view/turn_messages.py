@@ -1,0 +1,194 @@
+"""What the page may say to the kernel: a closed set of messages, each checked before anything believes it."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast, get_args
+
+from nbtool.blocks.protocol import VERSION
+from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
+
+REASON_LIMIT = 4_000
+"""Characters of a reason that a person types."""
+
+TEXT_LIMIT = 1_000_000
+"""Characters of a result, or of arguments, that a person has edited."""
+
+NAME_LIMIT = 100
+"""Characters of a name under which a result is bound in the notebook."""
+
+Kind = Literal[
+    "hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act", "media", "took"
+]  # fmt: skip
+
+Deed = Literal["rerun", "edit", "code", "version"]
+DEEDS: tuple[Deed, ...] = get_args(Deed)
+
+VERSION_LIMIT = 10_000
+"""The highest version of a turn that a page may ask for."""
+
+_OPTIONAL: dict[str, tuple[str, ...]] = {
+    "hello": (), "stop": (), "resync": (), "ping": (), "rich": (), "took": (),
+    "approve": ("remember", "arguments"), "deny": ("reason",), "release": ("text",), "withhold": ("reason",),
+}  # fmt: skip
+_VERDICTS = {"approve": "approved", "deny": "denied", "release": "released", "withhold": "withheld"}
+_ENVELOPE = frozenset(("v", "turn", "nonce", "id", "kind"))
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEY = re.compile(r"[0-9a-f]{32}")
+_DIGEST = re.compile(r"[A-Za-z0-9:_+/=-]{1,200}")
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A call whose result is to get a name in the notebook; without `name` one is made of the result's own.
+
+    `replace` says that the name may be taken from what has it now.
+    """
+
+    call_id: str
+    name: str = ""
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What is to be done with a whole turn: what comes of it becomes a cell, or another version is shown.
+
+    `version` counts from 1 and belongs to the deed `version` alone.
+    """
+
+    deed: Deed
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One message of the page.
+
+    `verdict` is what a decision says, for whoever decides, `binding` what `bind` asks, `act` what `act` does, and `key`
+    names the image or sound that `media` asks for.
+    """
+
+    kind: Kind
+    message_id: str
+    digest: str = ""
+    verdict: dict[str, Any] | None = None
+    binding: Binding | None = None
+    act: Act | None = None
+    key: str = ""
+
+
+def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
+    """Read a message of the page; None when it is not one of ours, for this turn, whole and within its bounds."""
+    if not isinstance(content, dict) or content.get("v") != VERSION:
+        return None
+    kind, message_id = content.get("kind"), content.get("id")
+    if content.get("turn") != turn_id or content.get("nonce") != nonce or not isinstance(kind, str):
+        return None
+    if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
+        return None
+    if kind in _VERDICTS:
+        return _decision(cast("Kind", kind), message_id, content)
+    if kind == "bind":
+        return _binding(message_id, content)
+    if kind == "act":
+        return _act(message_id, content)
+    if kind == "media":
+        return _media(message_id, content)
+    return Heard(cast("Kind", kind), message_id) if kind in _OPTIONAL and set(content) == _ENVELOPE else None
+
+
+def _decision(kind: Kind, message_id: str, content: dict[str, Any]) -> Heard | None:
+    optional = _OPTIONAL[kind]
+    said = {key: content[key] for key in optional if content.get(key) is not None}
+    digest = content.get("digest")
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        return None
+    if set(content) - _ENVELOPE - {"digest", *optional}:
+        return None
+    if not all(_VALID[key](value) for key, value in said.items()):
+        return None
+    if isinstance(said.get("arguments"), str):
+        said["arguments"] = json.loads(said["arguments"])
+    verdict = {"verdict": _VERDICTS[kind], **{key: said.get(key, "" if key == "reason" else None) for key in optional}}
+    return Heard(kind, message_id, digest, verdict)
+
+
+def _binding(message_id: str, content: dict[str, Any]) -> Heard | None:
+    call_id, name, replace = content.get("call_id"), content.get("name") or "", content.get("replace") or False
+    if set(content) - _ENVELOPE - {"call_id", "name", "replace"} or not isinstance(replace, bool):
+        return None
+    if not isinstance(call_id, str) or not _ID.fullmatch(call_id):
+        return None
+    if not isinstance(name, str) or not (name == "" or is_name(name)):
+        return None
+    return Heard("bind", message_id, binding=Binding(call_id, name, replace))
+
+
+def _act(message_id: str, content: dict[str, Any]) -> Heard | None:
+    deed, version = content.get("deed"), content.get("version", 0)
+    if (
+        set(content) - _ENVELOPE - {"deed", "version"}
+        or not isinstance(deed, str)
+        or deed not in DEEDS
+        or type(version) is not int
+    ):
+        return None
+    if (deed == "version") != (0 < version <= VERSION_LIMIT):
+        return None
+    return Heard("act", message_id, act=Act(deed, version))
+
+
+def _media(message_id: str, content: dict[str, Any]) -> Heard | None:
+    key: Any = content.get("key")
+    if set(content) != _ENVELOPE | {"key"} or not is_key(key):
+        return None
+    return Heard("media", message_id, key=key)
+
+
+def is_key(value: Any) -> bool:
+    """Whether this can name the bytes of an image or a sound."""
+    return isinstance(value, str) and _KEY.fullmatch(value) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether this can be a name in the notebook."""
+    return len(text) <= NAME_LIMIT and text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _is_object(value: Any) -> bool:
+    """Whether this is a JSON object, or the text of one: a page's own numbers are too coarse for large integers."""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
+        return len(text) <= TEXT_LIMIT and isinstance(json.loads(text, parse_constant=_refuse), dict)
+    except (ValueError, TypeError, RecursionError):
+        return False
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+_VALID: dict[str, Callable[[Any], bool]] = {
+    "remember": lambda value: value in ("call", "tool"),
+    "arguments": _is_object,
+    "reason": lambda value: isinstance(value, str) and len(value) <= REASON_LIMIT,
+    "text": lambda value: isinstance(value, str) and len(value) <= TEXT_LIMIT,
+}
+
+
+def decision(verdict: dict[str, Any]) -> Decision:
+    """Make a decision of what the page said."""
+    match verdict["verdict"]:
+        case "approved":
+            return Approved(verdict.get("arguments"), verdict.get("remember") or "")
+        case "denied":
+            return Denied(verdict.get("reason", ""))
+        case "released":
+            return Released(verdict.get("text"))
+        case _:
+            return Withheld(verdict.get("reason", ""))

@@ -1,0 +1,284 @@
+"""A reply in the Anthropic Messages dialect, from bytes to deltas.
+
+A reply is a list of content blocks, each told apart by its index. They are kept as they came, because most of them
+have to go back unchanged: signed thinking, tools that ran at the provider, and kinds that nobody here knows yet.
+
+See https://docs.anthropic.com/en/docs/build-with-claude/streaming.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from nbtool.errors import BadReply
+from nbtool.events import CallDelta, Delta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
+from nbtool.messages import Usage
+from nbtool.wire.framing.provider_errors import provider_error, told_error
+from nbtool.wire.framing.typed_events import TypedEvents
+from nbtool.wire.reply import CUT_SHORT, parse_arguments
+
+STOP_REASONS: dict[str, StopReason] = {
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "tool_use": "tools",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refused",
+    "pause_turn": "paused",
+    "compaction": "paused",
+}
+"""The provider's words in ours; see https://docs.anthropic.com/en/api/handling-stop-reasons."""
+
+Block = dict[str, Any]
+
+_BLOCK_OF_DELTA = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "thinking"}
+_FIX = "Check the address and the wire (`--wire`)."
+
+
+@dataclass(slots=True)
+class _Growing:
+    """One block: its form so far, and the fragments of each field that are still to be joined."""
+
+    block: Block
+    pieces: dict[str, list[str]] = field(default_factory=dict)
+    cited: list[Any] = field(default_factory=list)
+
+    @property
+    def is_call(self) -> bool:
+        return self.block.get("type") == "tool_use"
+
+    @property
+    def is_cited(self) -> bool:
+        return bool(self.cited) or self.block.get("citations") is not None
+
+    def add(self, name: str, text: str) -> None:
+        self.pieces.setdefault(name, []).append(text)
+
+    def grown(self) -> Block:
+        """Give the block in its final form; the arguments of a tool come as the JSON of its `input`."""
+        block = dict(self.block)
+        if self.cited:
+            before = block.get("citations")
+            block["citations"] = [*(before if isinstance(before, list) else []), *self.cited]
+        for name, pieces in self.pieces.items():
+            if name != "input":
+                before = block.get(name)
+                block[name] = (before if isinstance(before, str) else "") + "".join(pieces)
+        if written := "".join(self.pieces.get("input", ())):
+            block["input"] = _object(written)
+        elif _text(block, "type").endswith("tool_use") and not isinstance(block.get("input"), dict):
+            block["input"] = {}
+        return block
+
+
+class AnthropicDecoder(TypedEvents):
+    """One reply being read."""
+
+    dialect = "anthropic"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._message_id: Any = None
+        self._has_begun = False
+        self._blocks: dict[int, _Growing] = {}
+        self._last: dict[str, int] = {}  # by kind of prose: the block of the newest text
+        self._highest = 0  # the index of the newest block
+        self._stop_reason: str | None = None
+        self._explanation = ""
+        self._usage: dict[str, Any] = {}
+
+    def _whole(self, message: Any, deltas: list[Delta]) -> None:
+        """Read a whole body: an error, or a message; one without a stop reason has not come to its end."""
+        if not isinstance(message, dict):
+            raise told_error(message) or BadReply("The reply is JSON, but no message.", fix=_FIX)
+        if message.get("error") or message.get("type") == "error":
+            raise provider_error(message)
+        if not isinstance(message.get("content"), list):
+            raise told_error(message) or BadReply("The reply has no `content`.", fix=_FIX)
+        self._begin(message, deltas)
+        if self._stop_reason:
+            self._end(deltas)
+
+    def _event(self, kind: str, event: Block, deltas: list[Delta]) -> None:
+        """Read one event; those of no interest, and those nobody knows yet, are passed over."""
+        match kind, event:
+            case "content_block_delta", {"delta": dict(delta)}:
+                self._delta(event.get("index"), delta, deltas)
+            case "content_block_start", {"content_block": dict(block)}:
+                self._start(event.get("index"), block, deltas)
+            case "message_start", {"message": dict(message)}:
+                self._begin(message, deltas)
+            case "message_delta", _:
+                self._stop(event.get("delta"))
+                self._count(event.get("usage"), deltas)
+            case "message_stop", _:
+                self._end(deltas)
+            case _ if kind == "error" or event.get("error"):
+                raise provider_error(event)
+            case "", _ if told := told_error(event):
+                raise told
+
+    def _begin(self, message: Block, deltas: list[Delta]) -> None:
+        """Take the head of the message; programmatic tool calling puts the whole answer into it."""
+        if self._has_begun:
+            if message.get("id") == self._message_id:
+                return
+            raise BadReply("A second, different message began inside the first.", fix="Send it again.")
+        self._has_begun, self._message_id = True, message.get("id")
+        content = message.get("content")
+        for index, block in enumerate(content if isinstance(content, list) else []):
+            if isinstance(block, dict):
+                self._start(index, block, deltas)
+                self._fill(index, deltas)
+        self._stop(message)
+        self._count(message.get("usage"), deltas)
+
+    def _start(self, index: Any, block: Block, deltas: list[Delta]) -> None:
+        index = index if _is_index(index) else len(self._blocks)
+        if index in self._blocks:
+            if self._blocks[index].block == block and not self._blocks[index].pieces:
+                return
+            raise BadReply(f"Block {index} of the reply began twice.", fix="Send it again.")
+        self._add(index, block)
+        if block.get("type") == "tool_use":
+            deltas.append(CallDelta(str(index), _text(block, "id"), _text(block, "name")))
+        elif block.get("type") == "text" and (text := _text(block, "text")):
+            deltas.append(TextDelta(text, self._is_new("text", index)))
+        elif block.get("type") == "thinking" and (text := _text(block, "thinking")):
+            deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
+
+    def _fill(self, index: int, deltas: list[Delta]) -> None:
+        """Take the arguments of a call that came whole."""
+        growing = self._blocks[index]
+        if growing.is_call and "input" not in growing.pieces:
+            written = json.dumps(growing.block.get("input") or {}, ensure_ascii=False)
+            growing.add("input", written)
+            deltas.append(CallDelta(str(index), arguments=written))
+
+    def _delta(self, index: Any, delta: Block, deltas: list[Delta]) -> None:
+        """Take a fragment of a block, in whatever order they come; one without an index belongs to the newest block."""
+        kind = str(delta.get("type"))
+        index = index if _is_index(index) else self._highest
+        growing = self._growing(index, kind)
+        if kind == "text_delta" and (text := _text(delta, "text")):
+            growing.add("text", text)
+            deltas.append(TextDelta(text, self._is_new("text", index)))
+        elif kind == "thinking_delta" and (text := _text(delta, "thinking")):
+            growing.add("thinking", text)
+            deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
+        elif kind == "input_json_delta":
+            if text := _text(delta, "partial_json"):
+                growing.add("input", text)
+                if growing.is_call:
+                    deltas.append(CallDelta(str(index), arguments=text))
+        elif kind == "citations_delta":
+            growing.cited.append(delta.get("citation"))
+        elif kind not in ("text_delta", "thinking_delta"):
+            _take_unknown(growing, delta)
+
+    def _growing(self, index: int, kind: str) -> _Growing:
+        """Find the block of a fragment; a block whose beginning was lost is only made where nothing is lost by it.
+
+        Raises:
+            nbtool.errors.BadReply: the fragment belongs to a call that nobody has named.
+        """
+        if index not in self._blocks:
+            if kind == "input_json_delta":
+                raise BadReply(f"Arguments came for block {index}, which never began.", fix="Send it again.")
+            self._add(index, {"type": _BLOCK_OF_DELTA.get(kind, "unknown")})
+        return self._blocks[index]
+
+    def _is_new(self, kind: str, index: int) -> bool:
+        """Whether text of a block begins a paragraph; blocks with citations go on in the middle of a sentence."""
+        before, self._last[kind] = self._last.get(kind, index), index
+        if before == index:
+            return False
+        if kind == "thinking" or abs(index - before) > 1:
+            return True
+        return not (self._blocks[before].is_cited or self._blocks[index].is_cited)
+
+    def _add(self, index: int, block: Block) -> None:
+        self._blocks[index] = _Growing(block)
+        self._highest = max(self._highest, index)
+
+    def _stop(self, delta: Any) -> None:
+        reason = delta.get("stop_reason") if isinstance(delta, dict) else None
+        if isinstance(reason, str) and reason:
+            self._stop_reason = reason
+        details = delta.get("stop_details") if isinstance(delta, dict) else None
+        if isinstance(details, dict):
+            self._explanation = _text(details, "explanation") or _text(details, "category")
+
+    def _count(self, usage: Any, deltas: list[Delta]) -> None:
+        """Take the newest figures: they are totals, and each one replaces the one before."""
+        if isinstance(usage, dict):
+            self._usage.update((name, value) for name, value in usage.items() if value is not None)
+            deltas.append(UsageDelta(_usage(self._usage)))
+
+    def _finish(self, deltas: list[Delta]) -> None:
+        """Take `[DONE]`, which gateways send: an end only where the reason for it was given."""
+        if self._stop_reason:
+            self._end(deltas)
+        self._is_done = True
+
+    def _end(self, deltas: list[Delta]) -> None:
+        if not self._has_begun and not self._blocks:
+            raise BadReply("The reply ended before it began.", fix="Send it again.")
+        for index, growing in self._blocks.items():
+            if growing.block.get("input"):  # filled where the block began, and no fragment came
+                self._fill(index, deltas)
+        blocks = [self._blocks[index].grown() for index in sorted(self._blocks)]
+        stop_reason = self._reason()
+        holds = bool(blocks) and stop_reason not in CUT_SHORT  # a reply cut short is built anew
+        deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if holds else None, self._explanation))
+        self._is_done = True
+
+    def _reason(self) -> StopReason:
+        reason = STOP_REASONS.get(self._stop_reason or "", "unknown")
+        if reason == "paused" and any(growing.is_call for growing in self._blocks.values()):
+            return "tools"  # the calls have to be answered first
+        return reason
+
+
+def _take_unknown(growing: _Growing, delta: Block) -> None:
+    """Keep a fragment of a kind that is not known: its texts are appended, other values replace."""
+    for name, value in delta.items():
+        if name == "type":
+            continue
+        if isinstance(value, str):
+            growing.add(name, value)
+        elif value is not None:
+            growing.block = {**growing.block, name: value}
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    """Read the figures: here the cached part of the prompt is counted beside `input_tokens`, not in it."""
+    cached = _number(usage, "cache_read_input_tokens")
+    details = usage.get("output_tokens_details")
+    return Usage(
+        input_tokens=_number(usage, "input_tokens") + cached + _number(usage, "cache_creation_input_tokens"),
+        output_tokens=_number(usage, "output_tokens"),
+        cached_tokens=cached,
+        thinking_tokens=_number(details if isinstance(details, dict) else {}, "thinking_tokens"),
+    )
+
+
+def _number(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _object(written: str) -> Any:
+    """Read the arguments of a call; what is no object cannot go back, so nothing stands in its place."""
+    return parse_arguments(written)[0] or {}
+
+
+def _is_index(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _text(block: Block, name: str) -> str:
+    value = block.get(name)
+    return value if isinstance(value, str) else ""

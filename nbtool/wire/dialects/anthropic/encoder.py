@@ -1,0 +1,236 @@
+"""Anthropic Messages.
+
+A conversation is a strict alternation of user and assistant; the results of one round stand together at the head of
+the user message that follows their calls. What the model thought is signed and goes back untouched, in the blocks it
+came in, and so do the blocks of tools that ran at the provider.
+
+See https://docs.anthropic.com/en/api/messages and
+https://docs.anthropic.com/en/docs/build-with-claude/extended-thinking#preserving-thinking-blocks.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+from nbtool.errors import Unsupported
+from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult, clean_text
+from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
+from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
+from nbtool.wire.dialects.call_ids import FITTING, CallIds, fitting_name
+from nbtool.wire.dialects.options import overlay
+from nbtool.wire.reply import parse_arguments
+
+VERSION = "2023-06-01"
+"""The version of the protocol, sent with every request."""
+
+DEFAULT_MAX_TOKENS = 16_000
+"""Tokens of a reply where no option says otherwise: the dialect has no default of its own."""
+
+NO_CACHE_CONTROL = "no_cache_control"
+"""The ability of a target that refuses `cache_control` marks (some gateways do)."""
+
+Block = dict[str, Any]
+
+_MARK = {"type": "ephemeral"}
+_MARKABLE = frozenset({"text", "image", "document", "tool_result"})
+_THINKING = frozenset({"thinking", "redacted_thinking"})
+_EARLIER = "[Earlier messages are left out.]"
+
+
+class AnthropicMessages:
+    """The Messages dialect."""
+
+    name = "anthropic"
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        """Write a prompt as a request.
+
+        An option `cache_control` (None, or a mark of your own) takes the place of the marks that are set here.
+
+        Raises:
+            nbtool.errors.Unsupported: a part that this dialect cannot carry (sound, video).
+        """
+        body: dict[str, Any] = {
+            "model": target.model,
+            "max_tokens": _max_tokens(prompt),
+            "messages": _Dialogue(self.name, target).write(prompt.messages),
+            "stream": prompt.stream,
+        }
+        if system := _system(prompt):
+            body["system"] = system
+        if tools := _tools(prompt):
+            body["tools"] = tools
+            if (choice := _tool_choice(prompt))["type"] != "auto":
+                body["tool_choice"] = choice
+        if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
+            _mark(body)
+        body = overlay(body, prompt.options)
+        return Request("/messages", body, body.get("stream") is True, {"anthropic-version": VERSION})
+
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
+        """Give a fresh decoder for one reply, streamed or whole."""
+        return AnthropicDecoder()
+
+
+class _Dialogue:
+    """The alternating messages, built from ours in order."""
+
+    def __init__(self, wire: str, target: Target) -> None:
+        self._origin = (wire, target.host, target.model)
+        self._ids = CallIds()
+        self._pictures: list[Block] = []  # of the assistant; they go back as the user's, which alone may show them
+        self._turns: list[dict[str, Any]] = []
+
+    def write(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+        for message in messages:
+            if message.role == "assistant":
+                self._add("assistant", self._replayed(message) or self._rebuilt(message))
+            elif message.role != "system":
+                self._said(message)
+        if self._pictures:
+            self._add("user", self._pictures)
+        if self._turns and self._turns[0]["role"] == "assistant":
+            self._turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _EARLIER}]})
+        return self._turns
+
+    def _add(self, role: str, blocks: list[Block]) -> None:
+        """Add blocks to the message of their role; the results of a round come first in it."""
+        if not blocks:
+            return
+        if not self._turns or self._turns[-1]["role"] != role:
+            self._turns.append({"role": role, "content": []})
+        content = self._turns[-1]["content"] + blocks
+        if role == "user":
+            content.sort(key=lambda block: block["type"] != "tool_result")
+        self._turns[-1]["content"] = content
+
+    def _said(self, message: Message) -> None:
+        """Write a message of the person or of the tools."""
+        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_void(part)]
+        if content:
+            content, self._pictures = [*self._pictures, *content], []
+        self._add("user", [*(self._result(result) for result in message.results), *content])
+
+    def _result(self, result: ToolResult) -> Block:
+        block: Block = {"type": "tool_result", "tool_use_id": self._ids.result(result)}
+        if result.media:
+            parts: list[Text | Media] = [Text(result.text)] if result.text.strip() else []
+            block["content"] = [_content(part) for part in (*parts, *result.media)]
+        elif result.text.strip():
+            block["content"] = clean_text(result.text)
+        if result.is_error:
+            block["is_error"] = True
+        return block
+
+    def _replayed(self, message: Message) -> list[Block]:
+        """Give the blocks of a reply as they came, or nothing where they do not hold here."""
+        native = message.native
+        if native is None or (native.wire, native.host, native.model) != self._origin:
+            return []
+        if not all(map(_is_block, native.payload)):
+            return []
+        blocks = [block for block in native.payload if block["type"] != "text" or block.get("text", "").strip()]
+        while blocks and blocks[-1]["type"] in _THINKING:
+            blocks.pop()  # refused at the end of a message
+        called = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+        if called != [call.id for call in message.calls] or not all(map(FITTING.fullmatch, called)):
+            return []
+        return blocks if self._ids.keep(message) else []
+
+    def _rebuilt(self, message: Message) -> list[Block]:
+        """Build a reply from its parts; thinking stays behind, since only signed thinking is accepted."""
+        blocks: list[Block] = []
+        for part in message.parts:
+            match part:
+                case Text() | Refusal() if part.text.strip():
+                    blocks.append({"type": "text", "text": clean_text(part.text)})
+                case Media() if part.mime.startswith("image/"):
+                    self._pictures.append(_content(part))
+                case Media():  # no sound goes into this dialect; what was said stands beside it as text
+                    blocks.append({"type": "text", "text": f"[{part}]"})
+                case ToolCall():
+                    args, _ = parse_arguments(part.arguments)
+                    name, call_id = fitting_name(part.name), self._ids.call(part)
+                    blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": args or {}})
+        return blocks
+
+
+def _is_block(block: Block) -> bool:
+    """Whether a block can go back; servers exist that send something else for a type or a text."""
+    return isinstance(block.get("type"), str) and isinstance(block.get("text", ""), str)
+
+
+def _max_tokens(prompt: Prompt) -> int:
+    """Leave room for the reply beside the thinking, which counts as output."""
+    thinking = prompt.options.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    return DEFAULT_MAX_TOKENS + (budget if isinstance(budget, int) else 0)
+
+
+def _system(prompt: Prompt) -> list[Block]:
+    """Write the system prompt, and the system messages, which have no place in the alternation."""
+    texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
+    return [{"type": "text", "text": clean_text(text)} for text in texts if text.strip()]
+
+
+def _tools(prompt: Prompt) -> list[Block]:
+    """Write the tools; calls in the history ask for their tools even where none is offered any more."""
+    if prompt.tools:
+        return [_tool(spec) for spec in prompt.tools]
+    called = dict.fromkeys(fitting_name(call.name) for message in prompt.messages for call in message.calls)
+    return [_tool(ToolSpec(name, "No longer available.", {})) for name in called]
+
+
+def _tool(spec: ToolSpec) -> Block:
+    schema = {"type": "object", "properties": {}, **spec.parameters}
+    return {"name": spec.name, "description": spec.description, "input_schema": schema}
+
+
+def _tool_choice(prompt: Prompt) -> Block:
+    choice = prompt.tool_choice if prompt.tools else "none"
+    if choice in ("auto", "none"):
+        return {"type": choice}
+    return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
+
+
+def _mark(body: dict[str, Any]) -> None:
+    """Mark where the stable prefix ends: after the tools, the system prompt, and the last user message but one.
+
+    Three marks of the four that a request may have; see
+    https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
+    """
+    for blocks in (body.get("tools"), body.get("system")):
+        if blocks:
+            blocks[-1] = {**blocks[-1], "cache_control": _MARK}
+    said = [turn for turn in body["messages"] if turn["role"] == "user"]
+    if len(said) > 1 and (content := said[-2]["content"])[-1]["type"] in _MARKABLE:
+        content[-1] = {**content[-1], "cache_control": _MARK}
+
+
+def _is_void(part: Text | Media) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
+
+
+def _content(part: Text | Media) -> Block:
+    """Write a text, an image or a document.
+
+    Raises:
+        nbtool.errors.Unsupported: sound, video and other files have no form in this dialect.
+    """
+    if isinstance(part, Text):
+        return {"type": "text", "text": clean_text(part.text)}
+    kind = part.mime.partition("/")[0]
+    if kind == "text" and part.data is not None:
+        source = {"type": "text", "media_type": "text/plain", "data": part.data.decode("utf-8", "replace")}
+    elif part.url:
+        source = {"type": "url", "url": part.url}
+    else:
+        source = {"type": "base64", "media_type": part.mime, "data": b64encode(part.data or b"").decode()}
+    if kind == "image":
+        return {"type": "image", "source": source}
+    if kind == "text" or part.mime == "application/pdf":
+        return {"type": "document", "source": source, **({"title": part.name} if part.name else {})}
+    raise Unsupported(
+        f"The Anthropic wire carries no {part.mime}.", fix="Send it as an image, a PDF or text, or use `--wire chat`."
+    )

@@ -1,0 +1,1 @@
+"""OpenAI's Chat Completions API, and the servers that speak nearly the same."""

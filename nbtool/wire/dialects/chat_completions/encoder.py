@@ -1,0 +1,265 @@
+"""Chat Completions: the dialect that nearly every server speaks.
+
+The conversation is a flat list: the system prompt first, one message for each thing said, one `tool` message for
+each call's result. See https://platform.openai.com/docs/api-reference/chat/create.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from typing import Any
+
+from nbtool.errors import Unsupported
+from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, clean_text
+from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
+from nbtool.wire.dialects.call_ids import CallIds, fitting_name
+from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
+from nbtool.wire.dialects.chat_completions.fields import THINKING_FIELDS
+from nbtool.wire.dialects.encoding_cache import Settled
+from nbtool.wire.dialects.options import overlay
+from nbtool.wire.reply import sendable_arguments
+
+NO_STREAM_OPTIONS = "no_stream_options"
+"""The ability of a target that refuses `stream_options`, or sends the usage without being asked."""
+
+MAX_COMPLETION_TOKENS = "max_completion_tokens"
+"""The ability of a target that wants `max_completion_tokens` in place of `max_tokens`."""
+
+ECHO_REASONING = "echo_reasoning"
+"""The ability of a target that wants the model's thoughts back with every message of it."""
+
+ECHO_REASONING_WITH_CALLS = "echo_reasoning_with_calls"
+"""The ability of a target that wants the thoughts back with messages that ask for calls, and refuses others."""
+
+SHORT_CALL_IDS = "short_call_ids"
+"""The ability of a target whose ids of calls must be nine letters and digits (Mistral)."""
+
+EMPTY_CONTENT = "empty_content"
+"""The ability of a target that fails on messages without `content`: beside calls, it gets an empty one."""
+
+DEVELOPER_ROLE = "developer_role"
+"""The ability of a target that wants the system prompt under the role `developer`."""
+
+Encoded = list[dict[str, Any]]
+
+_MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "extra_content"})
+_THOUGHT_FIELDS = frozenset({*THINKING_FIELDS, "reasoning_details"})
+_EMPTY_RESULT = "(empty)"
+_SOUNDS = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mpeg": "mp3", "mp3": "mp3", "flac": "flac", "ogg": "ogg"}
+
+
+class ChatCompletions:
+    """The Chat Completions dialect."""
+
+    name = "chat"
+
+    def __init__(self) -> None:
+        self._settled: Settled[tuple[Target, tuple[str, ...]], Encoded] = Settled()
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        """Write a prompt as a request.
+
+        Raises:
+            nbtool.errors.Unsupported: a part that this dialect cannot carry (video, a sound by its address).
+        """
+        body: dict[str, Any] = {
+            "model": target.model,
+            "messages": [*_system(prompt, target), *self._messages(prompt.messages, target)],
+        }
+        if prompt.tools:
+            body["tools"] = [_tool(spec) for spec in prompt.tools]
+            if prompt.tool_choice != "auto":
+                body["tool_choice"] = _choice(prompt.tool_choice)
+        if prompt.stream:
+            body["stream"] = True
+            if NO_STREAM_OPTIONS not in target.abilities:
+                body["stream_options"] = {"include_usage": True}
+        body = overlay(body, _options(prompt, target))
+        return Request("/chat/completions", body, stream=body.get("stream") is True)
+
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte says it, whatever was asked for
+        """Give a fresh decoder; it reads a stream and a whole body alike."""
+        return ChatDecoder()
+
+    def _messages(self, messages: tuple[Message, ...], target: Target) -> Encoded:
+        """Write the conversation; a message that was written before, with the same ids, is taken as it stands."""
+        ids = CallIds()
+        encoded: Encoded = []
+        for message in messages:
+            given = _ids(message, ids, target)
+            encoded += self._settled.get(message, (target, given), lambda m=message, g=given: _write(m, g, target))  # type: ignore[misc]  # bound at once
+        return encoded
+
+
+def _ids(message: Message, ids: CallIds, target: Target) -> tuple[str, ...]:
+    """Give the ids of a message's calls, or of the calls that its results answer, in order."""
+    if message.calls:
+        kept = _is_own(message, target) and ids.keep(message)
+        given = tuple(call.id if kept else ids.call(call) for call in message.calls)
+    else:
+        given = tuple(ids.result(result) for result in message.results)
+    return tuple(_short(call_id) for call_id in given) if SHORT_CALL_IDS in target.abilities else given
+
+
+def _short(call_id: str) -> str:
+    if len(call_id) == 9 and call_id.isascii() and call_id.isalnum():
+        return call_id
+    return sha256(call_id.encode()).hexdigest()[:9]
+
+
+def _is_own(message: Message, target: Target) -> bool:
+    native = message.native
+    return native is not None and (native.wire, native.host, native.model) == ("chat", target.host, target.model)
+
+
+def _write(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
+    """Write one message, which may become several."""
+    match message.role:
+        case "tool":
+            return _results(message, ids)
+        case "assistant":
+            return _assistant(message, ids, target)
+        case _:
+            content = _content(message)
+            return [{"role": message.role, "content": content}] if content else []
+
+
+def _system(prompt: Prompt, target: Target) -> Encoded:
+    role = "developer" if DEVELOPER_ROLE in target.abilities else "system"
+    return [{"role": role, "content": clean_text(prompt.system)}] if prompt.system else []
+
+
+# --- the model's own messages ---------------------------------------------------------------------------------
+
+
+def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
+    """Echo a message of the same model as it came; build any other anew from its parts.
+
+    A message that only asks for calls has no `content` at all: servers exist that refuse null, and servers that
+    refuse an empty string. Those that cannot do without have an ability that says so.
+    """
+    encoded = _echo(message, ids) if _is_own(message, target) else None
+    if encoded is None:
+        encoded = {"role": "assistant"}
+        if text := "".join(part.text for part in message.parts if isinstance(part, Text | Refusal)):
+            encoded["content"] = clean_text(text)
+        if message.calls:
+            encoded["tool_calls"] = [_call(call, given) for call, given in zip(message.calls, ids, strict=True)]
+        if thoughts := "".join(part.text for part in message.parts if isinstance(part, Thinking)):
+            encoded["reasoning_content"] = clean_text(thoughts)
+    if not _wants_thoughts(message, target):
+        encoded = {name: value for name, value in encoded.items() if name not in _THOUGHT_FIELDS}
+    if EMPTY_CONTENT in target.abilities and "tool_calls" in encoded:
+        encoded.setdefault("content", "")
+    return [encoded] if encoded.keys() & {"content", "tool_calls"} else []
+
+
+def _echo(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | None:
+    """Give the message as its server sent it, with the ids of this request; None where it does not fit its parts."""
+    payload = message.native.payload if message.native else None
+    if not isinstance(payload, dict):
+        return None
+    encoded = {name: value for name, value in payload.items() if name in _MESSAGE_FIELDS | _THOUGHT_FIELDS}
+    calls = encoded.get("tool_calls", [])
+    if len(calls) != len(message.calls):
+        return None
+    if calls:
+        encoded["tool_calls"] = [_renamed(call, given) for call, given in zip(calls, ids, strict=True)]
+    return encoded
+
+
+def _renamed(call: dict[str, Any], call_id: str) -> dict[str, Any]:
+    """Give a call as it came, with the id of this request and with arguments that are JSON."""
+    renamed = {**call, "id": call_id}
+    function = call.get("function")
+    if isinstance(function, dict):
+        arguments, name = sendable_arguments(function.get("arguments")), function.get("name") or fitting_name("")
+        renamed["function"] = {**function, "name": name, "arguments": arguments}
+    return renamed
+
+
+def _wants_thoughts(message: Message, target: Target) -> bool:
+    if ECHO_REASONING in target.abilities:
+        return True
+    return ECHO_REASONING_WITH_CALLS in target.abilities and bool(message.calls)
+
+
+def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
+    function = {"name": fitting_name(call.name), "arguments": sendable_arguments(call.arguments)}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+# --- what is said to the model --------------------------------------------------------------------------------
+
+
+def _results(message: Message, ids: tuple[str, ...]) -> Encoded:
+    """Write one `tool` message for each result; pictures follow in a user message, since these carry text only."""
+    results = message.results
+    encoded: Encoded = [
+        {"role": "tool", "tool_call_id": given, "content": clean_text(result.text) or _EMPTY_RESULT}
+        for result, given in zip(results, ids, strict=True)
+    ]
+    media = [(result, item) for result in results for item in result.media]
+    if media:
+        parts: Encoded = []
+        for result, item in media:
+            parts += [{"type": "text", "text": f"From the result of {result.name}:"}, _media(item)]
+        encoded.append({"role": "user", "content": parts})
+    return encoded
+
+
+def _content(message: Message) -> str | Encoded:
+    """Write the parts of a user or system message: plain text where there is nothing else."""
+    if not any(isinstance(part, Media) for part in message.parts):
+        return clean_text(message.text)
+    parts: Encoded = []
+    for part in message.parts:
+        if isinstance(part, Text) and part.text:
+            parts.append({"type": "text", "text": clean_text(part.text)})
+        elif isinstance(part, Media):
+            parts.append(_media(part))
+    return parts
+
+
+def _media(media: Media) -> dict[str, Any]:
+    kind, _, subtype = media.mime.partition("/")
+    if kind == "image":
+        return {"type": "image_url", "image_url": {"url": media.url or _data_url(media)}}
+    if kind == "audio" and media.data is not None and subtype in _SOUNDS:
+        sound = {"data": b64encode(media.data).decode(), "format": _SOUNDS[subtype]}
+        return {"type": "input_audio", "input_audio": sound}
+    if media.data is not None and kind == "text":
+        return {"type": "text", "text": f"{media.name}\n{media.data.decode('utf-8', 'replace')}".lstrip("\n")}
+    if media.data is not None and kind not in ("audio", "video"):
+        return {"type": "file", "file": {"filename": media.name or "file", "file_data": _data_url(media)}}
+    how = "as an address" if media.data is None else "at all"
+    raise Unsupported(f"Chat Completions cannot carry {media.mime} {how}.", fix="Attach an image, wav, mp3 or a file.")
+
+
+def _data_url(media: Media) -> str:
+    return f"data:{media.mime};base64,{b64encode(media.data or b'').decode()}"
+
+
+# --- tools and options ----------------------------------------------------------------------------------------
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    function = {
+        "name": spec.name,
+        "description": clean_text(spec.description),
+        "parameters": {"type": "object", "properties": {}, **spec.parameters},
+    }
+    return {"type": "function", "function": function}
+
+
+def _choice(choice: str) -> str | dict[str, Any]:
+    return choice if choice in ("none", "required") else {"type": "function", "function": {"name": choice}}
+
+
+def _options(prompt: Prompt, target: Target) -> dict[str, Any]:
+    """Give the person's options, with the limit of tokens under the name that the target knows."""
+    options = dict(prompt.options)
+    if MAX_COMPLETION_TOKENS in target.abilities and "max_tokens" in options:
+        options.setdefault("max_completion_tokens", options.pop("max_tokens"))
+    return options

@@ -1,0 +1,1 @@
+"""Endpoints for images, speech and transcription."""

@@ -1,0 +1,174 @@
+"""Images and sound, spoken to OpenAI-compatible servers: generate, edit, transcribe, speak.
+
+Each kind is a wire like any other, so that its models go the way of a chat model. Only the last message of the person
+counts: these models know no conversation, no system prompt and no tools. What a kind needs is checked here, before
+anything is sent.
+
+The endpoints: https://platform.openai.com/docs/api-reference/images and …/audio
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Any
+
+from nbtool.errors import BadUsage, Unsupported
+from nbtool.messages import Media, clean_text
+from nbtool.mime import IMAGES
+from nbtool.wire.base import Prompt, Request, Target, Upload
+from nbtool.wire.dialects.media.decoder import Read, WholeReply, read_images, read_speech, read_transcription
+from nbtool.wire.dialects.options import overlay
+from nbtool.wire.framing.redaction import excerpt
+from nbtool.wire.providers.model_kinds import DOES, answers_with_addresses, can_edit
+
+VOICE = "alloy"
+"""The voice that reads aloud where the option `voice` names none."""
+
+_ATTACH = "Attach one with `-a PATH`, or `attach=` in Python."
+_SOUND = re.compile(r"audio/[\w.+-]+|video/(mp4|webm|mpeg)")
+_ENDINGS = {
+    "image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif", "audio/mpeg": "mp3",
+    "audio/wav": "wav", "audio/x-wav": "wav", "audio/flac": "flac", "audio/ogg": "ogg", "audio/mp4": "m4a",
+    "audio/aac": "aac", "audio/webm": "webm", "video/mp4": "mp4", "video/webm": "webm", "video/mpeg": "mpeg",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the person said last, and to which model."""
+
+    model: str
+    text: str
+    media: tuple[Media, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MediaWire:
+    """One kind of model as a wire; see `nbtool.wire.base.Wire`. It never streams."""
+
+    name: str
+    write: Callable[[Said], Request]
+    read: Read
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        """Write the person's last message as a request.
+
+        Raises:
+            nbtool.errors.Unsupported: tools are offered, or what is attached is not for this kind of model.
+            nbtool.errors.BadUsage: what the kind needs is missing.
+        """
+        if prompt.tools:
+            raise Unsupported(
+                f"{target.model} {DOES[self.name]} and cannot call tools.",
+                fix="Use a chat without tools and exposed variables: `-c NAME` in a cell, or a Chat of its own.",
+            )
+        if prompt.options.get("stream"):
+            raise BadUsage(f"{target.model} {DOES[self.name]} and answers whole.", fix="Leave out the option `stream`.")
+        request = self.write(_said(prompt, target))
+        return replace(request, body=overlay(request.body, prompt.options))
+
+    def decoder(self, *, stream: bool = False) -> WholeReply:  # noqa: ARG002 - these replies always come whole
+        """Give a fresh decoder for one reply."""
+        return WholeReply(self.read)
+
+
+def image() -> MediaWire:
+    """Give the wire of models that make images, and edit the ones they are given."""
+    return MediaWire("image", _write_image, read_images)
+
+
+def image_edit() -> MediaWire:
+    """Give the wire of models that only edit images."""
+    return MediaWire("image-edit", _write_edit, read_images)
+
+
+def transcription() -> MediaWire:
+    """Give the wire of models that write down what is said."""
+    return MediaWire("transcription", _write_transcription, read_transcription)
+
+
+def speech() -> MediaWire:
+    """Give the wire of models that read text aloud."""
+    return MediaWire("speech", _write_speech, read_speech)
+
+
+def _said(prompt: Prompt, target: Target) -> Said:
+    last = next((message for message in reversed(prompt.messages) if message.role == "user"), None)
+    if last is None:
+        raise BadUsage(f"Nothing was said to {target.model}.", fix="Write what you want of it.")
+    media = tuple(part for part in last.parts if isinstance(part, Media))
+    return Said(target.model, clean_text(last.text).strip(), media)
+
+
+def _write_image(said: Said) -> Request:
+    if said.media and not can_edit(said.model):
+        raise Unsupported(
+            f"{said.model} makes images and cannot edit one.", fix="Attach nothing, or choose a model that edits."
+        )
+    if said.media:
+        return _write_edit(said)
+    body = {"model": said.model, "prompt": _wanted(said, "makes an image from a description"), **_as_bytes(said.model)}
+    return Request("/images/generations", body, stream=False)
+
+
+def _write_edit(said: Said) -> Request:
+    images = _carried(said, "edits an image", IMAGES.__contains__, "PNG, JPEG, WebP or GIF")
+    body = {"model": said.model, "prompt": _wanted(said, "needs to be told what to change"), **_as_bytes(said.model)}
+    field_name = "image" if len(images) == 1 else "image[]"
+    return Request("/images/edits", body, stream=False, uploads=_uploads(field_name, images))
+
+
+def _write_transcription(said: Said) -> Request:
+    sounds = _carried(said, "writes down a sound", _SOUND.fullmatch, "a sound (wav, mp3, m4a, flac, ogg, webm)")
+    if len(sounds) > 1:
+        raise BadUsage(f"{said.model} writes down one sound, and {len(sounds)} are attached.", fix="Attach one.")
+    body = {"model": said.model, "response_format": "json"}
+    if said.text:
+        body["prompt"] = said.text
+    return Request("/audio/transcriptions", body, stream=False, uploads=_uploads("file", sounds))
+
+
+def _write_speech(said: Said) -> Request:
+    if said.media:
+        raise Unsupported(f"{said.model} reads text aloud and takes no attachment.", fix="Write the text itself.")
+    body = {"model": said.model, "input": _wanted(said, "reads text aloud"), "voice": VOICE}
+    return Request("/audio/speech", body, stream=False)
+
+
+def _as_bytes(model: str) -> dict[str, Any]:
+    return {"response_format": "b64_json"} if answers_with_addresses(model) else {}
+
+
+def _wanted(said: Said, does: str) -> str:
+    if not said.text:
+        raise BadUsage(f"{said.model} {does}, and no text is given.", fix="Write it in the cell, or as the prompt.")
+    return said.text
+
+
+def _carried(said: Said, does: str, fits: Callable[[str], object], what: str) -> tuple[Media, ...]:
+    """Check that something is attached, that all of it fits, and that its bytes are at hand."""
+    if not said.media:
+        raise BadUsage(f"{said.model} {does}, and none is attached.", fix=_ATTACH)
+    for media in said.media:
+        if not fits(media.mime):
+            raise Unsupported(f"{said.model} {does}; {excerpt(media.mime)} is attached.", fix=f"Attach {what}.")
+        if media.data is None:
+            raise Unsupported(
+                f"{said.model} needs the bytes, and an address is attached, which is never fetched.",
+                fix="Download it yourself and attach the file.",
+            )
+    return said.media
+
+
+def _uploads(field_name: str, carried: Iterable[Media]) -> tuple[Upload, ...]:
+    return tuple(Upload(field_name, _filename(media), media.mime, media.data or b"") for media in carried)
+
+
+def _filename(media: Media) -> str:
+    """Name a file without its folders; servers read the format off the ending, so there always is one."""
+    name = PurePosixPath(PureWindowsPath(clean_text(media.name)).name).name or media.mime.partition("/")[0]
+    ending = _ENDINGS.get(media.mime)
+    return f"{name}.{ending}" if ending and not PurePosixPath(name).suffix else name

@@ -1,0 +1,218 @@
+"""OpenAI Responses, spoken without state on the server.
+
+Every round carries everything: instructions, tools and the whole conversation as a list of items, so nothing has to
+be stored at the provider (`store: false`) and any turn can be edited, branched or sent elsewhere. What a reasoning
+model thought goes back in the items it came in, whole rounds at a time: the provider checks that a call and the
+reasoning it came of stand together, by their ids, so a round is sent back unchanged or built anew with neither.
+
+See https://platform.openai.com/docs/api-reference/responses/create and
+https://platform.openai.com/docs/guides/reasoning.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+from nbtool.errors import Unsupported
+from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult, clean_text
+from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
+from nbtool.wire.dialects.call_ids import CallIds, fitting_name
+from nbtool.wire.dialects.options import overlay
+from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
+from nbtool.wire.reply import sendable_arguments
+
+ENCRYPTED_REASONING = "encrypted_reasoning"
+"""The ability of a target to hand out its reasoning encrypted; asked for only there, since others answer 400."""
+
+MAX_ID = 64
+"""Characters of a call's id that are accepted back, even from those who sent a longer one."""
+
+Item = dict[str, Any]
+
+_WITHOUT_REASONING = re.compile(r"(?:.*/)?(?:gpt-[34]|chatgpt-)")  # models of an able provider that refuse the question
+
+
+class Responses:
+    """The Responses dialect."""
+
+    name = "responses"
+
+    def encode(self, prompt: Prompt, target: Target) -> Request:
+        """Write a prompt as a request.
+
+        Raises:
+            nbtool.errors.Unsupported: a part that this dialect cannot carry (sound, video).
+        """
+        body: dict[str, Any] = {
+            "model": target.model,
+            "input": _Input(self.name, target).write(prompt.messages),
+            "stream": prompt.stream,
+            "store": False,
+        }
+        if instructions := _instructions(prompt):
+            body["instructions"] = instructions
+        if ENCRYPTED_REASONING in target.abilities and not _WITHOUT_REASONING.match(target.model):
+            body["include"] = ["reasoning.encrypted_content"]
+        if prompt.tools:
+            body["tools"] = [_tool(spec) for spec in prompt.tools]
+            if prompt.tool_choice != "auto":
+                body["tool_choice"] = _tool_choice(prompt.tool_choice)
+        body = overlay(body, prompt.options)
+        return Request("/responses", body, stream=body.get("stream") is True)
+
+    def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
+        """Give a fresh decoder for one reply, streamed or whole."""
+        return ResponsesDecoder()
+
+
+class _Input:
+    """The list of items, built from the messages in order."""
+
+    def __init__(self, wire: str, target: Target) -> None:
+        self._origin = (wire, target.host, target.model)
+        self._ids = CallIds()
+        self._custom: set[str] = set()  # ids of calls whose results have a type of their own
+        self._pictures: list[Item] = []  # of the assistant; they go back as the user's, which alone may show them
+
+    def write(self, messages: tuple[Message, ...]) -> list[Item]:
+        items: list[Item] = []
+        for message in messages:
+            if message.role == "assistant":
+                items += self._replayed(message) or list(self._rebuilt(message))
+            elif message.role != "system":
+                items += self._said(message)
+        if self._pictures:
+            items.append(_user(self._pictures))
+        return items
+
+    def _said(self, message: Message) -> list[Item]:
+        """Write a message of the person or of the tools: results first, so that they follow their calls."""
+        items = [self._output(result) for result in message.results]
+        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_void(part)]
+        if content:
+            items.append(_user([*self._pictures, *content]))
+            self._pictures = []
+        return items
+
+    def _output(self, result: ToolResult) -> Item:
+        call_id = self._ids.result(result)
+        output: str | list[Item] = clean_text(result.text)
+        if result.media:
+            parts: list[Text | Media] = [Text(result.text)] if result.text.strip() else []
+            output = [_content(part) for part in (*parts, *result.media)]
+        kind = "custom_tool_call_output" if call_id in self._custom else "function_call_output"
+        return {"type": kind, "call_id": call_id, "output": output}
+
+    def _replayed(self, message: Message) -> list[Item]:
+        """Give the items of a round as they came, or nothing where they do not hold here."""
+        native = message.native
+        if native is None or (native.wire, native.host, native.model) != self._origin:
+            return []
+        items = [_sendable(item) for item in native.payload]
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()  # refused without the item that it led to
+        calls = [item for item in items if item.get("type") in ("function_call", "custom_tool_call")]
+        if not _is_whole(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
+            return []
+        if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.keep(message):
+            return []
+        self._custom.update(item["call_id"] for item in calls if item["type"] == "custom_tool_call")
+        return items
+
+    def _rebuilt(self, message: Message) -> Iterator[Item]:
+        """Build a round from its parts: without reasoning, and without the ids that would ask for it."""
+        for part in message.parts:
+            match part:
+                case Text() | Refusal() if part.text.strip():
+                    yield {"role": "assistant", "content": clean_text(part.text)}
+                case Media() if part.mime.startswith("image/"):
+                    self._pictures.append(_content(part))
+                case Media():  # no sound goes into this dialect; what was said stands beside it as text
+                    yield {"role": "assistant", "content": f"[{part}]"}
+                case ToolCall():
+                    yield self._call(part)
+
+    def _call(self, call: ToolCall) -> Item:
+        name, call_id = fitting_name(call.name), self._ids.call(call)
+        arguments = sendable_arguments(call.arguments)
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
+def _instructions(prompt: Prompt) -> str:
+    """Join the system prompt and the system messages, which have no place among the items."""
+    texts = [prompt.system, *(message.text for message in prompt.messages if message.role == "system")]
+    return "\n\n".join(clean_text(text) for text in texts if text.strip())
+
+
+def _tool(spec: ToolSpec) -> Item:
+    parameters = {"type": "object", "properties": {}, **spec.parameters}
+    return {
+        "type": "function",
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": parameters,
+        "strict": False,  # the default is strict here, and most schemas do not qualify
+    }
+
+
+def _tool_choice(choice: str) -> str | Item:
+    return choice if choice in ("none", "required") else {"type": "function", "name": choice}
+
+
+def _user(content: list[Item]) -> Item:
+    if len(content) == 1 and content[0]["type"] == "input_text":
+        return {"role": "user", "content": content[0]["text"]}
+    return {"role": "user", "content": content}
+
+
+def _is_void(part: Text | Media) -> bool:
+    return isinstance(part, Text) and not part.text.strip()
+
+
+def _content(part: Text | Media) -> Item:
+    """Write a text, an image or a file as input.
+
+    Raises:
+        nbtool.errors.Unsupported: sound and video have no form in this dialect.
+    """
+    if isinstance(part, Text):
+        return {"type": "input_text", "text": clean_text(part.text)}
+    where = part.url or f"data:{part.mime};base64,{b64encode(part.data or b'').decode()}"
+    match part.mime.partition("/")[0]:
+        case "image":
+            return {"type": "input_image", "image_url": where}
+        case "audio" | "video":
+            raise Unsupported(
+                f"The Responses wire carries no {part.mime}.", fix="Use `--wire chat` with a model that takes it."
+            )
+        case _ if part.url:
+            return {"type": "input_file", "file_url": part.url}
+        case _:
+            return {"type": "input_file", "filename": part.name or "file", "file_data": where}
+
+
+def _sendable(item: Item) -> Item:
+    """Copy an item of a reply so that it is accepted as input: its null fields are refused there."""
+    kept = {key: value for key, value in item.items() if value is not None}
+    if kept.get("type") == "function_call":
+        kept["arguments"] = sendable_arguments(kept.get("arguments"))
+        kept["name"] = kept.get("name") or fitting_name("")
+    if kept.get("type") == "reasoning":
+        kept.setdefault("summary", [])
+        if not kept.get("content"):
+            kept.pop("content", None)
+    return kept
+
+
+def _is_whole(items: list[Item]) -> bool:
+    """Whether items can be sent back without anything that the server would have to remember or reject.
+
+    Reasoning that is neither encrypted nor readable is only a reference to what was not stored.
+    """
+    for item in items:
+        if item.get("type") == "reasoning" and not (item.get("encrypted_content") or item.get("content")):
+            return False
+    return bool(items)

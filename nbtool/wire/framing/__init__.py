@@ -1,0 +1,1 @@
+"""From bytes to JSON values, and from error objects to errors; no I/O."""

@@ -1,0 +1,293 @@
+"""A provider's no, in our words: HTTP statuses and error objects become one of the errors of `nbtool.errors`.
+
+Providers differ in the shape of an error (an object, a string, a list, `detail`, no wrapper at all), and in the
+status: one of them answers a wrong key with 400. So the words count as much as the number.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from pydantic_core import from_json
+
+from nbtool.errors import (
+    AuthFailed,
+    ContextTooLong,
+    ModelNotFound,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    ToolsRefused,
+)
+from nbtool.wire.framing.redaction import excerpt
+
+RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+"""Statuses after which the same request may succeed."""
+
+MAX_ERROR_BODY = 64 * 1024
+"""Bytes of an error's body that are read."""
+
+MAX_MESSAGE = 500
+"""Characters of a provider's own message that an error shows at most."""
+
+_KEY_WORDS = ("api key", "api_key", "apikey", "authentication token", "credentials", "unauthorized", "x-api-key")
+_REFUSED_WORDS = ("incorrect", "invalid", "not valid", "missing", "no cookie", "could not parse", "expired", "denied")
+_CONTEXT_WORDS = (
+    "context_length_exceeded", "maximum context length", "exceed_context_size", "context size", "context window",
+    "context length", "prompt is too long", "prompt too long", "too_many_prompt_tokens", "too many tokens",
+    "input token count", "total length of all messages", "maximum number of tokens", "input is too long",
+    "request too large", "reduce the length of the messages",
+)  # fmt: skip
+_MODEL_WORDS = (
+    "model_not_found", "model not found", "deploymentnotfound", "is not a valid model", "unknown model",
+    "supported api model names", "invalid model", "no such model", "model does not exist", "invalid_model",
+)  # fmt: skip
+_TOOL_WORDS = (
+    "does not support tools", "doesn't support tools", "does not support tool", "tool use is not supported",
+    "tools are not supported", "tool calling is not supported", "function calling is not supported",
+    "does not support function", "no endpoints found that support tool", "tools is not supported",
+    "tool choice requires --enable-auto-tool-choice", "tools param requires --jinja", "unsupported parameter: 'tools'",
+)  # fmt: skip
+_BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
+_RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
+
+_OF_A_FRAMEWORK = frozenset(
+    {"not found", "404 not found", "404 page not found", "method not allowed", "no route matched"}
+)
+"""What web frameworks say of an address where nothing is."""
+
+_EVENT_DATA = re.compile(rb"^data:(.*)$", re.MULTILINE)
+
+SPENT = ("insufficient_quota", "billing", "credit", "payment")
+"""Words of codes that say that waiting does not help."""
+
+_FIXES: dict[type[ProviderError], str] = {
+    AuthFailed: "Give a key that this server knows.",
+    ModelNotFound: "`%chat models` lists the models that this provider offers.",
+    RateLimited: "Wait, or choose another model.",
+    ContextTooLong: "Start a new chat, expose large values by reference, or choose a model with a larger context.",
+    ToolsRefused: "Use `--tool-mode prompted`, or a model that can call functions.",
+    Overloaded: "Try again later, or choose another model.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderWords:
+    """What an error object says, whatever its shape."""
+
+    message: str = ""
+    code: str = ""
+    type: str = ""
+
+    @property
+    def all(self) -> str:
+        """Everything in lower case, to look for words in."""
+        return f"{self.code} {self.type} {self.message}".lower()
+
+
+def error_words(payload: Any) -> ProviderWords:
+    """Read an error object of any shape that providers are known to send."""
+    if isinstance(payload, list):
+        payload = next((item for item in payload if item), None)
+    if isinstance(payload, str):
+        return ProviderWords(payload)
+    if not isinstance(payload, dict):
+        return ProviderWords()
+    inner = next((payload[key] for key in ("error", "errors", "detail") if payload.get(key)), None)
+    if inner is None:
+        return ProviderWords(
+            _word(payload.get("message")) or _word(payload.get("msg")),
+            _word(payload.get("code")) or _word(payload.get("status_code")),
+            _word(payload.get("type")) or _word(payload.get("status")),
+        )
+    words = error_words(inner)
+    message = words.message or _word(payload.get("message"))
+    if details := _word(payload.get("details")):
+        message = f"{message}: {details}" if message else details
+    outer_type = _word(payload.get("type")) if payload.get("type") != "error" else ""
+    return ProviderWords(message, words.code or _word(payload.get("code")), words.type or outer_type)
+
+
+def provider_error(
+    payload: Any,
+    *,
+    status: int | None = None,
+    who: str = "",
+    retry_after: float | None = None,
+    has_own_words: bool = False,
+) -> ProviderError:
+    """Make the error for an error object, with or without an HTTP status.
+
+    `who` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and `http` fills
+    it in. Where the provider `has_own_words` for a 404, nothing is guessed about the address. The message is redacted
+    of everything that looks like a key.
+    """
+    words = error_words(payload)
+    kind = _kind(status, words)
+    said = excerpt(words.message or words.code or words.type, limit=MAX_MESSAGE) or "no reason given"
+    subject = f"{who or 'The provider'} answered {status}" if status else f"{who or 'The provider'} reported an error"
+    return kind(
+        f"{subject}: {said if said[-1] in '.!?…' else f'{said}.'}",
+        fix="" if has_own_words and kind is ProviderError else _fix(kind, words, status),
+        status=status,
+        code=words.code or None,
+        type=words.type or None,
+        retry_after=retry_after,
+    )
+
+
+def told_error(payload: Any) -> ProviderError | None:
+    """Make the error that a body tells of where a reply should be, wrapped or bare; None where it tells of none."""
+    return provider_error(payload) if error_words(payload).message else None
+
+
+def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *, who: str = "") -> ProviderError:
+    """Make the error for an answer whose status is not 2xx; the body may be JSON, an event, HTML, text or nothing."""
+    payload = _json(body) or next(filter(None, map(_json, _EVENT_DATA.findall(body))), None)
+    said = error_words(payload).message.lower().strip(" .!")
+    has_own_words = bool(said) and said not in _OF_A_FRAMEWORK and status != 402
+    if not error_words(payload).all.strip():
+        payload = excerpt(body) or None
+    wait = retry_after(headers)
+    if wait is None and status in (429, 503):
+        wait = until_reset(headers)
+    return provider_error(payload, status=status, who=who, retry_after=wait, has_own_words=has_own_words)
+
+
+def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """Read how many seconds the provider wants us to wait, or None where it does not say or says nonsense.
+
+    `retry-after-ms` is the finer word and goes first; `retry-after` counts seconds or is a date (RFC 9110
+    section 10.2.3).
+    """
+    for name, unit in _WAITS:
+        if not (text := headers.get(name, "").strip()):
+            continue
+        try:
+            seconds = float(text) / unit
+        except ValueError:
+            seconds = _until(text, time.time() if now is None else now)
+        if math.isfinite(seconds) and seconds >= 0:
+            return seconds
+    return None
+
+
+_WAITS = (
+    ("retry-after-ms", 1000.0), ("llm_provider-retry-after-ms", 1000.0), ("retry-after", 1.0),
+    ("llm_provider-retry-after", 1.0),
+)  # fmt: skip
+"""Headers that say how long to wait, in what part of a second; a LiteLLM proxy puts `llm_provider-` before those of the
+provider behind it."""
+
+_DURATION = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?")
+_IN_SECONDS = (86_400.0, 3_600.0, 60.0, 1.0, 0.001)
+
+
+def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """Read from the state of a rate limit when it opens again; None where no limit is said to be used up.
+
+    OpenAI and those who follow it say `x-ratelimit-remaining-requests: 0` and `x-ratelimit-reset-requests: 6m0s`
+    (https://platform.openai.com/docs/guides/rate-limits), and the same of tokens; OpenRouter says `x-ratelimit-reset`
+    in milliseconds since the epoch, others in seconds.
+    """
+    now = time.time() if now is None else now
+    waits: list[float] = []
+    for prefix in ("x-ratelimit-", "llm_provider-x-ratelimit-"):
+        for what in ("", "-requests", "-tokens"):
+            if headers.get(f"{prefix}remaining{what}", "").strip() == "0":
+                waits += _seconds_of(headers.get(f"{prefix}reset{what}", "").strip(), now)
+    return max(waits, default=None)
+
+
+def _seconds_of(text: str, now: float) -> list[float]:
+    try:
+        number = float(text)
+    except ValueError:
+        found = _DURATION.fullmatch(text)
+        parts = found.groups() if found and text else ()
+        return [sum(float(part or 0) * unit for part, unit in zip(parts, _IN_SECONDS, strict=True))] if parts else []
+    if number > 1e11:
+        number /= 1000
+    seconds = number - now if number > 1e9 else number
+    return [max(0.0, seconds)] if math.isfinite(seconds) else []
+
+
+def may_retry(status: int, headers: Mapping[str, str]) -> bool:
+    """Whether the same request may succeed later; the provider's own word (`x-should-retry`) goes first."""
+    match headers.get("x-should-retry", "").lower():
+        case "true":
+            return True
+        case "false":
+            return False
+        case _:
+            return status in RETRIED or status >= 500
+
+
+def named(error: ProviderError, who: str) -> ProviderError:
+    """Say whose error it is, where a decoder could not know."""
+    nobody = "The provider "
+    if error.message.startswith(nobody):
+        error.message = f"{who} {error.message.removeprefix(nobody)}"
+        error.args = (error.message,)
+    return error
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return from_json(data.strip())
+    except ValueError:
+        return None
+
+
+def _kind(status: int | None, words: ProviderWords) -> type[ProviderError]:
+    said = words.all
+    if _has(said, _TOOL_WORDS):
+        return ToolsRefused
+    if _has(said, _CONTEXT_WORDS) and status not in (401, 403, 429):
+        return ContextTooLong
+    if status in (401, 403) or (_has(said, _KEY_WORDS) and _has(said, _REFUSED_WORDS)) or "authentication" in said:
+        return AuthFailed
+    if _has(said, _MODEL_WORDS) or (status in (400, 404, None) and _names_missing_model(said)):
+        return ModelNotFound
+    if status == 429 or _has(said, _RATE_WORDS):
+        return RateLimited
+    if (status is not None and status >= 500) or _has(said, _BUSY_WORDS):
+        return Overloaded
+    return ProviderError
+
+
+def _fix(kind: type[ProviderError], words: ProviderWords, status: int | None) -> str:
+    """Say what to do: an account that is spent needs no patience, and an address where nothing is no other model."""
+    if status == 402 or any(word in f"{words.code} {words.type}".lower() for word in SPENT):
+        return "The account has nothing left to spend: see the provider's page about billing, or choose another model."
+    if kind is ProviderError and status in (404, 405, 501):
+        return "Nothing answers there: check the address (most end in /v1) and the dialect (`--wire`)."
+    return _FIXES.get(kind, "")
+
+
+def _names_missing_model(said: str) -> bool:
+    return "model" in said and _has(said, ("not found", "does not exist", "not_found"))
+
+
+def _has(said: str, words: tuple[str, ...]) -> bool:
+    return any(word in said for word in words)
+
+
+def _word(value: Any) -> str:
+    """Give a field as text: codes come as integers too, and some fields hold objects."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _until(date: str, now: float) -> float:
+    try:
+        return max(0.0, parsedate_to_datetime(date).timestamp() - now)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,1 @@
+"""Tool calling through the prompt, around any dialect."""

@@ -1,0 +1,1 @@
+"""Providers: the catalog, credentials, and what a model name means; no sockets."""

@@ -1,0 +1,1 @@
+"""The network: the one place that uses httpx."""

@@ -1,0 +1,108 @@
+"""Why a server was not reached, in words that name the mend: an address, a certificate, a proxy, or the line itself."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Iterator
+from socket import gaierror
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from nbtool.errors import ConnectionFailed
+from nbtool.wire.transport.clients import is_loopback
+
+_SEND_AGAIN = "Send it again."
+_NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF", "HTTP_REQUEST")
+
+
+def proxy_of(url: str) -> tuple[str, str]:
+    """Give the variable that names the proxy on the way to an address, and the proxy's host; empty where none is."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_loopback(host) or proxy_bypass(host):
+        return "", ""
+    known = getproxies()
+    for name in (parts.scheme, "all"):
+        if address := known.get(name):
+            return f"{name.upper()}_PROXY", _host_of(address)
+    return "", ""
+
+
+def _host_of(address: str) -> str:
+    """Give host and port of a proxy, never its name and password."""
+    try:
+        proxy = urlsplit(address if "//" in address else f"http://{address}")
+        return f"{proxy.hostname}:{proxy.port}" if proxy.port else str(proxy.hostname)
+    except ValueError:
+        return "whose address makes no sense"
+
+
+def unreached(error: Exception, who: str, url: str) -> tuple[ConnectionFailed, bool]:
+    """Say why no connection came about, and whether trying again may help."""
+    for cause in _causes(error):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return _untrusted(cause, who), False
+        if isinstance(cause, ssl.SSLError) and cause.reason in _NO_TLS:
+            return ConnectionFailed(
+                f"{who} does not speak https there.", fix="Check the port, or write http://."
+            ), False
+    if type(error).__name__ == "ProxyError":
+        return _turned_away(error, who, url), False
+    variable, proxy = proxy_of(url)
+    if variable:
+        what = f"{who} cannot be reached: the proxy {proxy} ({variable}) does not answer ({_reason(error)})."
+        fix = f"Check {variable}; NO_PROXY={urlsplit(url).hostname} goes past the proxy."
+        return ConnectionFailed(what, fix=fix), True
+    if is_loopback(urlsplit(url).hostname or ""):
+        fix = "Start the server, or choose another model."
+    else:
+        fix = "Check the address and the network; where only a proxy leads out, set HTTPS_PROXY."
+    return ConnectionFailed(f"{who} cannot be reached ({_reason(error)}).", fix=fix), True
+
+
+def broken(error: Exception, who: str) -> ConnectionFailed:
+    """Say that a connection broke which had come about."""
+    return ConnectionFailed(f"The connection to {who} broke ({_reason(error)}).", fix=_SEND_AGAIN)
+
+
+def _untrusted(error: ssl.SSLCertVerificationError, who: str) -> ConnectionFailed:
+    said = error.verify_message or "not trusted"
+    if "mismatch" in said or "not valid for" in said:
+        fix = "Use the address that the certificate is for."
+    elif "expired" in said or "not yet valid" in said:
+        fix = "Check this machine's clock, or tell whoever keeps the server."
+    else:
+        fix = (
+            "Where a company or a server of your own signs certificates, name its CA file (PEM) in SSL_CERT_FILE and "
+            "restart the kernel."
+        )
+    return ConnectionFailed(f"The certificate of {who} was refused ({said}).", fix=fix)
+
+
+def _turned_away(error: Exception, who: str, url: str) -> ConnectionFailed:
+    """Tell a proxy's no: httpx gives its status and reason as the text of the error."""
+    variable, proxy = proxy_of(url)
+    said = f"The proxy {proxy} ({variable}) did not let us through to {who}: {error}."
+    if re.match(r"407\b", str(error)):
+        return ConnectionFailed(said, fix=f"It wants a name and a password: {variable}=http://NAME:PASSWORD@{proxy}")
+    return ConnectionFailed(said, fix=f"Ask who keeps it, or go past it: NO_PROXY={urlsplit(url).hostname}")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Give an error and what led to it, in the order of discovery."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _reason(error: Exception) -> str:
+    for cause in _causes(error):
+        inner = cause.exceptions if isinstance(cause, BaseExceptionGroup) else (cause,)
+        if any(isinstance(one, gaierror) for one in inner):
+            return "its name is not known here"
+        if any(isinstance(one, ConnectionRefusedError) for one in inner):
+            return "nothing listens there"
+    return str(error) or type(error).__name__

@@ -1,0 +1,94 @@
+"""Which model, when none is named: a setting, a key, a server on this machine, or the practice model."""
+
+from __future__ import annotations
+
+import http.client
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from pydantic_core import from_json
+
+from nbtool.errors import BadReply
+from nbtool.wire.providers.catalog import Provider, parse_model, providers
+from nbtool.wire.providers.credentials import Found, configured_url, find_key, find_value
+from nbtool.wire.transport.body import BodyReader
+
+PRACTICE = "practice:default"
+
+PROBE_SECONDS = 0.15
+"""How long local servers are waited for, all together."""
+
+_MAX_LIST = 256 * 1024
+
+
+class Discovery(NamedTuple):
+    """The model to use where none is named: its id, in a few words why this one, and the setting that names it."""
+
+    model_id: str
+    why: str
+    setting: Found | None = None
+
+
+def discover() -> tuple[str, str]:
+    """Give the id of the model to use, and in a few words why this one; see `find_model`."""
+    found = find_model()
+    return found.model_id, found.why
+
+
+def find_model() -> Discovery:
+    """Give the model to use where none is named.
+
+    Touches no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
+    answers on its usual port, the practice model.
+    """
+    if named := find_value(("NBTOOL_MODEL",)):
+        return Discovery(named.value.get_secret_value(), named.source, named)
+    known = providers().values()
+    for provider in known:
+        if provider.needs_key and provider.default_model and (found := find_key(provider)):
+            return Discovery(f"{provider.name}:{provider.default_model}", f"{found.source} is set")
+    local = [provider for provider in known if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
+    for provider, model in zip(local, _probe(local), strict=True):
+        if model:
+            return Discovery(f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}")
+    return Discovery(PRACTICE, "no key and no local server was found")
+
+
+def destination(model_id: str) -> tuple[str, bool]:
+    """Give the host that a model's requests go to, "" for one in this process, and whether only a `.env` names it.
+
+    Raises:
+        nbtool.errors.NbtoolError: there is no such model, or a setting that cannot be read.
+    """
+    provider, _ = parse_model(model_id)
+    url, found = configured_url(provider, provider.wire)
+    return url.netloc if url else "", bool(found and found.from_file)
+
+
+def _probe(local: list[Provider]) -> list[str]:
+    """Ask each local server for its first model, all at once."""
+    pool = ThreadPoolExecutor(max(1, len(local)), thread_name_prefix="nbtool-probe")
+    asked = [pool.submit(_first_model, provider.base_url) for provider in local]
+    wait(asked, timeout=PROBE_SECONDS)
+    pool.shutdown(wait=False, cancel_futures=True)
+    return [future.result() if future.done() and not future.cancelled() else "" for future in asked]
+
+
+def _first_model(base_url: str) -> str:
+    """Ask a server on this machine for its models; an empty string where there is none, or something else listens."""
+    parts = urlsplit(base_url)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=PROBE_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path}/models", headers={"connection": "close"})
+        answer = connection.getresponse()
+        reader = BodyReader(answer.headers.get("content-encoding", ""), _MAX_LIST, base_url)
+        body = b"".join(reader.feed(answer.read(_MAX_LIST)))
+        value = from_json(body) if answer.status == 200 else None
+    except (OSError, http.client.HTTPException, ValueError, BadReply):
+        return ""
+    finally:
+        connection.close()
+    models = value.get("data") if isinstance(value, dict) else None
+    names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
+    return next((name for name in names if isinstance(name, str) and name and "embed" not in name), "")

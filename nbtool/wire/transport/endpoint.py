@@ -1,0 +1,376 @@
+"""The one socket: a wire and an address become an endpoint.
+
+One streamed POST for each prompt. Progress is a decoded delta, never a byte: a server that only keeps the
+connection alive runs into the same time-out as one that is silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+from nbtool.errors import (
+    AuthFailed,
+    BadReply,
+    BadUsage,
+    ContextTooLong,
+    IncompleteReply,
+    MissingKey,
+    ModelNotFound,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    TimedOut,
+    ToolsRefused,
+    WireError,
+)
+from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
+from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
+from nbtool.wire.framing.json_payloads import MAX_BODY
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, SPENT, error_from_response, may_retry, named
+from nbtool.wire.framing.redaction import redact
+from nbtool.wire.transport import traffic
+from nbtool.wire.transport.body import unpacked
+from nbtool.wire.transport.clients import client_for, is_loopback
+from nbtool.wire.transport.coalesce import together
+from nbtool.wire.transport.connection_errors import broken, unreached
+from nbtool.wire.transport.error_hints import advise
+from nbtool.wire.transport.model_list import offered
+from nbtool.wire.transport.multipart import form_data
+from nbtool.wire.transport.readahead import Ahead
+from nbtool.wire.transport.retry import Clock, Retries, Timeouts, when
+
+if TYPE_CHECKING:
+    import httpx
+    from pydantic import SecretStr
+
+ERROR_SECONDS = 10.0
+"""How long an error's body is read."""
+
+DRAIN_SECONDS = 0.05
+"""How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
+
+ADVICE_SECONDS = 3.0
+"""How long an error about an unknown model waits for the list of those that there are."""
+
+_SEND_AGAIN = "Send it again."
+_SEND_WHOLE = "Send it again with `--no-stream`: some servers say only then what is wrong."
+_FINAL = (AuthFailed, ContextTooLong, ModelNotFound, ToolsRefused)  # whatever the status: some servers say 500
+
+
+@dataclass(frozen=True)
+class HttpEndpoint:
+    """A model behind a wire; see `nbtool.wire.base.Endpoint`.
+
+    The key goes to `base_url` and nowhere else: redirects are not followed. `can_retry` is asked before each
+    repetition, and no repetition happens once something of the reply was given out.
+    """
+
+    wire: Wire
+    base_url: str
+    model: str
+    provider: str = ""
+    key: SecretStr | None = None
+    key_from: str = ""
+    key_header: Literal["authorization", "x-api-key", "api-key"] = "authorization"
+    abilities: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str] = field(default_factory=dict)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    retries: Retries = field(default_factory=Retries)
+    can_retry: Callable[[], bool] | None = None
+
+    def __post_init__(self) -> None:
+        url = _checked(self.base_url)
+        secret = self.key.get_secret_value() if self.key else ""
+        if secret and not url.may_carry_key:
+            raise MissingKey(
+                f"A key is not sent to {url.host} over plain HTTP, where everybody on the way can read it.",
+                fix="Use https://…, or reach the server through localhost, or leave out the key.",
+            )
+        if not (secret.isascii() and secret.isprintable()):
+            raise MissingKey(
+                f"The key for {self.who} holds characters that no key has.", fix="Copy it again, without quotes."
+            )
+
+    @cached_property
+    def host(self) -> str:
+        """The host, with its port where the address has one."""
+        return parse_server_url(self.base_url).netloc
+
+    @property
+    def dialect(self) -> str:
+        """The name of the wire."""
+        return self.wire.name
+
+    @property
+    def who(self) -> str:
+        """Provider and host, as errors name them."""
+        return f"{self.provider} ({self.host})" if self.provider else self.host
+
+    @property
+    def target(self) -> Target:
+        """Whom a prompt is encoded for."""
+        return Target(self.host, self.model, self.abilities)
+
+    async def offered(self) -> list[str]:
+        """Ask for the names of the models there; an error waits for them, so not for long."""
+        return await offered(self, seconds=ADVICE_SECONDS)
+
+    def preview(self, prompt: Prompt) -> Request:
+        """Give the request that `stream` would make, without making it."""
+        return self.wire.encode(prompt, self.target)
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
+        """Send a prompt and give the deltas of the reply as they come.
+
+        Raises:
+            nbtool.errors.WireError: see its subclasses.
+            nbtool.errors.ModelError: the prompt cannot be put into the dialect.
+        """
+        request, content = self._written(prompt)
+        attempt = 0
+        while True:
+            attempt += 1
+            shown = False
+            failure: WireError
+            try:
+                async with aclosing(self._attempt(request, content)) as batches:
+                    async for batch in batches:
+                        for delta in batch:
+                            shown = shown or not isinstance(delta, UsageDelta)
+                            yield delta
+                return
+            except _Again as again:
+                failure = self._own(again.error)
+                wait = None if shown else self._pause(failure, attempt)
+                if isinstance(failure, IncompleteReply):  # it failed after its headers: only a whole reply can say why
+                    request, content = self._written(replace(prompt, stream=False))
+            except WireError as error:
+                failure, wait = self._own(error), None
+            if wait is None:
+                await advise(failure, prompt, self)
+                raise failure
+            yield Retrying(attempt, wait, failure.message)
+            await asyncio.sleep(wait)
+
+    def _written(self, prompt: Prompt) -> tuple[Request, bytes]:
+        request = self.preview(prompt)
+        content, content_type = _body(request)
+        return replace(request, headers={"content-type": content_type, **request.headers}), content
+
+    def _own(self, error: WireError) -> WireError:
+        """Say whose error it is, and take the key out of it."""
+        if isinstance(error, ProviderError):
+            named(error, self.who)
+        error.message = redact(error.message, [self.key])
+        error.args = (error.message,)
+        return error
+
+    def _pause(self, error: WireError, attempt: int) -> float | None:
+        """Give the seconds until the next attempt, or None where there is to be none."""
+        if attempt > self.retries.attempts or (self.can_retry and not self.can_retry()):
+            return None
+        asked = error.retry_after if isinstance(error, ProviderError) else None
+        if asked is not None and asked > self.retries.most:
+            error.fix = f"It asks to come again {when(asked)}."
+            return None
+        return self.retries.wait(attempt, asked)
+
+    async def _attempt(self, request: Request, content: bytes) -> AsyncGenerator[list[Delta], None]:
+        """Make the request once and give the deltas of each piece that arrives."""
+        clock = Clock(self.timeouts.first if request.stream else self.timeouts.whole)
+        decoder = self.wire.decoder(stream=request.stream)
+        async with (
+            self._response(request, content, clock) as response,
+            aclosing(Ahead(unpacked(response, MAX_BODY, self.who))) as body,
+        ):
+            is_empty = True
+            while piece := await self._next(body, clock, decoder):
+                is_empty = False
+                was_done = decoder.is_done
+                deltas = _read(decoder, piece)
+                if deltas or decoder.is_done is not was_done:
+                    clock.reset(self._patience(request, decoder))
+                if deltas:
+                    yield deltas
+                    if isinstance(deltas[-1], ReplyEnd):
+                        await body.drain(DRAIN_SECONDS)
+                        return
+            last = decoder.close()
+            if pending := getattr(decoder, "pending", ""):
+                raise BadReply(
+                    f"{self.who} makes this reply in the background (it is {pending!r}), which is not supported.",
+                    fix="Leave out the option `background`.",
+                )
+            if is_empty and not last:
+                fix = _SEND_WHOLE if request.stream else _SEND_AGAIN
+                raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=fix))
+            yield last
+
+    def _patience(self, request: Request, decoder: Decoder) -> float:
+        """Give the seconds that the next delta may take."""
+        if decoder.is_done:
+            return self.timeouts.ending
+        return self.timeouts.idle if request.stream else self.timeouts.whole
+
+    async def _next(self, body: Ahead, clock: Clock, decoder: Decoder) -> bytes:
+        """Give what has come since, or nothing where the reply is over."""
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        try:
+            async with clock.waiting():
+                return await body.take()
+        except TimeoutError:
+            if decoder.is_done:
+                return b""
+            raise TimedOut(
+                f"{self.who} sent nothing new for {clock.limit:g} s.", fix="Try again, or choose another model."
+            ) from None
+        except httpx.HTTPError as error:
+            if decoder.is_done:
+                return b""
+            raise _Again(broken(error, self.who)) from None
+
+    @asynccontextmanager
+    async def _response(self, request: Request, content: bytes, clock: Clock) -> AsyncIterator[httpx.Response]:
+        """Send the request and give an answer whose status is good; the socket is closed with the context."""
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        url = self.base_url.rstrip("/") + request.path
+        client = client_for(url)
+        limits = httpx.Timeout(None, connect=self.timeouts.connect)
+        headers = {**self.headers, **request.headers}
+        made = client.build_request(
+            "POST", url, content=content, headers=headers, params=dict(self.query) or None, timeout=limits
+        )
+        traffic.note(self.host, len(content))
+        try:
+            async with clock.waiting():
+                response = await client.send(made, auth=self.sign, stream=True)
+        except (TimeoutError, httpx.HTTPError) as error:
+            raise self._unreached(error, clock.limit) from None
+        try:
+            if response.status_code >= 300:
+                raise await self._refusal(response)
+            yield response
+        finally:
+            await response.aclose()
+
+    def sign(self, request: httpx.Request) -> httpx.Request:
+        """Put the key on the request at the last moment: no frame of ours ever holds it in the open."""
+        if self.key and self.key.get_secret_value():
+            scheme = "Bearer " if self.key_header == "authorization" else ""
+            request.headers[self.key_header] = scheme + self.key.get_secret_value()
+        return request
+
+    def _unreached(self, error: Exception, limit: float) -> Exception:
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        if isinstance(error, httpx.ConnectTimeout):
+            seconds = self.timeouts.connect
+            fix = "Start it, or choose another model." if self._is_here else "Check the address and the network."
+            return _Again(TimedOut(f"{self.who} did not answer within {seconds:g} s.", fix=fix))
+        if isinstance(error, TimeoutError):
+            return TimedOut(f"{self.who} sent nothing for {limit:g} s.", fix="Try again later.")
+        if isinstance(error, httpx.ConnectError | httpx.ProxyError):
+            failure, may_help = unreached(error, self.who, self.base_url)
+            return _Again(failure) if may_help else failure
+        return _Again(broken(error, self.who))
+
+    @property
+    def _is_here(self) -> bool:
+        return is_loopback(parse_server_url(self.base_url).host)
+
+    async def _refusal(self, response: httpx.Response) -> Exception:
+        """Read an answer that is no reply, within bounds, and say what it means."""
+        status = response.status_code
+        if status < 400:
+            there = _host_of(response.headers.get("location", ""))
+            return ProviderError(
+                f"{self.who} answered {status} and points to {there}; a key is not sent on.",
+                fix="Set the address to where the server really is.",
+                status=status,
+            )
+        body = await _error_body(response, self.who)
+        error = error_from_response(status, response.headers, body, who=self.who)
+        is_spent = any(word in f"{error.code} {error.type}".lower() for word in SPENT)
+        is_final = is_spent or isinstance(error, _FINAL)
+        return _Again(error) if may_retry(status, response.headers) and not is_final else error
+
+
+def _checked(base_url: str) -> ServerUrl:
+    """Read the address of an endpoint, which names its scheme."""
+    if "://" not in base_url:
+        raise BadUsage("This is no address of a server: it has no scheme.", fix="Give it as https://host/v1.")
+    try:
+        return parse_server_url(base_url)
+    except BadUsage as error:
+        raise BadUsage(f"This is no address of a server: {error.message}", fix=error.fix) from None
+
+
+def _host_of(location: str) -> str:
+    try:
+        return parse_server_url(location, may_have_query=True).netloc if "://" in location else "elsewhere"
+    except BadUsage:
+        return "elsewhere"
+
+
+class _Again(Exception):
+    """An error after which the same request may succeed."""
+
+    def __init__(self, error: WireError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _read(decoder: Decoder, piece: bytes) -> list[Delta]:
+    """Decode, and mark the errors inside a stream after which the request may be made again."""
+    try:
+        return together(decoder.feed(piece))
+    except (Overloaded, RateLimited) as error:
+        raise _Again(error) from None
+
+
+def _body(request: Request) -> tuple[bytes, str]:
+    """Write what leaves, and give its content type: JSON, or a form where files go along."""
+    if request.uploads:
+        return form_data(request)
+    try:
+        try:
+            body = _json(request.body)
+        except ValueError:  # a reply that is sent back may hold a number that JSON cannot write
+            said = {name: _finite(value) for name, value in request.body.items() if name in ("messages", "input")}
+            body = _json({**request.body, **said})
+        return body.encode(), "application/json"
+    except (TypeError, ValueError) as error:
+        raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
+
+
+def _json(body: dict[str, Any]) -> str:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    """Leave out of a JSON value the numbers that are none: `NaN` and the infinite."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+async def _error_body(response: httpx.Response, who: str) -> bytes:
+    body = bytearray()
+    with suppress(Exception):  # whatever goes wrong here, the status has said the main thing
+        async with asyncio.timeout(ERROR_SECONDS):
+            async for piece in unpacked(response, MAX_ERROR_BODY, who):
+                body += piece
+    return bytes(body)

@@ -1,0 +1,208 @@
+"""Fetching a page for a model: no credentials, no private addresses, and bounds on everything.
+
+A name is resolved once. What it resolves to is judged, and the connection goes to that very address, with the name only
+in the `Host` header and in TLS: a name that means something else a moment later is of no use to anybody. Every redirect
+goes through the same. Proxies are not used, for a proxy would resolve the name again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from nbtool.errors import BadReply, BadUsage, ConnectionFailed, TimedOut
+from nbtool.wire.transport import traffic
+from nbtool.wire.transport.body import ACCEPT_ENCODING, beginning
+from nbtool.wire.transport.clients import certificates
+from nbtool.wire.transport.ssrf import IPAddress, is_public
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+MAX_URL = 4_000
+"""Characters of an address."""
+
+MAX_REDIRECTS = 5
+"""Times that a page may point to another place."""
+
+MAX_PAGE = 2_000_000
+"""Bytes of a page that are kept, unpacked; what follows is not read."""
+
+FETCH_SECONDS = 20.0
+"""Seconds that a page may take, its redirects together."""
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+MayReach = Callable[[IPAddress], bool]
+
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
+_KNOWN_CHARSET = re.compile(
+    r"utf-?8|utf-?16(?:le|be)?|us-ascii|ascii|latin-?1|iso-8859-\d+|windows-\d+|cp\d+|koi8-[ru]|shift[_-]jis|euc-(?:jp|kr)"
+    r"|gbk|gb2312|gb18030|big5|macintosh",
+    re.IGNORECASE,
+)
+_HEADERS = {
+    "user-agent": "nbtool",
+    "accept": "text/html,application/xhtml+xml,text/plain;q=0.9,application/json;q=0.8,*/*;q=0.1",
+    "accept-encoding": ACCEPT_ENCODING,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What an address gave. `is_whole` is False where it was longer than `MAX_PAGE`."""
+
+    url: str
+    status: int
+    content_type: str
+    data: bytes
+    is_whole: bool
+
+    @property
+    def mime(self) -> str:
+        """The kind of content, in lower case and without parameters."""
+        return self.content_type.partition(";")[0].strip().lower()
+
+    @property
+    def text(self) -> str:
+        """The content as text, by the charset that the server or the page itself names; UTF-8 where neither does."""
+        named = _CHARSET.search(self.content_type) or _CHARSET.search(self.data[:2_048].decode("latin-1"))
+        charset = named[1] if named and _KNOWN_CHARSET.fullmatch(named[1]) else "utf-8"
+        try:
+            return self.data.decode(charset, "replace")
+        except LookupError:
+            return self.data.decode("utf-8", "replace")
+
+
+async def resolve(host: str, port: int) -> list[str]:
+    """Look a name up in the system's own way."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+@dataclass(frozen=True, slots=True)
+class Fetcher:
+    """Fetches pages. How names are resolved and which addresses may be reached can be replaced, for tests above all."""
+
+    resolve: Resolve = resolve
+    may_reach: MayReach = is_public
+    max_page: int = MAX_PAGE
+    seconds: float = FETCH_SECONDS
+    tls: ssl.SSLContext | None = None
+
+    async def fetch(self, url: str) -> Page:
+        """Get a page, whatever its status.
+
+        Raises:
+            BadUsage: the address is none that may be fetched.
+            WireError: nothing came, or not in time, or what came is no answer.
+        """
+        import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+        at = checked(url)
+        try:
+            async with asyncio.timeout(self.seconds):
+                for _ in range(MAX_REDIRECTS + 1):
+                    answer = await self._hop(at)
+                    if isinstance(answer, Page):
+                        return answer
+                    at = answer
+        except TimeoutError:
+            raise TimedOut(f"{at.host} took longer than {self.seconds:g} s.", fix="Try another page.") from None
+        except httpx.HTTPError as error:
+            raise ConnectionFailed(f"{at.host} cannot be reached ({type(error).__name__}).") from None
+        raise BadReply(f"{at.host} redirects more than {MAX_REDIRECTS} times.", fix="Try another page.")
+
+    async def _hop(self, at: httpx.URL) -> Page | httpx.URL:
+        """Make one request, and give the page or where it points to."""
+        import httpx  # noqa: PLC0415 - the same
+
+        address = await self._address(at)
+        host = at.netloc.decode("ascii")
+        # A client of its own for each hop: nothing that one server sets goes along to the next.
+        transport = httpx.AsyncHTTPTransport(verify=self.tls or _tls(), trust_env=False, retries=0)
+        async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=None) as client:
+            request = client.build_request(
+                "GET",
+                at.copy_with(host=str(address), fragment=None),
+                headers={**_HEADERS, "host": host},
+                extensions={"sni_hostname": name_of(at)},
+            )
+            traffic.note(name_of(at), 0)
+            response = await client.send(request, stream=True, auth=None, follow_redirects=False)
+            async with aclosing(response):
+                if response.is_redirect and "location" in response.headers:
+                    return checked(_joined(at, response.headers["location"]))
+                data, is_whole = await beginning(response, self.max_page, name_of(at))
+                return Page(str(at), response.status_code, response.headers.get("content-type", ""), data, is_whole)
+
+    async def _address(self, at: httpx.URL) -> IPAddress:
+        """Resolve the host, once, and give the address to connect to."""
+        port = at.port or (443 if at.scheme == "https" else 80)
+        try:
+            found = [ipaddress.ip_address(text) for text in await self.resolve(name_of(at), port)]
+        except (OSError, ValueError, UnicodeError):
+            found = []
+        if not found:
+            raise ConnectionFailed(f"There is no host {at.host[:100]}.", fix="Check the address.")
+        if not all(self.may_reach(address) for address in found):
+            raise BadUsage(
+                f"{at.host[:100]} is on a private network or this machine itself, and is not fetched.",
+                fix="Only public addresses are open.",
+            )
+        return found[0]
+
+
+def checked(url: str) -> httpx.URL:
+    """Read an address strictly: a public scheme, a host, nothing that two readers could read differently.
+
+    Raises:
+        BadUsage: it is none.
+    """
+    import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+    if len(url) > MAX_URL:
+        raise BadUsage(f"The address has {len(url):,} characters; at most {MAX_URL:,} are expected.")
+    if not url.isprintable() or " " in url or "\\" in url:
+        raise BadUsage("The address holds a character that none has.", fix="Write it as https://host/path.")
+    try:
+        at = httpx.URL(url)
+        host, has_user = name_of(at), bool(at.userinfo)
+    except (httpx.InvalidURL, UnicodeError, ValueError):
+        raise BadUsage("The address cannot be read.", fix="Write it as https://host/path.") from None
+    if at.scheme not in ("http", "https"):
+        raise BadUsage(f"{at.scheme[:20] or 'No scheme'!r}: only http and https are fetched.")
+    if not host or "%" in host or not 0 < (at.port or 80) < 65_536:
+        raise BadUsage("The address names no host.", fix="Write it as https://host/path.")
+    if has_user:
+        raise BadUsage("The address holds a user or a password.", fix="Leave it out.")
+    return at
+
+
+def name_of(at: httpx.URL) -> str:
+    """Give the host as it is looked up: in ASCII."""
+    return at.raw_host.decode("ascii")
+
+
+def _joined(at: httpx.URL, location: str) -> str:
+    import httpx  # noqa: PLC0415 - the same
+
+    try:
+        return str(at.join(location))
+    except (httpx.InvalidURL, UnicodeError, ValueError):
+        raise BadReply(f"{at.host} redirects to an address that cannot be read.") from None
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    import httpx  # noqa: PLC0415 - the same
+
+    return httpx.create_ssl_context(verify=certificates())

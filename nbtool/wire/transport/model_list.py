@@ -1,0 +1,107 @@
+"""Which models a server offers: one request, and lists of three shapes."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Protocol
+
+from nbtool.errors import BadReply, TimedOut, TooLarge
+from nbtool.wire.framing.json_payloads import parse
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
+from nbtool.wire.transport import traffic
+from nbtool.wire.transport.body import beginning
+from nbtool.wire.transport.clients import client_for
+from nbtool.wire.transport.connection_errors import unreached
+
+if TYPE_CHECKING:
+    import httpx
+
+LIST_SECONDS = 15.0
+"""How long a list of models may take."""
+
+MAX_LIST = 16 * 1024 * 1024
+"""Bytes of a list of models; the longest that are known have a few hundred entries and take less than 2 MB."""
+
+MAX_MODELS = 10_000
+"""Models of one list."""
+
+MAX_NAME = 500
+"""Characters of a model's name; an entry whose name is longer is passed over."""
+
+
+class Server(Protocol):
+    """What has models: where it listens, what errors call it, and how a request to it is signed."""
+
+    @property
+    def base_url(self) -> str:
+        """The address, with its path."""
+
+    @property
+    def host(self) -> str:
+        """The host."""
+
+    @property
+    def who(self) -> str:
+        """Provider and host."""
+
+    @property
+    def key_header(self) -> str:
+        """The header of the key."""
+
+    def sign(self, request: httpx.Request) -> httpx.Request:
+        """Put the key on a request."""
+
+
+async def offered(server: Server, *, seconds: float = LIST_SECONDS) -> list[str]:
+    """Ask a server for the names of its models, sorted.
+
+    Raises:
+        nbtool.errors.WireError: it does not answer, or not with a list.
+    """
+    import httpx  # noqa: PLC0415 - the network loads when it is first used
+
+    url = f"{server.base_url.rstrip('/')}/models"
+    headers = {"anthropic-version": "2023-06-01"} if server.key_header == "x-api-key" else {}
+    client = client_for(url)
+    traffic.note(server.host, 0)
+    try:
+        async with asyncio.timeout(seconds):
+            request = client.build_request("GET", url, headers=headers)
+            response = await client.send(request, auth=server.sign, stream=True)
+            async with aclosing(response):
+                body, is_whole = await beginning(response, MAX_LIST, server.who)
+    except TimeoutError:
+        raise TimedOut(f"{server.who} did not list its models within {seconds:g} s.", fix="Try again.") from None
+    except httpx.HTTPError as error:
+        failure, _ = unreached(error, server.who, url)
+        raise failure from None
+    if response.status_code != 200:
+        body = body[:MAX_ERROR_BODY]
+        raise error_from_response(response.status_code, response.headers, body, who=server.who)
+    if not is_whole:
+        raise TooLarge(f"{server.who} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_IT)
+    return sorted(model_names(body, server.who))
+
+
+def model_names(body: bytes, who: str) -> list[str]:
+    """Read a list of models, in the shape of OpenAI, of Ollama, or bare.
+
+    Raises:
+        nbtool.errors.BadReply: it is no list of models.
+    """
+    try:
+        value = parse(body)
+    except ValueError:
+        value = None
+    if isinstance(value, dict):
+        value = value.get("data") or value.get("models") or ([] if "data" in value else None)
+    if not isinstance(value, list):
+        raise BadReply(f"{who} answered with no list of models.", fix="Check the address.")
+    if len(value) > MAX_MODELS:
+        raise TooLarge(f"{who} lists {len(value):,} models; at most {MAX_MODELS:,} are read.", fix=_NAME_IT)
+    names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
+    return [name.removeprefix("models/") for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME]
+
+
+_NAME_IT = "Name the model yourself: no list is needed for that."

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.architecture.imports import read_imports
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+COMES_WITH = {
+    "pydantic_core": "pydantic",
+    "typing_extensions": "pydantic",
+    "traitlets": "ipython",
+    "comm": "ipywidgets",
+    "httpx2": "mcp",
+    "jsonschema": "mcp",
+}
+"""Packages that a declared one brings in a version of its own choice, and speaks through."""
+
+IN_THE_KERNEL = {"ipykernel", "zmq"}
+"""Imported only where the process is a kernel already, so they are there."""
+
+FOR_THE_FLOOR = {"ipywidgets"}
+"""Declared though another package brings it: the oldest version that will do is ours to say."""
+
+OF_THE_USER = {"matplotlib", "numpy", "pandas", "PIL", "polars"}
+"""Never required: met only where the person's own objects are made of them."""
+
+
+def declared() -> set[str]:
+    project = PROJECT["project"]
+    extras = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
+    return {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in [*project["dependencies"], *extras]}
+
+
+def imported() -> set[str]:
+    tops = {found.target.partition(".")[0] for found in read_imports(ROOT / "nbtool")}
+    return tops - set(sys.stdlib_module_names) - {"nbtool"} - IN_THE_KERNEL - OF_THE_USER
+
+
+def distribution(module: str) -> str:
+    names = {"markdown_it": "markdown_it_py", "opentelemetry": "opentelemetry_api"}
+    return names.get(module, COMES_WITH.get(module, module)).lower()
+
+
+def test_every_package_that_is_imported_is_declared() -> None:
+    assert {distribution(module) for module in imported()} <= declared()
+
+
+def test_every_package_that_is_declared_is_imported() -> None:
+    assert declared() <= {distribution(module) for module in imported()} | FOR_THE_FLOOR
+
+
+def test_the_lock_files_pin_every_package_that_is_declared_and_name_no_registry() -> None:
+    for name in ("requirements.lock", "requirements-ipykernel6.lock"):
+        lock = (ROOT / name).read_text(encoding="utf-8")
+        pinned = {line.partition("==")[0].replace("-", "_") for line in lock.splitlines() if "==" in line}
+
+        assert declared() <= pinned
+        assert "://" not in lock

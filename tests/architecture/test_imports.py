@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.imports import Rules, find_cycles, read_imports, read_rules
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def rules() -> Rules:
+    return read_rules((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+
+
+def grow(folder: Path, files: dict[str, str]) -> Path:
+    package = folder / "nbtool"
+    for name, source in files.items():
+        file = package / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(source, encoding="utf-8")
+    return package
+
+
+def test_every_import_keeps_to_the_tables(rules: Rules) -> None:
+    complaints = [rules.complaint(found) for found in read_imports(ROOT / "nbtool")]
+
+    assert "\n".join(filter(None, complaints)) == ""
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert find_cycles(read_imports(ROOT / "nbtool")) == []
+
+
+def test_every_part_of_the_package_has_a_row(rules: Rules) -> None:
+    parts = {path.stem for path in (ROOT / "nbtool").iterdir() if path.suffix == ".py" or any(path.glob("*.py"))}
+
+    assert parts - {"__init__"} <= set(rules.allowed)
+
+
+def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
+    assert rules.allowed["errors"] == frozenset()
+    assert rules.allowed["chain"] == {
+        "errors", "messages", "events", "event_json", "settings", "loop", "thread_pool", "wire.base", "wire.reply",
+    }  # fmt: skip
+    assert rules.allowed["practice"] == rules.allowed["testing"]
+    assert rules.allowed["magics"] is None
+    assert rules.doors["ipywidgets"] == {"view"}
+    assert rules.doors["mcp"] == {"tools.mcp"}
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "complaint"),
+    [
+        (
+            "wire/transport/endpoint.py",
+            "import nbtool.tools.calls.run",
+            "nbtool/wire/transport/endpoint.py:1: wire.transport may not import nbtool.tools.calls.run",
+        ),
+        (
+            "wire/transport/endpoint.py",
+            "from ...tools import calls",
+            "nbtool/wire/transport/endpoint.py:1: wire.transport may not import nbtool.tools",
+        ),
+        (
+            "chain/turn.py",
+            "from nbtool.wire.transport import endpoint",
+            "nbtool/chain/turn.py:1: chain may not import nbtool.wire.transport.endpoint",
+        ),
+        ("errors.py", "import re\nimport nbtool.events", "nbtool/errors.py:2: errors may not import nbtool.events"),
+        (
+            "view/turn.py",
+            "def show():\n    import nbtool.wire.transport.endpoint",
+            "nbtool/view/turn.py:2: view may not import nbtool.wire.transport.endpoint",
+        ),
+        (
+            "blocks/a.py",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from nbtool.chat import Chat",
+            "nbtool/blocks/a.py:3: blocks may not import nbtool.chat",
+        ),
+        (
+            "tools/tool.py",
+            "from importlib import import_module\nimport_module('nbtool.wire.transport.endpoint')",
+            "nbtool/tools/tool.py:2: tools.tool may not import nbtool.wire.transport.endpoint",
+        ),
+        ("chat/chat.py", "import nbtool", "nbtool/chat/chat.py:1: chat may not import nbtool"),
+        ("view/turn.py", "import IPython.display", "nbtool/view/turn.py:1: IPython comes in only through magics"),
+        ("magics/cell.py", "import zmq", "nbtool/magics/cell.py:1: zmq comes in only through magics.kernel"),
+        ("__init__.py", "import httpx", "nbtool/__init__.py:1: httpx comes in only through wire.transport"),
+        (
+            "news.py",
+            "import nbtool.errors",
+            "nbtool/news.py:1: nbtool.news stands in no row of the table in CONTRIBUTING.md",
+        ),
+    ],
+)
+def test_a_wrong_import_is_named_with_its_file_and_line(
+    rules: Rules, tmp_path: Path, file: str, source: str, complaint: str
+) -> None:
+    package = grow(tmp_path, {"wire/transport/endpoint.py": "", file: source})
+
+    complaints = [rules.complaint(found) for found in read_imports(package)]
+
+    assert list(filter(None, complaints)) == [complaint]
+
+
+def test_imports_within_the_rules_are_let_through(rules: Rules, tmp_path: Path) -> None:
+    package = grow(
+        tmp_path,
+        {
+            "__init__.py": "from nbtool.chat import Chat",
+            "chain/hooks.py": "from nbtool import errors, loop",
+            "chain/turn.py": "from . import hooks\nfrom nbtool.wire.base import Wire",
+            "errors.py": "",
+            "loop.py": "from .errors import NbtoolError",
+            "plugins/tools.py": "import nbtool.chain.hooks, json\nfrom nbtool.tools import call",
+            "magics/kernel/messages.py": "import zmq\nfrom ipykernel import comm\nfrom nbtool.chat import Chat",
+        },
+    )
+
+    assert list(filter(None, map(rules.complaint, read_imports(package)))) == []
+
+
+def test_a_circle_is_found_though_one_of_its_imports_is_lazy(tmp_path: Path) -> None:
+    package = grow(
+        tmp_path,
+        {
+            "wire/a.py": "from nbtool.wire import b",
+            "wire/b.py": "from .c import word",
+            "wire/c.py": "def word():\n    from nbtool.wire.a import thing",
+            "wire/d.py": "from nbtool.wire import a",
+        },
+    )
+
+    assert find_cycles(read_imports(package)) == [["nbtool.wire.a", "nbtool.wire.b", "nbtool.wire.c"]]

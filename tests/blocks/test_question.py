@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from nbtool.blocks.protocol import CallBlock
+from nbtool.blocks.question import sentence
+from nbtool.blocks.static_html import to_html, to_text
+from nbtool.blocks.transcript import Transcript
+from nbtool.events import CallAsked, CallReady, TurnEnded, TurnStarted
+from nbtool.messages import Usage, user
+
+
+def asked(shown: str, resolved: dict[str, str] | None = None, *, gate: Any = "run", tool: str = "save") -> Transcript:
+    transcript = Transcript()
+    transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
+    transcript.feed(CallReady("c1", tool, 1, shown if gate == "run" else "{}", resolved or {}))
+    transcript.feed(CallAsked("c1", gate, "d1", tool, shown))
+    return transcript
+
+
+def block_of(transcript: Transcript) -> CallBlock:
+    block = transcript.block("c1")
+    assert block["kind"] == "call"
+    return block
+
+
+@pytest.mark.parametrize(
+    ("shown", "resolved", "said"),
+    [
+        ("{}", {}, "save will run without arguments."),
+        (
+            '{"rows": "$VAR_REF{{df}}", "path": "out.csv"}',
+            {"rows": "$VAR_REF{{df}}: DataFrame, 344 rows by 7 columns: a (int64)", "path": '"out.csv"'},
+            'save will run with rows = df (DataFrame, 344 rows by 7 columns), path = "out.csv".',
+        ),
+        ('{"code": "a\\nb\\n"}', {"code": '"a\\nb\\n"'}, "save will run with code = 2 lines."),
+        ('{"a": "x\\u202ey"}', {"a": '"x\u202ey"'}, 'save will run with a = "x\\u{202e}y".'),
+        ('{"n": 12345678901234567890}', {"n": "12345678901234567890"}, "save will run with n = 12345678901234567890."),
+        (
+            json.dumps({str(n): n for n in range(8)}),
+            {str(n): str(n) for n in range(8)},
+            "save will run with 0 = 0, 1 = 1, 2 = 2, 3 = 3, 4 = 4, 5 = 5 and 2 arguments more.",
+        ),
+        ("Allow as much again?", {}, "save asks: Allow as much again?"),
+    ],
+)
+def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, str], said: str) -> None:
+    assert sentence(block_of(asked(shown, resolved))) == said
+
+
+def test_a_result_is_told_by_its_length() -> None:
+    said = sentence(block_of(asked("owner: jane", gate="result")))
+
+    assert said == "The model will read the result of save (11 characters)."
+
+
+def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
+    transcript = asked('{"path": "<b>out</b>"}', {"path": '"<b>out</b>"'})
+    transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))
+    html, text = to_html(transcript.document()), to_text(transcript.document())
+
+    assert "nbtool asks" in html
+    assert "save will run with path = &quot;&lt;b&gt;out&lt;/b&gt;&quot;." in html
+    assert "<button" not in html
+    assert 'nbtool asks: save will run with path = "<b>out</b>".' in text
+
+
+def test_a_result_that_waits_is_not_saved() -> None:
+    transcript = asked("SENTINEL", gate="result")
+    transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))
+
+    assert "SENTINEL" not in to_html(transcript.document()) + to_text(transcript.document())
+
+
+def test_a_question_that_was_decided_leaves_no_card() -> None:
+    transcript = asked("{}")
+    transcript.feed(TurnEnded("cancelled", "", Usage(), 1, 1, 1.0))
+
+    assert sentence(block_of(transcript)) == ""
+    assert "nbtool asks" not in to_html(transcript.document())

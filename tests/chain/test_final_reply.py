@@ -1,0 +1,164 @@
+"""The last word of a turn: it counts as a round, plugins hear of it, and why it was asked for is said everywhere."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.blocks.mimebundle import saved
+from nbtool.chain.hooks import ReplyContext, TurnContext
+from nbtool.chain.limits import Limits
+from nbtool.chat.chat import TurnSettings
+from nbtool.chat.journal import journal
+from nbtool.events import ReplyEnd, UsageDelta
+from nbtool.messages import Usage
+from nbtool.plugins.continuation import NO_ROOM, Continuation
+from nbtool.testing import ScriptedReply, ScriptedWire, call
+
+
+@tool(run="auto")
+def double(n: int) -> int:
+    "Twice a number."
+    return 2 * n
+
+
+class Heard:
+    """Notes every reply that it is told of."""
+
+    def __init__(self) -> None:
+        self.replies: list[tuple[str, bool, bool]] = []
+
+    async def on_after_request(self, reply: ReplyContext) -> None:
+        self.replies.append((reply.reply.text, reply.is_final, reply.can_request))
+
+
+def costly(n: int, cost: float | None = None) -> list[Any]:
+    return [call("double", n=n), UsageDelta(Usage(60, 0, cost=cost)), ReplyEnd("tools", "tool_calls")]
+
+
+LIMITED: dict[str, tuple[Limits, list[ScriptedReply]]] = {
+    "rounds": (Limits(max_rounds=2), [call("double", n=1)]),
+    "calls": (Limits(max_calls=1), [call("double", n=1)]),
+    "tokens": (Limits(tokens=50), [costly(1)]),
+    "cost": (Limits(cost=0.05), [costly(1, 0.06)]),
+    "repetition": (Limits(), [call("double", n=1)] * 3),
+}
+"""Limits by the reason that they give, and what a model says until it is reached."""
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("reason", LIMITED)
+def test_a_limit_that_ends_a_turn_is_said_once_in_the_view_in_saved_data_and_in_the_journal(reason: str) -> None:
+    limits, replies = LIMITED[reason]
+    with ScriptedWire([*replies, "That is all."]) as wire:
+        turn = Chat(wire=wire, tools=[double]).send("Go", settings=TurnSettings(limits=limits))
+
+    (notice,) = [event for event in turn.log if event.kind == "notice"]
+    assert (notice.topic, notice.level) == (reason, "warning")
+    assert (turn.status, turn.text, turn.end_reason) == ("completed", "That is all.", reason)
+    transcript = turn.transcript()
+    assert (
+        str(saved(transcript.document(), transcript.media)["text/html"]).count(notice.text.replace("'", "&#x27;")) >= 1
+    )
+    kept = [event for event in journal().events(turn.turn_id) if event["kind"] == "notice"]
+    assert [(event["topic"], event["text"]) for event in kept] == [(reason, notice.text)]
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("rounds", [1, 2, 3, 5])
+def test_a_turn_makes_as_many_requests_as_it_may_and_the_last_has_no_tools(rounds: int) -> None:
+    replies: list[ScriptedReply] = [*(call("double", n=n) for n in range(rounds - 1)), "Enough."]
+    with ScriptedWire(replies) as wire:
+        turn = Chat(wire=wire, tools=[double], max_rounds=rounds).send("Go")
+
+    assert [bool(prompt.tools) for prompt in wire.prompts] == [True] * (rounds - 1) + [False]
+    assert (turn.stats.rounds, turn.text) == (rounds, "Enough.")
+
+
+def test_one_round_leaves_none_for_tools_and_says_so() -> None:
+    with ScriptedWire([call("double", n=1)]) as wire:
+        turn = Chat(wire=wire, tools=[double], max_rounds=1).send("Go")
+
+    assert turn.calls == []
+    assert "no tools were offered" in next(event.text for event in turn.log if event.kind == "notice")
+    assert turn.end_reason == "empty"
+
+
+def test_plugins_hear_of_the_last_word_and_whether_anything_may_follow() -> None:
+    heard = Heard()
+    with ScriptedWire([call("double", n=1), "Enough."]) as wire:
+        Chat(wire=wire, tools=[double], plugins=[heard], max_rounds=2).send("Go")
+
+    assert heard.replies == [("", False, True), ("Enough.", True, False)]
+
+
+def test_a_last_word_that_is_cut_off_is_continued_while_there_are_rounds() -> None:
+    with ScriptedWire([*[call("double", n=1)] * 3, ["The first half", cut_at_length()], " and the second."]) as wire:
+        turn = Chat(wire=wire, tools=[double], plugins=[Continuation()]).send("Go")
+
+    assert turn.text == "The first half and the second."
+    assert wire.prompts[-1].tools == ()
+
+
+def test_a_last_word_that_is_cut_off_with_no_round_left_says_so() -> None:
+    with ScriptedWire([call("double", n=1), ["The first half", cut_at_length()]]) as wire:
+        turn = Chat(wire=wire, tools=[double], plugins=[Continuation()], max_rounds=2).send("Go")
+
+    assert turn.text == "The first half"
+    assert NO_ROOM in [event.text for event in turn.log if event.kind == "notice"]
+    assert turn.messages.chain[-1].role == "assistant"
+
+
+def cut_at_length() -> ReplyEnd:
+    return ReplyEnd("length", "length")
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.parametrize("hook", ["on_turn_end", "clean-up"])
+def test_the_seconds_of_a_turn_bound_its_end_too(hook: str) -> None:
+    class Hanging:
+        def on_turn_start(self, _: TurnContext) -> Any:
+            return hang if hook == "clean-up" else None
+
+    async def hang(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    plugin = Hanging()
+    if hook == "on_turn_end":
+        plugin.on_turn_end = hang  # type: ignore[attr-defined]  # a hook may be any function
+    turn = Chat(wire=ScriptedWire(["Hello"]), plugins=[plugin]).send(
+        "Hi", settings=TurnSettings(limits=Limits(seconds=0.3))
+    )
+
+    assert turn.status == ("timeout" if hook == "on_turn_end" else "completed")
+    assert "longer than 0.3 s" in str(turn.error)
+    assert turn.stats.seconds < 3
+
+
+def test_every_clean_up_runs_though_others_hang_or_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.chain.limits.END_SECONDS", 0.1)
+    ran: list[str] = []
+
+    class Cleaning:
+        def __init__(self, name: str, fault: str) -> None:
+            self.name, self.fault = name, fault
+
+        def on_turn_start(self, _: TurnContext) -> Any:
+            return self.clean_up
+
+        async def clean_up(self) -> None:
+            ran.append(self.name)
+            if self.fault == "hangs":
+                await asyncio.Event().wait()
+            if self.fault:
+                raise SystemExit
+
+    plugins = [Cleaning("a", ""), Cleaning("b", "fails"), Cleaning("c", "hangs"), Cleaning("d", "")]
+    turn = Chat(wire=ScriptedWire(["Hello"]), plugins=plugins).send("Hi")
+
+    assert ran == ["d", "c", "b", "a"]
+    assert turn.status == "completed"
+    assert len(turn.error.exceptions) == 2  # type: ignore[union-attr]  # a group, as the assertion says

@@ -1,0 +1,395 @@
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.chain.hooks import RequestContext, StreamContext
+from nbtool.chat.batch import Answer, Batch
+from nbtool.chat.batch.progress import ProgressLine
+from nbtool.errors import BadUsage, Cancelled, InvalidAnswer, LimitReached, RateLimited
+from nbtool.events import Retrying, UsageDelta
+from nbtool.messages import Usage
+from nbtool.plugins.budget import Price
+from nbtool.plugins.privacy import Privacy
+from nbtool.testing import ScriptedWire, call, cut
+from nbtool.wire.base import Prompt
+from tests.chaos import AwaitFlag, finish, head, serve, serve_each, text, whole
+
+
+def echo(prompt: Prompt) -> str:
+    return prompt.messages[-1].text.upper()
+
+
+@tool(run="auto")
+def double(n: int) -> int:
+    "Twice a number."
+    return 2 * n
+
+
+def test_each_prompt_is_a_turn_of_its_own_and_the_conversation_is_left_alone() -> None:
+    with ScriptedWire(["Hello.", echo, echo, echo]) as wire:
+        chat = Chat(wire=wire, system="Be brief.")
+        chat.send("Hi")
+        batch = chat.map(["a", "b", "c"])
+
+    assert batch.values == ["A", "B", "C"]
+    assert [len(prompt.messages) for prompt in wire.prompts] == [1, 1, 1, 1]
+    assert all("Be brief." in prompt.system for prompt in wire.prompts)
+    assert len(chat.tree.line) == 1
+
+
+def test_what_fails_is_a_value_and_stops_nothing() -> None:
+    with ScriptedWire([echo, ["half", cut()], echo]) as wire:
+        batch = Chat(wire=wire).map(["a", "b", "c", ""], concurrency=1)
+
+    values = batch.values
+    assert [values[0], values[2]] == ["A", "C"]
+    assert [type(one).__name__ for one in (values[1], values[3])] == ["IncompleteReply", "BadUsage"]
+    assert [one.place for one in batch.errors] == [1, 3]
+    assert repr(batch) == "<Batch: 4 of 4 prompts, 2 failed>"
+
+
+def test_a_column_of_a_frame_gives_a_column_of_values_of_a_type() -> None:
+    frame = pd.DataFrame({"text": ["1", "2", "x"]}, index=[30, 10, 20])
+    with ScriptedWire([lambda p: p.messages[-1].text[-1]] * 5) as wire:
+        values = Chat(wire=wire).map("Give {text}", frame, as_=int, concurrency=1).values
+
+    assert list(values.index) == [30, 10, 20]
+    assert list(values[:2]) == [1, 2]
+    assert isinstance(values[20], InvalidAnswer)
+    assert list(frame.assign(answer=values).answer[:2]) == [1, 2]
+
+
+def test_tools_and_exposed_objects_are_those_of_the_chat_and_results_stay_apart() -> None:
+    kept: list[str] = []
+    with ScriptedWire([call("double", n=1), "One.", call("double", n=2), "Two."]) as wire:
+        chat = Chat(wire=wire, tools=[double])
+        chat.expose(table=[1, 2])
+        batch = chat.map(["a", "b"], concurrency=1)
+
+    for answer in batch.answers:
+        assert answer.turn
+        kept += [one.reference for one in answer.turn.calls]
+    assert kept == ["double_1_result"] * 2
+    assert all("$VAR_REF{{table}}" in prompt.messages[0].text for prompt in wire.prompts)
+    assert [entry.name for entry in chat.variables.entries()] == ["table"]
+
+
+def test_no_more_are_asked_at_a_time_than_allowed() -> None:
+    together = asyncio.Barrier(3)
+    inside = most = 0
+
+    @tool(run="auto")
+    async def meet() -> str:
+        "Wait for two others."
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        await together.wait()
+        inside -= 1
+        return "met"
+
+    wire = ScriptedWire([lambda p: call("meet") if len(p.messages) == 1 else "Done."] * 12)
+    batch = Chat(wire=wire, tools=[meet]).map([f"p{n}" for n in range(6)], concurrency=3)
+
+    assert (most, batch.values) == (3, ["Done."] * 6)
+
+
+def test_answers_come_as_they_are_ready_and_in_order_at_the_end() -> None:
+    release = threading.Event()
+
+    @tool(run="auto")
+    def hold() -> str:
+        "Wait to be let go."
+        assert release.wait(10)
+        return "held"
+
+    def reply(prompt: Prompt) -> Any:
+        return call("hold") if prompt.messages[-1].text == "slow" else "Done."
+
+    batch = Chat(wire=ScriptedWire([reply] * 3), tools=[hold]).start_map(["slow", "quick"], concurrency=2)
+    came: list[Answer] = []
+    for answer in batch:
+        came.append(answer)
+        release.set()
+
+    assert [one.prompt for one in came] == ["quick", "slow"]
+    assert [one.prompt for one in batch.answers] == ["slow", "quick"]
+    assert [one.place for one in batch] == [1, 0]
+
+
+def test_a_running_loop_iterates_and_awaits() -> None:
+    async def main() -> tuple[list[str], Batch]:
+        chat = Chat(wire=ScriptedWire([echo] * 5))
+        came = [one.value async for one in chat.start_map(["a", "b"], concurrency=1)]
+        return came, await chat.start_map(["c", "d", "e"])
+
+    came, batch = asyncio.run(main())
+
+    assert (came, batch.values) == (["A", "B"], ["C", "D", "E"])
+
+
+def test_synchronous_tools_run_on_the_thread_that_waits() -> None:
+    threads: list[str] = []
+
+    @tool(run="auto")
+    def where() -> str:
+        "Say where this runs."
+        threads.append(threading.current_thread().name)
+        return "here"
+
+    wire = ScriptedWire([lambda p: call("where") if len(p.messages) == 1 else "Done."] * 4)
+    Chat(wire=wire, tools=[where]).map(["a", "b"])
+
+    assert threads == [threading.current_thread().name] * 2
+
+
+def test_with_an_executor_plain_tools_run_there() -> None:
+    threads: list[str] = []
+
+    @tool(run="auto")
+    def where() -> str:
+        "Say where this runs."
+        threads.append(threading.current_thread().name)
+        return "there"
+
+    @tool(run="auto")
+    async def stays() -> str:
+        "Say where this runs."
+        threads.append(threading.current_thread().name)
+        return "here"
+
+    wire = ScriptedWire([lambda p: [call("where"), call("stays")] if len(p.messages) == 1 else "Done."] * 2)
+    with ThreadPoolExecutor(1, thread_name_prefix="cluster") as pool:
+        Chat(wire=wire, tools=[where, stays]).map(["a"], executor=pool)
+
+    assert sorted(threads) == ["cluster_0", "nbtool-async-tools"]
+
+
+def used(tokens: int) -> list[Any]:
+    return ["Done.", UsageDelta(Usage(tokens, 0))]
+
+
+def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
+    with ScriptedWire([used(60), used(60)]) as wire:
+        batch = Chat(wire=wire).map(list("abcde"), tokens=100, concurrency=1)
+
+    assert batch.values[:2] == ["Done.", "Done."]
+    assert all(isinstance(one, LimitReached) for one in batch.values[2:])
+    assert "budget of 100 tokens is used up" in str(batch.values[2])
+    assert "This prompt was not asked." in str(batch.values[4])
+    assert batch.usage.total_tokens == 120
+
+
+def test_a_budget_of_dollars_counts_by_price() -> None:
+    with ScriptedWire([used(1_000_000)]) as wire:
+        batch = Chat(wire=wire).map(["a", "b"], usd=0.5, prices={"scripted": Price(1.0, 1.0)}, concurrency=1)
+
+    assert [type(one).__name__ for one in batch.values] == ["str", "LimitReached"]
+
+
+OK = (head(), text("Done."), finish())
+BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
+
+
+class Watch:
+    """Notes when requests leave, and lets the server go on when one was told to wait."""
+
+    def __init__(self, heard: threading.Event) -> None:
+        self.left: list[float] = []
+        self._heard = heard
+
+    def on_before_request(self, _: RequestContext) -> None:
+        self.left.append(time.monotonic())
+
+    def on_stream_data(self, stream: StreamContext) -> None:
+        if isinstance(stream.delta, Retrying):
+            self._heard.set()
+
+
+def test_who_is_told_to_wait_lets_all_wait() -> None:
+    told = whole(429, {"error": {"message": "slow down"}}, retry_after="1")
+    with serve_each((told,), (AwaitFlag(), *OK), OK) as server:
+        watch = Watch(server.flag)
+        values = Chat("tiny", base_url=server.url, plugins=[watch]).map(list("abcd"), concurrency=2).values
+
+    assert values == ["Done."] * 4
+    assert watch.left[2] - watch.left[1] > 0.7
+
+
+def test_a_prompt_is_asked_again_where_the_provider_was_busy() -> None:
+    with serve_each(BUSY, BUSY, BUSY, OK) as server:
+        batch = Chat("tiny", base_url=server.url).map(["a"], retries=1)
+
+    assert batch.values == ["Done."]
+    assert len(server.requests) == 4
+
+
+def test_a_prompt_is_not_asked_again_more_often_than_allowed() -> None:
+    with serve(*BUSY) as server:
+        batch = Chat("tiny", base_url=server.url).map(["a"], retries=0)
+
+    assert isinstance(batch.values[0], RateLimited)
+
+
+def test_cancelling_keeps_what_came() -> None:
+    with serve_each(OK, (AwaitFlag(), *OK)) as server:
+        batch = Chat("tiny", base_url=server.url).start_map(list("abcd"), concurrency=1)
+        for answer in batch:
+            assert answer.place == len(batch.answers) - 1 or answer.error
+            batch.cancel()
+
+    values = batch.values
+    assert values[0] == "Done."
+    assert all(isinstance(one, Cancelled) for one in values[1:])
+
+
+def test_an_interrupt_cancels_what_is_left_and_goes_on() -> None:
+    @tool(run="auto")
+    def interrupted() -> str:
+        "Is interrupted by the person."
+        raise KeyboardInterrupt
+
+    wire = ScriptedWire(["Done.", call("interrupted"), "Never."])
+    with pytest.raises(KeyboardInterrupt):
+        Chat(wire=wire, tools=[interrupted]).map(["a", "b", "c"], concurrency=1)
+
+    assert len(wire.prompts) == 2
+
+
+def test_what_was_answered_before_is_not_asked_again() -> None:
+    with ScriptedWire([echo, echo, echo]) as wire:
+        chat = Chat(wire=wire)
+        first = chat.map(["a", "b", "a"])
+        again = chat.map(["b", "a", "a"])
+
+    assert again.values == ["B", "A", "A"]
+    assert (repr(first), repr(again)) == ("<Batch: 3 of 3 prompts>", "<Batch: 3 of 3 prompts, 3 answered before>")
+    assert all(one.is_kept for one in again.answers)
+
+
+def test_it_is_asked_again_where_something_that_matters_is_different() -> None:
+    with ScriptedWire([echo] * 7) as wire:
+        chat = Chat(wire=wire)
+        chat.map(["a"])
+        chat.map(["a"], resume=False)
+        chat.system = "Other."
+        chat.map(["a"])
+        chat.map(["a"], options={"temperature": 0})
+        chat.map(["a"], tools=[double])
+        chat.expose(n=1)
+        chat.map(["a"])
+        chat.expose(n=2)
+        chat.map(["a"])
+
+
+def test_types_of_answers_are_read_out_of_the_journal_too() -> None:
+    with ScriptedWire(["[1, 2]"]) as wire:
+        chat = Chat(wire=wire)
+
+        assert [chat.map(["a"], as_=list[int]).values for _ in range(2)] == [[[1, 2]]] * 2
+
+
+def test_nothing_is_taken_from_a_journal_that_keeps_masks() -> None:
+    with ScriptedWire([echo, echo]) as wire:
+        chat = Chat(wire=wire, plugins=[Privacy(["email"])])
+
+        assert [chat.map(["ada@example.org"]).values for _ in range(2)] == [["ada@example.org"]] * 2
+
+
+CRASHES = """
+import os, signal, sys
+from nbtool import Chat
+chat = Chat("tiny", base_url=sys.argv[1])
+for number, answer in enumerate(chat.start_map([f"prompt {n}" for n in range(8)], concurrency=2), 1):
+    assert answer.value == "Done.", answer
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
+    with serve(*OK) as server:
+        killed = subprocess.run([sys.executable, "-c", CRASHES, server.url], env=os.environ, timeout=50, check=False)
+        before = [one.json["messages"][-1]["content"] for one in server.requests]
+        batch = Chat("tiny", base_url=server.url).map([f"prompt {n}" for n in range(8)])
+        after = [one.json["messages"][-1]["content"] for one in server.requests[len(before) :]]
+
+    assert killed.returncode == -signal.SIGKILL
+    assert batch.values == ["Done."] * 8
+    assert sum(one.is_kept for one in batch.answers) >= 3
+    assert len(after) == sum(not one.is_kept for one in batch.answers) <= 5
+    assert set(before) | set(after) == {f"prompt {n}" for n in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ({"concurrency": 0}, "1 to 64 are expected"),
+        ({"concurrency": 65}, "1 to 64 are expected"),
+        ({"retries": 11}, "0 to 10 are expected"),
+        ({"tokens": 0}, "greater than 0"),
+        ({"executor": "dask"}, r"concurrent\.futures\.Executor is expected"),
+        ({"speed": 3}, "chat.map knows no 'speed'"),
+    ],
+)
+def test_settings_that_make_no_sense_are_said_in_a_line(how: dict[str, Any], said: str) -> None:
+    with pytest.raises(BadUsage, match=said):
+        Chat(wire=ScriptedWire([])).map(["a"], **how)
+
+
+def test_no_prompts_are_no_work() -> None:
+    assert Chat(wire=ScriptedWire([])).map([]).values == []
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_says_how_far_it_is_where_a_person_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, unseen = Terminal(), io.StringIO()
+    for stream in (seen, unseen):
+        monkeypatch.setattr(sys, "stderr", stream)
+        Chat(wire=ScriptedWire([echo, echo])).map(["a", "b"], resume=False)
+    ProgressLine(is_shown=False).show("hidden", is_last=True)
+
+    assert seen.getvalue().endswith("\rnbtool: 2 of 2 prompts\n")
+    assert unseen.getvalue() == ""
+
+
+@pytest.mark.nightly
+def test_the_tools_of_a_map_run_on_a_dask_cluster(tmp_path: Path) -> None:
+    from distributed import Client, LocalCluster
+
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(
+        "import os\ndef where() -> int:\n    'Say where this runs.'\n    return os.getpid()", names
+    )  # pickled by value
+    where = tool(run="auto")(names["where"])
+    wire = ScriptedWire([lambda p: call("where") if len(p.messages) == 1 else "Done."] * 8)
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        Client(cluster) as client,
+        client.get_executor(pure=False) as pool,
+    ):
+        batch = Chat(wire=wire, tools=[where]).map(list("abcd"), executor=pool)
+
+    pids = {one.turn.calls[0].result for one in batch.answers if one.turn}
+    assert pids
+    assert os.getpid() not in pids

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from nbtool.chat.batch import prompts as prompts_module
+from nbtool.chat.batch.prompts import questions
+from nbtool.errors import BadUsage
+from nbtool.messages import user
+
+
+def prompts(given: Any, rows: Any = None) -> list[Any]:
+    return [str(one.problem) if one.problem else one.prompt for one in questions(given, rows).asked]
+
+
+def test_prompts_are_taken_in_order() -> None:
+    message = user("b")
+
+    assert prompts(["a", message]) == ["a", message]
+    assert prompts(word for word in ("a", "b")) == ["a", "b"]
+    assert prompts(pl.Series(["a", "b"])) == ["a", "b"]
+    assert prompts([]) == []
+
+
+def test_a_column_gives_a_column_back_with_its_index() -> None:
+    column = pd.Series(["a", "b"], index=[7, 3])
+    asking = questions(column)
+
+    assert [one.label for one in asking.asked] == [7, 3]
+    pd.testing.assert_series_equal(asking.shape([1, None]), pd.Series([1, None], [7, 3], dtype=object, name="answer"))
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pd.DataFrame({"text": ["a", "b"], "my col": [1, 2]}, index=list("xy")),
+        pl.DataFrame({"text": ["a", "b"], "my col": [1, 2]}),
+        [{"text": "a", "my col": 1}, {"text": "b", "my col": 2}],
+    ],
+)
+def test_a_template_is_filled_from_rows(rows: Any) -> None:
+    assert prompts('{text}: {{"n": {my col}}}', rows) == ['a: {"n": 1}', 'b: {"n": 2}']
+
+
+def test_what_stands_in_a_row_is_never_read_as_a_template() -> None:
+    assert prompts("{text}", [{"text": "{secret} {0.__class__}"}]) == ["{secret} {0.__class__}"]
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("{text.__class__}", "no column 'text.__class__'"),
+        ("{text[0]}", "no column"),
+        ("{0}", "no column '0'"),
+        ("{}", "name of a column alone"),
+        ("{text!r}", "name of a column alone"),
+        ("{text:>{width}}", "name of a column alone"),
+        ("{text", "cannot be read"),
+        ("text}", "cannot be read"),
+        ("no column at all", "every row would ask the same"),
+    ],
+)
+def test_a_template_reaches_into_nothing(template: str, said: str) -> None:
+    with pytest.raises(BadUsage, match=said):
+        questions(template, pd.DataFrame({"text": ["a"]}))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
+def test_a_row_without_a_value_is_not_asked(missing: Any) -> None:
+    rows = pd.DataFrame({"text": pd.Series(["a", missing], dtype=object)})
+
+    assert prompts("Say {text}", rows) == ["Say a", "Row 1 has no value for 'text'."]
+
+
+def test_a_row_that_does_not_fit_is_a_problem_of_its_own() -> None:
+    assert prompts("{a}", [{"a": 1}, {"b": 1}, 3]) == [
+        "1", "There is no column 'a'. Columns: b. Double braces that are meant so.", "Row 2 is a int, not a dict."
+    ]  # fmt: skip
+    assert prompts(["a", 3, None])[1:] == ["Prompt 1 is a int, not a text.", "Prompt 2 is a NoneType, not a text."]
+
+
+NEITHER = [("one", None), (3, None), ({"a": 1}, None), (["a"], []), ("{a}", 3), ("{a}", "b")]
+
+
+@pytest.mark.parametrize(("given", "rows"), NEITHER)
+def test_what_is_neither_prompts_nor_rows_is_refused(given: Any, rows: Any) -> None:
+    with pytest.raises(BadUsage):
+        questions(given, rows)
+
+
+def test_more_prompts_than_a_million_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompts_module, "MAX_PROMPTS", 2)
+    with pytest.raises(BadUsage, match="More than 2 prompts"):
+        questions(iter("abcdefg"))

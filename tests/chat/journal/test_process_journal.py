@@ -1,0 +1,417 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
+from nbtool.errors import JournalError
+from nbtool.events import Notice, TurnStarted
+from nbtool.messages import user
+
+Tell = Callable[[str, object], None]
+
+
+def written(book: Journal, *events: object, turn_id: str = "t") -> list[dict[str, object]]:
+    asyncio.run(book.record("c", turn_id, events))  # type: ignore[arg-type]  # events of these tests
+    return book.events(turn_id)
+
+
+def test_events_are_read_back_in_their_order_as_plain_data(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+
+    assert [event["text"] for event in written(book, Notice("one"), Notice("two"))] == ["one", "two"]
+    assert book.events("another") == []
+
+
+def test_what_was_written_is_there_for_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book = Journal(path)
+    written(book, Notice("kept"))
+    book.close()
+
+    assert [event["text"] for event in Journal(path).events("t")] == ["kept"]
+
+
+def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir(mode=0o755)
+    written(Journal(folder / "journal.sqlite"), Notice("private"))
+
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
+    assert modes == dict.fromkeys(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"], 0o600)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_a_folder_with_other_things_in_it_keeps_its_rights(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "project.py").touch()
+    written(Journal(tmp_path / "journal.sqlite"), Notice("private"))
+
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    assert stat.S_IMODE((tmp_path / "journal.sqlite").stat().st_mode) == 0o600
+
+
+def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.touch(0o644)
+    written(Journal(path), Notice("private"))
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_journal_that_cannot_be_written_says_so_once_and_loses_nothing(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "no such folder" / "journal.sqlite")
+
+    with pytest.warns(UserWarning, match="history stays in memory") as warned:
+        written(book, Notice("one"))
+    written(book, Notice("two"))  # a second warning would be an error
+
+    assert len(warned) == 1
+    assert [event["text"] for event in book.events("t")] == ["one", "two"]
+
+
+def test_a_file_of_a_newer_format_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = path.read_bytes()
+
+    with pytest.warns(UserWarning, match="newer nbtool"):
+        written(Journal(path), Notice("new"))
+
+    assert path.read_bytes() == before
+
+
+def test_a_journal_that_was_given_up_keeps_no_thread(tmp_path: Path) -> None:
+    path, before = tmp_path / "journal.sqlite", set(threading.enumerate())
+    path.write_bytes(b"this is no database" * 100)
+    book = Journal(path)
+    with pytest.warns(UserWarning, match="not a database"):
+        written(book, Notice("one"))
+    written(book, Notice("two"))
+    book.close()
+
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.promise("goes-on")
+def test_a_corrupt_file_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    path.write_bytes(b"this is no database" * 100)
+
+    with pytest.warns(UserWarning, match="not a database"):
+        written(Journal(path), Notice("new"))
+
+    assert path.read_bytes() == b"this is no database" * 100
+
+
+@pytest.mark.parametrize("steps", range(8))
+def test_a_cancellation_that_comes_as_the_write_ends_is_not_swallowed(tmp_path: Path, steps: int) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+
+    async def is_swallowed() -> bool:
+        recording = asyncio.ensure_future(book.record("c", "t", [Notice("one")]))
+        await asyncio.sleep(0)
+        book.events("t")  # waits for the writing thread: the write has ended, and the loop learns of it step by step
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        came_in_time = recording.cancel()
+        await asyncio.wait({recording})
+        return came_in_time and not recording.cancelled()
+
+    assert not asyncio.run(is_swallowed())
+
+
+def test_the_journal_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_JOURNAL", "off")
+    journal.cache_clear()
+    try:
+        assert journal().path is None
+    finally:
+        journal.cache_clear()
+
+
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN EXCLUSIVE")
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by_another_process(path: Path) -> Iterator[None]:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        yield
+        other.communicate()
+
+
+@pytest.mark.promise("goes-on")
+def test_a_file_that_another_process_holds_is_waited_for_two_seconds_and_written_when_it_is_free(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    book = Journal(path)
+    with held_by_another_process(path):
+        began = time.monotonic()
+        with pytest.warns(UserWarning, match="history stays in memory until it is free") as warned:
+            asyncio.run(book.record("c", "t", [Notice("while")]))
+        first = time.monotonic() - began
+        for number in range(20):  # a second warning would be an error
+            asyncio.run(book.record("c", "t", [Notice(str(number))]))
+        others = time.monotonic() - began - first
+    book.catch_up(20)
+    asyncio.run(book.record("c", "t", [Notice("after")]))
+
+    assert len(warned) == 1
+    assert first < WAIT_SECONDS + 0.5
+    assert others < 1.0
+    expected = ["before", "while", *map(str, range(20)), "after"]
+    assert [event["text"] for event in Journal(path).events("t")] == expected
+    assert [event["text"] for event in book.events("t")] == expected
+    assert book.path == path
+
+
+def test_more_than_may_wait_for_a_locked_file_goes_to_memory_and_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nbtool.chat.journal.process_journal.MAX_BEHIND", 10_000)
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    book = Journal(path)
+
+    async def record() -> None:
+        for number in range(20):
+            await book.record("c", "t", [Notice(f"{number} {'x' * 900}")])
+
+    with held_by_another_process(path), pytest.warns(UserWarning, match="history stays in memory") as warned:
+        asyncio.run(record())
+
+    assert ["is locked" in str(one.message) for one in warned] == [True, False]
+    assert "MiB wait for it" in str(warned[1].message)
+    assert [str(event["text"]).split()[0] for event in book.events("t")] == ["before", *map(str, range(20))]
+
+
+def test_a_process_that_ends_while_its_file_is_locked_waits_a_while_to_write_what_it_has(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys, warnings
+from nbtool.chat.journal import journal
+from nbtool.events import Notice
+warnings.simplefilter("ignore")
+asyncio.run(journal().record("c", "t", [Notice("while")]))
+print("recorded", flush=True)
+"""
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    with held_by_another_process(path):
+        kernel = subprocess.Popen(
+            [sys.executable, "-c", script], stdout=subprocess.PIPE, env={**os.environ, "NBTOOL_HOME": str(tmp_path)}
+        )
+        assert kernel.stdout is not None
+        assert kernel.stdout.readline() == b"recorded\n"
+    kernel.communicate(timeout=30)
+
+    assert [event["text"] for event in Journal(path).events("t")] == ["before", "while"]
+
+
+VACUUM = """
+import asyncio, sys
+from pathlib import Path
+from nbtool.chat.journal import Journal, retention
+book = Journal(Path(sys.argv[1]))
+for _ in range(int(sys.argv[2])):
+    book.change(lambda connection: retention.vacuum(connection, retention.Retention()))
+"""
+
+
+@pytest.mark.promise("goes-on")
+def test_the_vacuum_of_one_kernel_costs_another_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book = Journal(path)
+    for number in range(200):
+        asyncio.run(book.record("c", "old", [Notice(f"{number} " + os.urandom(20_000).hex())]))
+    with warnings.catch_warnings(), subprocess.Popen([sys.executable, "-c", VACUUM, str(path), "20"]) as vacuum:
+        warnings.simplefilter("ignore")
+        number = 0
+        while vacuum.poll() is None:
+            asyncio.run(book.record("c", "t", [Notice(str(number))]))
+            number += 1
+    book.catch_up(30)
+
+    assert vacuum.returncode == 0
+    assert book.path == path
+    assert [event["text"] for event in Journal(path).events("t")] == [str(one) for one in range(number)]
+
+
+def test_a_file_that_may_not_grow_is_given_up_and_keeps_what_it_has(tmp_path: Path) -> None:
+    script = """
+import asyncio, resource, signal, sys, warnings
+from pathlib import Path
+from nbtool.chat.journal import Journal
+from nbtool.events import Notice
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+warnings.showwarning = lambda message, *_, **__: print("warning:", message)
+book = Journal(Path(sys.argv[1]))
+for number in range(40):
+    asyncio.run(book.record("c", "t", [Notice(f"{number} " + "x" * 9_000)]))
+print(len(book.events("t")))
+"""
+    path = tmp_path / "journal.sqlite"
+    run = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True, timeout=50
+    )
+    warned, count = run.stdout.splitlines()
+
+    assert "history stays in memory" in warned
+    assert count == "40"
+    kept = [str(event["text"]).split()[0] for event in Journal(path).events("t")]
+    assert kept == [str(number) for number in range(len(kept))]
+    assert 3 < len(kept) < 40
+
+
+def test_damage_inside_a_file_is_found_and_the_file_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    book = Journal(path)
+    written(book, *(Notice(f"{number} " + "x" * 900) for number in range(50)))
+    book.close()
+    data = bytearray(path.read_bytes())
+    data[-4096 * 3 :] = os.urandom(4096 * 3)
+    path.write_bytes(data)
+
+    book = Journal(path)
+    with pytest.warns(UserWarning, match="damaged"):
+        asyncio.run(book.record("c", "new", [Notice("new")]))
+    found = book.events("new")
+    book.close()
+
+    assert [event["text"] for event in found] == ["new"]
+    assert path.read_bytes() == data
+
+
+def test_several_kernels_write_at_once_and_nothing_is_lost_or_doubled(tmp_path: Path, record_property: Tell) -> None:
+    write_at_once(tmp_path, kernels=3, appends=100, tell=record_property)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_several_kernels_write_ten_thousand_times_each(tmp_path: Path, record_property: Tell) -> None:
+    write_at_once(tmp_path, kernels=4, appends=10_000, tell=record_property)
+
+
+def write_at_once(folder: Path, kernels: int, appends: int, tell: Tell) -> None:
+    """Let processes write to one journal: each reads all its own words in order, and the large one is there once.
+
+    A process that waited too long for the others says so, and keeps the rest in memory: what it wrote is the beginning.
+    """
+    tell("injected", kernels * appends)
+    script = """
+import asyncio, sys, warnings
+from pathlib import Path
+from nbtool.chat.journal import Journal
+from nbtool.events import Notice
+book = Journal(Path(sys.argv[1]))
+count = int(sys.argv[3])
+async def write():
+    for number in range(count):
+        await book.record(sys.argv[2], sys.argv[2], [Notice(str(number)), Notice("x" * 2_000)])
+with warnings.catch_warnings(record=True) as told:
+    asyncio.run(write())
+assert [event["text"] for event in book.events(sys.argv[2])][::2] == [str(number) for number in range(count)]
+print(len(told))
+"""
+    path = folder / "journal.sqlite"
+    command = [sys.executable, "-c", script, str(path)]
+    running = [
+        subprocess.Popen([*command, f"chat_{n}", str(appends)], stdout=subprocess.PIPE, text=True)
+        for n in range(kernels)
+    ]
+    told = [int(kernel.communicate(timeout=50 + appends // 8)[0]) for kernel in running]
+
+    assert [kernel.returncode for kernel in running] == [0] * kernels
+    assert 0 in told
+    for number, warned in enumerate(told):
+        texts = [event["text"] for event in Journal(path).events(f"chat_{number}")]
+        assert texts[::2] == [str(n) for n in range(len(texts[::2]))]
+        assert len(texts) == 2 * appends or warned == 1
+        assert set(texts[1::2]) <= {"x" * 2_000}
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute("SELECT count(*) FROM contents").fetchone() == (1,)
+
+
+def test_writes_that_wait_together_are_one_transaction(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+
+    async def many() -> None:
+        await asyncio.gather(*(book.record("c", "t", [Notice(str(number))]) for number in range(200)))
+
+    written(book, Notice("first"))
+    size = (tmp_path / "journal.sqlite-wal").stat().st_size
+    asyncio.run(many())
+
+    assert len(book.events("t")) == 201
+    assert (tmp_path / "journal.sqlite-wal").stat().st_size - size < 200 * 4096
+
+
+def test_chats_are_listed_with_their_notebook_and_what_was_said_first(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite", notebook="prices.ipynb")
+    for turn_id in ("t1", "t2"):
+        asyncio.run(book.record("c", turn_id, [TurnStarted(turn_id, "m", user(f"Hello {turn_id}"), 1.0)]))
+
+    (line,) = book.read(queries.chats)
+    assert (line.chat_id, line.turns, line.notebook, line.title) == ("c", 2, "prices.ipynb", "Hello t1")
+
+
+def test_a_file_that_is_no_journal_is_an_error_of_one_line(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").write_text("no database, " * 1_000)
+
+    with pytest.raises(JournalError, match="cannot be read"):
+        Journal(tmp_path / "journal.sqlite").read(queries.chats)
+
+
+def test_reading_makes_no_file(tmp_path: Path) -> None:
+    assert Journal(tmp_path / "journal.sqlite").read(queries.chats) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_takes_a_journal_of_its_own() -> None:
+    mine = journal()
+    child = os.fork()
+    if not child:
+        os._exit(0 if journal() is not mine else 1)
+
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: Path) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    for number in range(20):
+        written(book, Notice(str(number)))
+        thread = book._store._thread
+        book.close()
+        assert thread is not None
+        thread.join(10)
+        assert not thread.is_alive()
+
+    assert [event["text"] for event in book.events("t")] == [str(number) for number in range(20)]
+    book.close()

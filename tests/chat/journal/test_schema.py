@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat import restore
+from nbtool.chat.journal import Journal, filesystem, queries, schema, search
+from nbtool.event_json import load_events
+from nbtool.events import Notice
+
+MOUNTS = r"""
+21 26 0:20 / /sys rw,nosuid shared:7 - sysfs sysfs rw
+26 1 259:1 / / rw,relatime shared:1 - ext4 /dev/root rw,discard
+95 26 0:44 / /home rw,relatime shared:50 - nfs4 fs-1.efs.example.org:/ rw,vers=4.1
+96 95 0:45 / /home/ada/local rw - xfs /dev/sdb rw
+97 26 0:46 / /mnt/my\040share rw,relatime - cifs //server/share rw
+98 26 0:47 / /mnt/mine rw - fuse.sshfs me@there: rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/home/ada/.local", "nfs4"), ("/home/ada/local/x", "xfs"), ("/mnt/my share/x", "cifs"), ("/homes", "ext4"),
+     ("/mnt/mine", "fuse.sshfs"), ("/sys/kernel", "sysfs")],
+)  # fmt: skip
+def test_the_file_system_of_a_path_is_read_from_the_mounts(path: str, kind: str) -> None:
+    assert filesystem.file_system(Path(path), MOUNTS) == kind
+
+
+def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"{MOUNTS}99 26 0:48 / {tmp_path} rw - nfs server:/home rw\n")
+    monkeypatch.setattr(filesystem, "MOUNTS", mounts)
+    home = tmp_path / "home"
+    home.mkdir()
+    first, second = Journal(home / "journal.sqlite"), Journal(home / "journal.sqlite")
+    for book in (first, second, first):
+        asyncio.run(book.record("c", "t", [Notice("one")]))
+
+    assert len(second.events("t")) == 3
+    assert [file.name for file in home.iterdir()] == ["journal.sqlite"]
+
+
+def test_a_journal_that_an_older_nbtool_wrote_is_migrated_with_everything_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
+    with closing(sqlite3.connect(path)) as old, old:
+        before = old.execute("SELECT * FROM events ORDER BY seq").fetchall()
+    book = Journal(path)
+    asyncio.run(book.record("chat_new", "t", [Notice("new")]))
+    book.change(search.prepare)
+
+    tree = restore.tree(book.read(lambda connection: queries.chat_events(connection, "chat_old")))
+    with closing(sqlite3.connect(path)) as new, new:
+        assert new.execute("SELECT * FROM events WHERE chat_id = 'chat_old' ORDER BY seq").fetchall() == before
+        assert new.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
+    assert [[version.text for version in node.versions] for node in tree.line] == [
+        ["It is lorem ipsum.", "A second version."], ["A picture of a fox."],
+    ]  # fmt: skip
+    assert [call.status for call in tree.line[0].versions[0].calls] == ["ok"]
+    assert tree.line[1].versions[0].prompt.parts[1].kind == "media"
+    assert {found.what for found in book.read(lambda connection: search.search(connection, "lorem"))} == {
+        "reply", "result",
+    }  # fmt: skip
+
+
+def test_an_older_journal_is_read_before_anything_is_written(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
+
+    lines = Journal(path).read(queries.turns)
+
+    assert [line.text for line in lines] == ["It is lorem ipsum.", "A second version.", "A picture of a fox."]
+
+
+def test_a_migration_that_is_cut_off_leaves_the_old_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal.sqlite"
+    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
+    monkeypatch.setattr(schema, "_MIGRATIONS", (*schema._MIGRATIONS, "CREATE TABLE more (a); NONSENSE"))
+    monkeypatch.setattr(schema, "VERSION", 3)
+    with pytest.raises(sqlite3.Error):
+        schema.connect(path)
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").fetchone() == (1,)
+
+
+def test_the_events_of_an_old_chat_are_events(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    shutil.copy(Path(__file__).parent / "version1.sqlite", path)
+    book = Journal(path)
+
+    for line in book.read(queries.turns):
+        assert restore.turn(load_events(book.events(line.turn_id))).status == "completed"
+
+
+@pytest.mark.promise("killed-kernel")
+def test_a_journal_whose_maker_was_killed_is_read_and_written_by_the_next_one(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    killed = (
+        "import os, sqlite3, sys; c = sqlite3.connect(sys.argv[1], isolation_level=None);"
+        "c.execute('PRAGMA cache_size = 1'); c.execute('CREATE TABLE a (b)');"
+        "c.execute('BEGIN'); c.execute('CREATE TABLE c (d)');"
+        "c.executemany('INSERT INTO a VALUES (?)', [('x' * 3_000,)] * 200); os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", killed, str(path)], check=False)
+    assert path.with_name("journal.sqlite-journal").exists()
+
+    schema.open_to_read(path).close()
+    schema.connect(path).close()
+
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM a").fetchall() == [(0,)]
+
+
+def test_a_journal_in_a_folder_that_may_not_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Journal(tmp_path / "journal.sqlite")
+    asyncio.run(book.record("c", "t", [Notice("one")]))
+    book.close()
+    monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may perhaps write everywhere
+
+    with closing(schema.open_to_read(tmp_path / "journal.sqlite")) as connection:
+        assert connection.execute("SELECT kind FROM events").fetchall() == [("notice",)]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            connection.execute("DELETE FROM events")

@@ -1,0 +1,89 @@
+"""What all verbs keep: whole logs, what was done, what was edited."""
+
+from __future__ import annotations
+
+import pytest
+
+from nbtool import Chat
+from nbtool.chat.chat import TurnSettings
+from nbtool.chat.rerun.operations import Reexecute, Rerun
+from nbtool.chat.restore import turn as recalled
+from nbtool.errors import BadUsage
+from nbtool.events import TextDelta
+from nbtool.testing import ScriptedWire, call
+from tests.chat.again import asking, outcomes, price
+
+
+@pytest.mark.parametrize("verb", [Rerun(from_round=3), Reexecute()])
+def test_a_new_version_is_whole_in_its_own_log(verb: Rerun | Reexecute, asked: list[str]) -> None:
+    chat, _, _ = asking("The end.")
+
+    again = chat.send("", settings=TurnSettings(verb=verb))
+
+    rebuilt = recalled(again.log)
+    assert outcomes(rebuilt) == outcomes(again)
+    assert rebuilt.content == again.content
+    assert rebuilt.messages.chain == again.messages.chain
+    assert [reply.text for reply in rebuilt.rounds] == [reply.text for reply in again.rounds]
+    shown = again.transcript().document()["blocks"]
+    assert [block["kind"] for block in shown] == ["notice", "thinking", "call", "call", "text"]
+    assert asked
+
+
+def test_a_cancelled_turn_keeps_what_was_done_and_later_turns_are_told_it(asked: list[str]) -> None:
+    wire = ScriptedWire([call("price", ticker="A"), "Half a rep", "Then 10."])
+    chat = Chat(wire=wire, tools=[price])
+    turn = chat.compose("What does A cost?")
+    turn.listen(lambda event: turn.cancel() if isinstance(event, TextDelta) else None)
+    turn.begin().lent.serve(turn.done)
+
+    chat.send("And now?")
+
+    assert turn.status == "cancelled"
+    assert [(record.status, record.decisions) for record in turn.calls] == [("ok", [])]
+    assert turn.hint_size == len(turn.system_hint) > 0
+    assert turn.started
+    assert turn.stats.seconds > 0
+    assert (turn.stats.rounds, turn.stats.calls) == (2, 1)
+    told = wire.prompts[-1].messages[1].text
+    assert told == turn.content
+    assert "price" in told
+    assert "10" in told
+    assert asked == ["A"]
+
+
+def test_a_failed_turn_is_told_with_the_calls_that_ended(asked: list[str]) -> None:
+    wire = ScriptedWire([call("price", ticker="A"), RuntimeError("the server is gone"), "Then 10."])
+    chat = Chat(wire=wire, tools=[price])
+    turn = chat.send("What does A cost?")
+
+    chat.send("And now?")
+
+    assert (turn.status, str(turn.error)) == ("error", "the server is gone")
+    assert "✓ Success" in wire.prompts[-1].messages[1].text
+    assert asked == ["A"]
+
+
+def test_an_edited_result_is_kept_out_of_the_variables_of_the_call(asked: list[str]) -> None:
+    chat, _, first = asking("Then.")
+
+    again = chat.rerun(results={first.calls[0].call_id: "12"})
+
+    assert first.calls[0].reference
+    assert again.calls[0].reference == ""
+    assert "10" not in again.content
+    assert asked == ["A", "B"]
+
+
+def test_what_would_run_calls_first_is_not_rehearsed(asked: list[str]) -> None:
+    chat = Chat("practice:fast", tools=[price])
+    first = chat.send("Call price with ticker A.")
+    assert first.calls
+    asked.clear()
+
+    with pytest.raises(BadUsage, match="runs calls before its first request"):
+        chat.rehearse("", settings=TurnSettings(verb=Reexecute()))
+    request = chat.rehearse("", settings=TurnSettings(verb=Rerun(from_round=2)))
+
+    assert asked == []
+    assert "10" in str(request.body["messages"])

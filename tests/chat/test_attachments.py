@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from PIL import Image
+
+from nbtool import Chat
+from nbtool.chat.attachments import MAX_ATTACHED, as_media, as_parts
+from nbtool.errors import BadUsage
+from nbtool.messages import Media, Text, user
+from nbtool.testing import ScriptedWire
+from tests.samples import JPEG, MP3, PNG, WAV
+
+
+def pixels(media: Media, folder: Path) -> Any:
+    """Read an attached image as another program does."""
+    (folder / "image").write_bytes(media.data or b"")
+    with Image.open(folder / "image") as image:
+        return np.asarray(image)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "mime"),
+    [
+        ("cat.png", PNG, "image/png"), ("cat.jpg", JPEG, "image/jpeg"), ("really.png", JPEG, "image/jpeg"),
+        ("a.wav", WAV, "audio/wav"), ("a.mp3", MP3, "audio/mpeg"), ("a.pdf", b"%PDF-1.7\n\xff", "application/pdf"),
+        ("a.csv", b"a,b\n1,2\n", "text/csv"), ("notes", b"hello", "text/plain"), ("a.json", b"{}", "text/plain"),
+        ("a.svg", b"<svg/>", "text/plain"), ("a.zip", b"PK\x03\x04\xff", "application/zip"),
+    ],
+)  # fmt: skip
+def test_a_file_is_known_by_its_bytes_and_then_by_its_name(tmp_path: Path, name: str, data: bytes, mime: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+
+    assert as_media(path) == as_media(str(path)) == Media(mime, data=data, name=name)
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "cat.png").write_bytes(PNG)
+
+    assert as_media("~/cat.png").data == PNG
+
+
+@pytest.mark.parametrize("thing", [PNG, bytearray(PNG), memoryview(PNG)])
+def test_bytes_can_be_attached(thing: Any) -> None:
+    assert as_media(thing) == Media("image/png", data=PNG)
+
+
+@pytest.mark.parametrize(
+    ("thing", "said"),
+    [
+        ("/nowhere/cat.png", "does not exist"),
+        ("/", "is a folder"),
+        ("/dev/null", "is no file"),
+        ("a\x00b", "cannot be read"),
+        ("x" * 5000, "cannot be read"),
+        (b"", "nothing in it"),
+        (b"\x00\x01\xff\xfe", "of no kind that is known"),
+        (7, "A int cannot be attached. Attach a path, an address, bytes"),
+        ({"a": 1}, "A dict cannot be attached"),
+        ("https:///cat.png", "names no host"),
+        ("http://[bad/cat.png", "names no host"),
+        ("https://ann:pw@h.example/cat.png", "holds a user or a password"),
+        ("https://h.example/cat", "does not say what is there"),
+        (np.zeros((2, 2)), "float64 of shape (2, 2) came"),
+        (np.zeros((2, 2, 5), "uint8"), "uint8 of shape (2, 2, 5) came"),
+        (np.zeros((0, 2), "uint8"), "uint8 of shape (0, 2) came"),
+        (Image.new("RGB", (0, 0)), "The image cannot be drawn ("),
+        (np.zeros(3, "uint8"), "uint8 of shape (3,) came"),
+    ],
+)
+def test_what_cannot_be_attached_says_why_in_one_line(thing: Any, said: str) -> None:
+    with pytest.raises(BadUsage) as caught:
+        as_media(thing)
+
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 600
+    assert "pw" not in str(caught.value)
+
+
+def test_a_file_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cat.png"
+    path.write_bytes(b"\xff\x00 no image")
+
+    with pytest.raises(BadUsage, match=r"is called cat\.png, and its bytes are no image/png"):
+        as_media(path)
+
+
+def test_what_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.png"
+    path.write_bytes(PNG)
+    os.truncate(path, MAX_ATTACHED + 1)
+
+    with pytest.raises(BadUsage, match="more than 20 MB cannot be attached"):
+        as_media(path)
+    with pytest.raises(BadUsage, match="more than 20 MB cannot be attached"):
+        as_media(PNG + bytes(MAX_ATTACHED))
+    os.truncate(path, MAX_ATTACHED)
+    assert len(as_media(path).data or b"") == MAX_ATTACHED
+
+
+@pytest.mark.parametrize(
+    "name", [".env", ".env.local", "prod.ENV", "id_rsa", "id_ed25519", "server.pem", ".netrc", "credentials.json"]
+)
+def test_a_file_that_looks_like_secrets_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_text("KEY=sentinel")
+    (tmp_path / "innocent.txt").symlink_to(path)
+
+    for given in (path, tmp_path / "innocent.txt"):
+        with pytest.raises(BadUsage, match="looks like a file of secrets, and is not attached") as caught:
+            as_media(given)
+        assert "sentinel" not in str(caught.value)
+
+
+def test_a_folder_of_secrets_and_a_private_key_are_refused(tmp_path: Path) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text("Host h")
+    (tmp_path / "notes.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nsentinel")
+
+    with pytest.raises(BadUsage, match="looks like a file of secrets"):
+        as_media(tmp_path / ".ssh" / "config")
+    with pytest.raises(BadUsage, match="holds a private key"):
+        as_media(tmp_path / "notes.txt")
+
+
+def test_an_address_is_kept_and_not_fetched() -> None:
+    url = "https://h.example/a/cat.jpeg?size=2"
+
+    assert as_media(url) == Media("image/jpeg", url=url, name="cat.jpeg")
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGB", "RGBA", "CMYK", "YCbCr", "F"])
+def test_an_image_of_pillow_becomes_png(tmp_path: Path, mode: str) -> None:
+    media = as_media(Image.new(mode, (3, 2)))
+
+    assert media.mime == "image/png"
+    assert pixels(media, tmp_path).shape[:2] == (2, 3)
+
+
+def test_a_figure_becomes_png(tmp_path: Path) -> None:
+    mpl.use("agg")
+    figure = Figure(figsize=(2, 1))
+    figure.subplots().plot([1, 2, 3])
+    media = as_media(figure)
+
+    assert media.mime == "image/png"
+    assert pixels(media, tmp_path).shape[2] == 4
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2), (4, 3, 3), (4, 3, 4)])
+def test_an_array_becomes_png_with_the_very_pixels(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(1).integers(0, 256, shape, dtype="uint8")
+
+    assert np.array_equal(pixels(as_media(array), tmp_path), array)
+    assert np.array_equal(pixels(as_media(array[::-1, ::2]), tmp_path), array[::-1, ::2])
+
+
+def test_a_grey_array_may_have_one_channel(tmp_path: Path) -> None:
+    array = np.arange(6, dtype="uint8").reshape(2, 3, 1)
+
+    assert np.array_equal(pixels(as_media(array), tmp_path), array[..., 0])
+
+
+def test_one_thing_or_several_can_be_attached_and_parts_stay_as_they_are() -> None:
+    part = Media("image/png", url="https://h/a.png")
+
+    assert as_media(part) is part
+    assert as_parts(part) == [part]
+    assert as_parts([part, Text("and"), PNG]) == [part, Text("and"), Media("image/png", data=PNG)]
+    assert as_parts(thing for thing in (PNG, WAV)) == [*as_parts(PNG), *as_parts(WAV)]
+    assert len(as_parts(np.zeros((2, 2), "uint8"))) == 1
+    assert as_parts(()) == []
+
+
+def test_a_chat_sends_what_is_attached(tmp_path: Path) -> None:
+    (tmp_path / "cat.png").write_bytes(PNG)
+    with ScriptedWire(["A cat.", "A cat.", "A cat."]) as wire:
+        chat = Chat(wire=wire)
+        chat.send("What is it?", attach=str(tmp_path / "cat.png"))
+        chat.send("", attach=[PNG])
+        chat.send(user("Again?"), attach=PNG)
+
+    picture = Media("image/png", data=PNG)
+    assert wire.prompts[0].messages[-1].parts == (Text("What is it?"), Media("image/png", data=PNG, name="cat.png"))
+    assert picture in wire.prompts[1].messages[-1].parts
+    assert wire.prompts[2].messages[-1].parts == (Text("Again?"), picture)
+
+
+def test_nothing_is_sent_where_an_attachment_cannot_be_made() -> None:
+    with ScriptedWire([]) as wire, pytest.raises(BadUsage, match="does not exist"):
+        Chat(wire=wire).send("What is it?", attach="/nowhere/cat.png")
+
+    assert wire.prompts == []
+
+
+def test_a_turn_without_an_image_cannot_be_attached() -> None:
+    with ScriptedWire(["Hi."]) as wire:
+        chat = Chat(wire=wire)
+        turn = chat.send("Hello")
+
+    with pytest.raises(BadUsage, match="hold no image and no sound"):
+        chat.send("Edit it", attach=turn)

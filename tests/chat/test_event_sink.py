@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from nbtool import Chat, tool
+from nbtool.chat import event_sink as module
+from nbtool.chat.event_sink import Door
+from nbtool.chat.journal import Journal, Scribe, journal, store
+from nbtool.events import (
+    CallDelta,
+    CallFinished,
+    CallReady,
+    CallStarted,
+    Event,
+    MessageAppended,
+    Notice,
+    ReplyFinished,
+    RequestStarted,
+    TextDelta,
+)
+from nbtool.messages import Message, Usage, user
+from nbtool.testing import ScriptedWire, call
+
+READY = CallReady("c", "look", 1, "{}")
+BEGUN = CallStarted("c", 1.0, "loop")
+ENDED = CallFinished("c", "look", 1, "ok", "it", "it")
+REPLY = ReplyFinished(1, Message("assistant"), "tools", Usage(), complete=True)
+
+
+class Hall:
+    """A door with a journal before it and a listener behind it; `seen` is what was told, and what was on disk then."""
+
+    def __init__(self, book: Journal, *, is_ours: bool = True) -> None:
+        self.book = book
+        self.seen: list[str] = []
+        self.ahead: list[str] = []
+        self.heard = asyncio.Event()
+        self.door = Door(Scribe(book, "chat", "turn"), self.tell, is_ours=is_ours)
+
+    def tell(self, event: Event) -> None:
+        self.seen.append(event.kind)
+        if event.kind not in self.written() and not event.kind.endswith("_delta"):
+            self.ahead.append(event.kind)
+        self.heard.set()
+
+    def written(self) -> list[object]:
+        return [event["kind"] for event in self.book.events("turn")]
+
+    async def emit(self, *events: Event) -> None:
+        for event in events:
+            await self.door.emit(event)
+
+
+def through(book: Journal, work: Callable[[Hall], Awaitable[object]], *, is_ours: bool = True) -> Hall:
+    async def inside() -> Hall:
+        hall = Hall(book, is_ours=is_ours)
+        await work(hall)
+        return hall
+
+    return asyncio.run(inside())
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal.sqlite")
+
+
+@pytest.mark.promise("written-first")
+def test_what_comes_before_a_deed_is_on_disk_before_it(book: Journal) -> None:
+    async def work(hall: Hall) -> None:
+        await hall.emit(REPLY, MessageAppended(user("x")), READY)
+        assert hall.written() == hall.seen == []
+        await hall.emit(BEGUN)
+        assert hall.written() == hall.seen
+
+    hall = through(book, work)
+
+    assert hall.seen == ["reply_finished", "message_appended", "call_ready", "call_started"]
+    assert hall.ahead == []
+
+
+@pytest.mark.promise("written-first")
+def test_a_plugin_of_a_person_acts_upon_nothing_that_is_not_on_disk(book: Journal) -> None:
+    async def work(hall: Hall) -> None:
+        await hall.emit(REPLY)
+        assert hall.written() == ["reply_finished"]
+        await hall.emit(READY, BEGUN, ENDED)
+        assert hall.written() == ["reply_finished", "call_ready", "call_started", "call_finished"]
+
+    assert through(book, work, is_ours=False).ahead == []
+
+
+def test_an_event_that_nothing_comes_after_is_written_alone(book: Journal) -> None:
+    async def work(hall: Hall) -> None:
+        await hall.emit(ENDED)
+        async with asyncio.timeout(10):
+            await hall.heard.wait()
+
+    hall = through(book, work)
+
+    assert hall.seen == hall.written() == ["call_finished"]
+
+
+def test_a_delta_overtakes_nothing(book: Journal) -> None:
+    hall = through(book, lambda hall: hall.emit(READY, CallDelta("0"), ENDED, TextDelta("Hi"), CallDelta("0")))
+
+    assert hall.seen == ["call_ready", "call_delta", "call_finished", "text_delta", "call_delta"]
+    assert hall.ahead == []
+
+
+def test_whoever_is_cancelled_at_the_door_takes_no_event_of_others_along(book: Journal) -> None:
+    async def work(hall: Hall) -> None:
+        await hall.emit(ENDED)
+        task = asyncio.ensure_future(hall.emit(RequestStarted(1)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.wait({task})
+        await hall.emit(Notice("after"))
+        assert task.cancelled()
+
+    assert through(book, work).seen == ["call_finished", "request_started", "notice"]
+
+
+def test_events_of_calls_at_the_same_time_keep_their_order(book: Journal) -> None:
+    async def work(hall: Hall) -> None:
+        await asyncio.gather(*(hall.emit(CallReady(f"c{n}", "look", 1, "{}"), Notice(str(n))) for n in range(20)))
+
+    through(book, work)
+    texts = [event["text"] for event in book.events("turn") if event["kind"] == "notice"]
+
+    assert texts == [str(n) for n in range(20)]
+
+
+def test_a_listener_that_fails_is_the_emitters_to_hear_of(book: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Hall, event: Event) -> None:
+        raise ValueError(event.kind)
+
+    monkeypatch.setattr(Hall, "tell", refuse)
+
+    with pytest.raises(ValueError, match="notice"):
+        through(book, lambda hall: hall.emit(Notice("x")))
+
+
+def test_a_round_waits_for_the_disk_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
+    monkeypatch.setattr(module, "HOLD_SECONDS", 60)
+    journal.cache_clear()
+    writes: list[int] = []
+    write = store.Store._write
+
+    def counting(self: store.Store, together: list[store._Write]) -> None:
+        writes.append(sum(len(one.rows) for one in together))
+        write(self, together)
+
+    monkeypatch.setattr(store.Store, "_write", counting)
+    double = tool(lambda n: 2 * n, name="double", run="auto")
+    turn = Chat(wire=ScriptedWire([call("double", n=1), call("double", n=2), "Done."]), tools=[double]).send("Go")
+    journal.cache_clear()
+
+    assert turn.text == "Done."
+    # began, first request; for each of two rounds: the call, the next request; the end
+    assert len(writes) == 7

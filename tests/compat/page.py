@@ -1,0 +1,222 @@
+"""A page without a browser: it speaks to a real kernel in the messages that a notebook's page sends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+from nbtool.blocks.protocol import VERSION
+
+SECONDS = 40
+CONTROL = "comm-of-a-page-that-is-loaded"
+
+
+@dataclass
+class Page:
+    """Runs cells, opens the widget that comes with one, and answers its questions as a person would.
+
+    With `holds_back` it is a front end that sends a widget's messages only when no cell runs. `over_subshell`
+    sends them over one, as newer pages do. With `loads_anew` it first asks what JupyterLab asks as it loads a page, and
+    clicks once it was told of the widget again: `told` are the kinds of the answers. With `goes_away` it takes nothing
+    that stays of a turn. `during` counts the clicks that were answered while their cell still ran, `closed` are the
+    widgets that are no more.
+    """
+
+    client: BlockingKernelClient
+    holds_back: bool = False
+    over_subshell: bool = False
+    loads_anew: bool = False
+    goes_away: bool = False
+    comm_id: str = ""
+    state: dict[str, Any] = field(default_factory=dict)
+    held: list[dict[str, Any]] = field(default_factory=list)
+    answered: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    closed: list[str] = field(default_factory=list)
+    question: str = ""
+    confirmed: int = 0
+    during: int = 0
+    _subshell: str = ""
+
+    def run(self, cell: str, *, click: str = "", cell_id: str = "") -> str:
+        """Run a cell, click at each question that shows, and give what it prints once it has ended.
+
+        The click `interrupt` is that of the kernel's own button.
+        """
+        code = {"code": cell, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": True}
+        asked = self._ask("execute_request", code, **({"cellId": cell_id} if cell_id else {}))
+        printed = list(self._hear(asked, click))
+        self._release()
+        return "".join(printed)
+
+    def click(self, kind: str) -> None:
+        """Answer the question that was shown last, with no cell running, and see it taken."""
+        before = self.confirmed
+        self._say(kind, digest=self.question)
+        self._release()
+        while self.confirmed == before:
+            self._take(self.client.get_iopub_msg(timeout=SECONDS), "")
+
+    def _hear(self, asked: str, click: str) -> Iterator[str]:
+        while True:
+            message = self.client.get_iopub_msg(timeout=SECONDS)
+            content = self._take(message, click)
+            own = message["parent_header"].get("msg_id") == asked
+            if own and message["msg_type"] == "stream":
+                yield content["text"]
+            if own and message["msg_type"] == "error":
+                yield "\n".join(content["traceback"])
+            if own and message["msg_type"] == "execute_input":
+                self.confirmed = 0
+            if own and message["msg_type"] == "status" and content["execution_state"] == "idle":
+                self.during = self.confirmed
+                return
+
+    def _take(self, message: dict[str, Any], click: str) -> Any:
+        content = message["content"]
+        if message["msg_type"] == "comm_open" and "nonce" in content["data"].get("state", {}):
+            self.comm_id, self.state = content["comm_id"], content["data"]["state"]
+            self.question = next(_digests(self.state), self.question)
+            self._say("hello")
+        if message["msg_type"] == "comm_msg" and content["comm_id"] == self.comm_id:
+            said = content["data"].get("content") or {}
+            if said.get("kind") == "left" and not self.goes_away:
+                self._say("took")
+                return content
+            self.confirmed += said.get("kind") == "decided" and bool(said.get("ok"))
+            for digest in _digests(said):
+                self.question = digest
+                if click and digest not in self.answered:
+                    self.answered.append(digest)
+                    self._load_anew()
+                    if self.goes_away:
+                        self._say("hello")  # the first may have come before the kernel's ears
+                    self._press(click, digest)
+        if message["msg_type"] == "comm_close":
+            self.closed.append(content["comm_id"])
+        return content
+
+    def _press(self, click: str, digest: str) -> None:
+        if click == "interrupt":
+            self._control("interrupt_request")
+        else:
+            self._say(click, digest=digest)
+
+    def _load_anew(self) -> None:
+        """Ask what a page asks that is loaded, and wait for each answer, with the cell still running."""
+        if not self.loads_anew:
+            return
+        known = self._asked("kernel_info_request", {})
+        comms = self._asked("comm_info_request", {"target_name": "jupyter.widget"})["comms"]
+        self._ask("comm_open", {"comm_id": CONTROL, "target_name": "jupyter.widget.control", "data": {}})
+        states = self._state(self._ask("comm_msg", {"comm_id": CONTROL, "data": {"method": "request_states"}}), CONTROL)
+        self._ask("comm_close", {"comm_id": CONTROL, "data": {}})
+        one = self._state(self._ask("comm_msg", _request_state(self.comm_id)), self.comm_id)
+        assert known["implementation"] == "ipython"
+        assert self.comm_id in comms
+        assert states["states"][self.comm_id]["state"]["nonce"] == one["state"]["nonce"] == self.state["nonce"]
+        self.told += [states["method"], one["method"]]
+
+    def _ask(self, kind: str, body: dict[str, Any], **metadata: str) -> str:
+        message = self.client.session.msg(kind, body, metadata={"version": "1.0.0", **metadata})
+        self._send(message)
+        return str(message["header"]["msg_id"])
+
+    def _asked(self, kind: str, body: dict[str, Any]) -> Any:
+        asked = self._ask(kind, body)
+        while True:
+            answer = self.client.get_shell_msg(timeout=SECONDS)
+            if answer["parent_header"].get("msg_id") == asked:
+                return answer["content"]
+
+    def _state(self, asked: str, comm_id: str) -> Any:
+        while True:
+            message = self.client.get_iopub_msg(timeout=SECONDS)
+            is_ours = message["msg_type"] == "comm_msg" and message["content"]["comm_id"] == comm_id
+            if is_ours and message["parent_header"].get("msg_id") == asked:
+                return message["content"]["data"]
+
+    def _say(self, kind: str, **values: str) -> None:
+        number = f"page-{len(self.answered)}-{kind}"
+        content = {
+            "v": VERSION,
+            "turn": self.state["turn_id"],
+            "nonce": self.state["nonce"],
+            "id": number,
+            "kind": kind,
+        }
+        body = {"comm_id": self.comm_id, "data": {"method": "custom", "content": {**content, **values}}}
+        message = self.client.session.msg("comm_msg", body)
+        if self.over_subshell:
+            message["header"]["subshell_id"] = self._subshell = self._subshell or self._new_subshell()
+        if self.holds_back:
+            self.held.append(message)
+        else:
+            self._send(message)
+
+    def _release(self) -> None:
+        while self.held:
+            self._send(self.held.pop(0))
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.client.shell_channel.send(message)
+
+    def _new_subshell(self) -> str:
+        return str(self._control("create_subshell_request")["subshell_id"])
+
+    def settle(self) -> None:
+        """Let the kernel finish its answers: up to ipykernel 7.3 it may miss what comes while one leaves."""
+        self._control("list_subshell_request")
+
+    def _control(self, kind: str) -> Any:
+        asked = self.client.session.msg(kind, {})
+        self.client.control_channel.send(asked)
+        while True:
+            answer = self.client.get_control_msg(timeout=SECONDS)
+            if answer["parent_header"].get("msg_id") == asked["header"]["msg_id"]:
+                return answer["content"]
+
+
+@contextmanager
+def open_page(*, overlay: Path | None = None, **how: bool) -> Iterator[Page]:
+    """Give a page with a kernel of its own; packages in `overlay` stand before the installed ones."""
+    manager = KernelManager(kernel_name="python3")
+    assert manager.kernel_spec
+    manager.kernel_spec.argv[0] = sys.executable
+    if overlay:
+        manager.kernel_spec.env["PYTHONPATH"] = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
+    manager.start_kernel()
+    client = manager.blocking_client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=SECONDS)
+        page = Page(client, **how)
+        page.settle()
+        yield page
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+def _request_state(comm_id: str) -> dict[str, Any]:
+    return {"comm_id": comm_id, "data": {"method": "request_state"}}
+
+
+def _digests(value: Any) -> Iterator[str]:
+    """Find the questions in what the kernel says."""
+    if isinstance(value, dict):
+        if isinstance(value.get("digest"), str) and value.get("kind") != "decided":
+            yield value["digest"]
+        for inner in value.values():
+            yield from _digests(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _digests(inner)

@@ -1,0 +1,25 @@
+"""A front end that sends a widget's messages only when no cell runs, as those of VS Code and Colab are known to.
+
+The same messages in the same order as such a page sends them, to a real kernel; the front ends themselves are not run.
+"""
+
+from __future__ import annotations
+
+from tests.compat.page import open_page
+from tests.compat.test_kernels import SETUP
+
+PARK = "%%chat -m practice:fast -o answer --approve park\nUse &`double` with 21."
+
+
+def test_a_parked_cell_ends_and_the_click_that_was_held_back_sets_it_going() -> None:
+    with open_page(holds_back=True) as page:
+        page.run(SETUP)
+        page.run(PARK)
+        parked = page.run("print(answer.status, received)")
+        page.click("approve")
+        page.run("%chat wait")
+
+        assert parked == "parked []\n"
+        assert page.run("print(answer.status, received, answer.calls[0].decisions[0].by)") == (
+            "completed [21] button\n"
+        )

@@ -1,0 +1,225 @@
+"""Which road a question takes, where there is no page: with real kernels, a real terminal, and real pipes."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+SETUP = """
+%load_ext nbtool
+from nbtool import tool
+received = []
+@tool
+def double(n: int) -> int:
+    "Twice a number."
+    received.append(n)
+    return 2 * n
+"""
+USE = "%%chat -m practice:fast -o answer{flags}\nUse &`double` with 21."
+SECONDS = 40
+
+
+class Talk:
+    """A front end without a page: it sends cells, and answers when it is asked for a line."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self.manager, self.client = manager, client
+        self.asked: list[str] = []
+        self.widget: dict[str, Any] = {}
+        self.digest = ""
+
+    def run(self, cell: str, *, answer: str | Callable[[], object] | None = None) -> str:
+        """Run a cell and give what it prints; without an `answer` no line of input can be asked for."""
+        printed: list[str] = []
+
+        def hear(message: dict[str, Any]) -> None:
+            content = message["content"]
+            self._watch(message["msg_type"], content)
+            printed.append(content.get("text") or content.get("data", {}).get("text/plain") or "")
+            printed.extend(content.get("traceback") or [])
+
+        def reply(message: dict[str, Any]) -> None:
+            self.asked.append(message["content"]["prompt"])
+            if callable(answer):
+                answer()
+            else:
+                self.client.input(answer or "")
+
+        self.client.execute_interactive(
+            cell,
+            allow_stdin=answer is not None,
+            stdin_hook=reply,
+            output_hook=hear,
+            timeout=SECONDS,
+        )
+        return "".join(printed)
+
+    def click(self, kind: str, **said: Any) -> None:
+        """Send what a page sends when a person clicks in the widget that was opened last."""
+        state = self.widget["data"]["state"]
+        envelope = {"v": 1, "turn": state["turn_id"], "nonce": state["nonce"], "id": "page-1", "kind": kind}
+        data = {"method": "custom", "content": {**envelope, "digest": self.digest, **said}}
+        content = {"comm_id": self.widget["comm_id"], "data": data}
+        self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
+
+    def _watch(self, kind: str, content: dict[str, Any]) -> None:
+        if kind == "comm_open" and "turn_id" in content["data"].get("state", {}):
+            self.widget = content
+        if found := re.search(r"'digest': '(\w+)'", str(content)):
+            self.digest = found[1]
+
+
+@pytest.fixture
+def talk() -> Iterator[Talk]:
+    manager = KernelManager(kernel_name="python3")
+    manager.kernel_spec.argv[0] = sys.executable
+    manager.start_kernel()
+    client = manager.blocking_client()
+    client.start_channels()
+    client.wait_for_ready(timeout=SECONDS)
+    talk = Talk(manager, client)
+    talk.run(SETUP)
+    yield talk
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def test_a_yes_in_a_line_of_input_lets_the_call_run(talk: Talk) -> None:
+    talk.run(USE.format(flags=" --approve input"), answer="y")
+
+    assert "double will run with n = 21." in talk.asked[0]
+    assert talk.run("print(received, answer.calls[0].status)") == "[21] ok\n"
+
+
+def test_any_other_word_in_the_line_is_the_reason_of_a_no(talk: Talk) -> None:
+    talk.run(USE.format(flags=" --approve input"), answer="not today")
+
+    assert talk.run("print(received, answer.calls[0].reason)") == "[] not today\n"
+
+
+def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(talk: Talk) -> None:
+    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.5")
+    talk.run(USE.format(flags=""), answer="yes")
+
+    assert talk.run("print(len(received))") == "1\n"
+
+
+@pytest.mark.promise("fails-closed")
+def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(talk: Talk) -> None:
+    said = talk.run(USE.format(flags=""))
+
+    assert "Nobody can be asked here" in said
+    assert talk.run("print(received, answer.status)") == "[] completed\n"
+
+
+@pytest.mark.promise("stops")
+def test_an_interrupt_ends_a_waiting_cell(talk: Talk) -> None:
+    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 60")
+    # Otherwise the kernel aborts what comes right after a failed cell: the next one, if it is quick.
+    talk.client.execute(USE.format(flags=""), allow_stdin=True, stop_on_error=False)
+    _wait_for_output(talk.client, "'state': 'waiting'")
+
+    talk.manager.interrupt_kernel()
+    reply = talk.client.get_shell_msg(timeout=SECONDS)
+
+    assert reply["content"]["status"] == "error"
+    assert talk.run("print(received, answer.status)") == "[] cancelled\n"
+
+
+def test_a_click_closes_a_line_of_input_that_asks_the_same(talk: Talk) -> None:
+    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.1")
+
+    talk.run(USE.format(flags=""), answer=lambda: talk.click("approve"))
+
+    assert "double will run with n = 21." in talk.asked[0]
+    assert talk.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
+
+
+@pytest.mark.promise("parked")
+def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(talk: Talk) -> None:
+    said = talk.run(USE.format(flags=" --approve park -q"), answer="never read")
+    waiting = talk.run("print(answer.status, received)")
+    waited = talk.run("%chat approve --wait")
+
+    assert "%chat approve" in said
+    assert waiting == "parked []\n"
+    assert "The turn has ended." in waited
+    assert talk.asked == []
+    assert talk.run("print(answer.status, received)") == "completed [21]\n"
+
+
+def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(talk: Talk) -> None:
+    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.1")
+    talk.client.session.metadata = {"cellId": "one"}
+
+    talk.run(USE.format(flags=""))
+    waiting = talk.run("print(answer.status, received)")
+    talk.run("import threading; ended = threading.Event(); answer.done.add_done_callback(lambda _: ended.set())")
+    talk.click("approve")
+
+    assert waiting == "parked []\n"
+    assert talk.run(f"print(ended.wait({SECONDS}), answer.status, received)") == "True completed [21]\n"
+
+
+def test_a_card_is_heard_while_a_tool_of_another_chat_keeps_the_kernel_busy(talk: Talk) -> None:
+    talk.run("import threading\ncame = threading.Event()\n@tool(run='auto')\ndef hold() -> bool:\n    'Hold.'\n"
+             f"    return came.wait({SECONDS})")  # fmt: skip
+    talk.run(USE.format(flags=" --approve park"), answer="never read")
+    talk.run("answer.done.add_done_callback(lambda _: came.set())")
+    talk.client.execute("%%chat -c side -m practice:fast -o other\nUse &`hold`.", allow_stdin=True)
+    card, digest = talk.widget, talk.digest
+    _wait_for_output(talk.client, "'state': 'running'")
+
+    talk.widget, talk.digest = card, digest
+    talk.click("approve")
+    talk.client.get_shell_msg(timeout=SECONDS)
+
+    assert talk.run("print(answer.status, received, other.calls[0].result)") == "completed [21] True\n"
+
+
+def _wait_for_output(client: BlockingKernelClient, text: str) -> None:
+    while text not in str(client.get_iopub_msg(timeout=SECONDS)["content"]):
+        pass
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "script.ipy"
+    ask = "get_ipython().run_cell_magic('chat', '-m practice:fast -o answer', 'Use &`double` with 21.')"
+    path.write_text(f"{SETUP}\n{ask}\nprint('GOT', received, answer.calls[0].status)\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.promise("no-piped-consent")
+def test_piped_data_is_never_taken_for_consent(script: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "IPython", "--no-banner", str(script)],
+        input="y\ny\ny\n",
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+    assert "GOT [] denied" in ran.stdout
+
+
+def test_a_person_at_a_terminal_is_asked_for_a_line(script: Path) -> None:
+    terminal = pexpect.spawn(
+        sys.executable, ["-m", "IPython", "--no-banner", "--colors=NoColor", str(script)], timeout=SECONDS
+    )
+    terminal.expect("Run it?")
+    terminal.sendline("y")
+    terminal.expect(r"GOT \[21\] ok")
+    terminal.close(force=True)
+
+    assert not terminal.isalive()

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from nbtool.errors import BadUsage
+from nbtool.plugins.masks import Masks
+from nbtool.plugins.pii import KINDS, MAX_TYPE, kinds
+
+
+def masked(text: str, *types: str) -> str:
+    return Masks(kinds(types or KINDS, (), {})).mask(text)
+
+
+@pytest.mark.parametrize(
+    ("type_", "private"),
+    [
+        ("email", "ada@example.org"),
+        ("email", "a.b+c@mail.example.co.uk"),
+        ("email", "müller@exämple.de"),
+        ("phone", "+49 30 1234567"),
+        ("phone", "030/1234567"),
+        ("phone", "(030) 1234-567"),
+        ("phone", "555-123-4567"),
+        ("card", "4111 1111 1111 1111"),
+        ("card", "4111111111111111"),
+        ("card", "3782 822463 10005"),
+        ("iban", "DE89370400440532013000"),
+        ("iban", "DE89 3704 0044 0532 0130 00"),
+        ("iban", "BE68 5390 0754 7034"),
+        ("ip", "192.168.0.1"),
+        ("ip", "2001:db8::ff00:42:8329"),
+        ("ip", "fe80::1"),
+        ("api_key", "sk-proj-abcdefghijklmnop"),
+        ("api_key", "ghp_abcdefghijklmnopqrst"),
+        ("api_key", "AKIAIOSFODNN7EXAMPLE"),
+        ("api_key", "-----BEGIN RSA PRIVATE KEY-----\nMIIE+/=\n-----END RSA PRIVATE KEY-----"),
+    ],
+)
+def test_a_private_text_is_found_whole_within_a_sentence(type_: str, private: str) -> None:
+    assert masked(f"It is {private}, he said.", type_) == f"It is __MASK_{KINDS[type_].name}_1__, he said."
+
+
+@pytest.mark.parametrize(
+    ("type_", "plain"),
+    [
+        ("email", "user at example, @name and a@b"),
+        ("phone", "3750000 on 2024-01-02, 01.02.2024, in 0.12345678 s"),
+        ("card", "4111 1111 1111 1112"),
+        ("iban", "ab12cdef34567890abcdef1234567890"),
+        ("ip", "version 1.2.3, at 12:30:45, a[::2], std::vector, 999.1.1.1"),
+        ("api_key", "task-based risk-free sky-blue"),
+    ],
+)
+def test_what_only_looks_alike_stays(type_: str, plain: str) -> None:
+    assert masked(plain, type_) == plain
+
+
+def test_names_are_found_as_whole_words_in_any_case() -> None:
+    masks = Masks(kinds((), ["Ann", "Ann Lee"], {}))
+
+    assert masks.mask("ANN, *ann* and Ann Lee met Anna.") == (
+        "__MASK_NAME_1__, *__MASK_NAME_2__* and __MASK_NAME_3__ met Anna."
+    )
+    assert masks.mask("_Ann_") == "___MASK_NAME_4___"
+
+
+def test_patterns_of_ones_own_have_types_of_ones_own() -> None:
+    assert Masks(kinds((), (), {"ticket": r"TK-\d+"})).mask("See TK-12.") == "See __MASK_TICKET_1__."
+
+
+@pytest.mark.parametrize(
+    ("built_in", "patterns", "complaint"),
+    [
+        (["mail"], {}, r"no private type 'mail'\. Known are email"),
+        ([], {"ticket": "TK-["}, r"pattern of 'ticket' is no regular expression: unterminated"),
+        ([], {"ticket": r"\d*"}, r"matches nothing at all"),
+        ([], {"my ticket": r"\d"}, r"'my ticket' cannot stand in a mask"),
+        ([], {"a__b": r"\d"}, r"'a__b' cannot stand in a mask"),
+        ([], {"a" * (MAX_TYPE + 1): r"\d"}, r"cannot stand in a mask"),
+    ],
+)
+def test_what_cannot_work_is_refused_in_one_line(built_in: list[str], patterns: dict[str, str], complaint: str) -> None:
+    with pytest.raises(BadUsage, match=complaint) as refused:
+        kinds(built_in, (), patterns)
+
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["a" * 200_000, "a." * 100_000, "1" * 200_000, "1 " * 100_000, ":" * 200_000, "@" * 9])
+def test_the_patterns_take_time_in_proportion_to_the_text(text: str) -> None:
+    began = time.monotonic()
+
+    masked(text)
+
+    assert time.monotonic() - began < 5

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import threading
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import AfterValidator
+
+from nbtool import tool
+from nbtool.thread_pool import BUSY
+from nbtool.tools.calls.binding import MAX_QUICK, is_quick
+from nbtool.tools.tool import tools_of
+from tests.tools.calling import ask_for, desktop
+
+
+def plain(n: int, text: str = "", share: float | None = None, exact: bool = False) -> str:
+    """Take what runs nobody's code."""
+    return f"{text}{n}{share}{exact}"
+
+
+ran_on: list[str] = []
+
+
+def checked(n: int) -> int:
+    """Write down on which thread a validator runs."""
+    ran_on.append(threading.current_thread().name)
+    return n
+
+
+def take(n: Annotated[int, AfterValidator(checked)]) -> int:
+    """Take what is validated by a person's own code."""
+    return n
+
+
+def choosing(way: Literal["up", "down"]) -> str:
+    """Take a word of two."""
+    return way
+
+
+def loose(**anything: Any) -> str:
+    """Take anything."""
+    return str(anything)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "may"),
+    [
+        (plain, {"n": 1, "text": "x", "share": None, "exact": True}, True),
+        (plain, {"n": 1, "text": "x" * (MAX_QUICK + 1)}, False),
+        (plain, {"n": 1, "text": "see $VAR_REF{{frame}}"}, False),
+        (plain, {"n": [1]}, False),
+        (choosing, {"way": "up"}, False),
+        (loose, {"n": 1}, False),
+    ],
+)
+def test_only_plain_arguments_of_plain_parameters_are_bound_on_the_loop(
+    function: Any, arguments: dict[str, Any], may: bool
+) -> None:
+    assert is_quick(tools_of(function)[0], arguments) is may
+
+
+def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
+    ran_on.clear()
+    record = desktop(tool(take, run="auto")).run(ask_for("take", n=3))
+
+    assert record.status == "ok"
+    assert set(ran_on) == {BUSY}

@@ -1,0 +1,421 @@
+# ruff: noqa: ARG001, ARG005 - approvers are given a question, whether they read it or not
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nbtool.tools import Approved, Denied, Released, Withheld, tool
+from nbtool.tools.approval import Question
+from nbtool.tools.calls.reask import MAX_CHANGES, MAX_EDITS, UNFIT
+from nbtool.tools.calls.result import CHANGED
+from tests.tools.calling import ask_for, desktop
+
+
+@tool
+def asked(n: int) -> int:
+    """Twice, when allowed."""
+    return 2 * n
+
+
+@tool(run="auto", result="always")
+def gated() -> str:
+    return "SECRET"
+
+
+def yes(question: Question) -> Approved | Released:
+    return Approved() if question.gate == "run" else Released()
+
+
+class Custom(BaseException):
+    pass
+
+
+def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
+    desk = desktop(asked, approver=yes)
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.status, record.result) == ("ok", 4)
+    assert desk.kinds() == ["call_ready", "call_asked", "call_decided", "call_started", "call_finished"]
+    (question,) = desk.of("call_asked")
+    (decided,) = record.decisions
+    assert json.loads(question.shown) == {"n": 2}
+    assert (question.tool, question.description, question.schema["required"]) == (
+        "asked",
+        "Twice, when allowed.",
+        ["n"],
+    )
+    assert (decided.verdict, decided.by, decided.digest) == ("approved", "approver", question.digest)
+
+
+def test_a_denied_call_tells_the_model_why() -> None:
+    desk = desktop(asked, approver=lambda _: Denied("use the cached one"))
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.status, record.reason) == ("denied", "use the cached one")
+    assert record.shown == "The user did not approve this call. Reason: use the cached one"
+    assert "call_started" not in desk.kinds()
+    assert desk.bench.variables.entries() == ()
+
+
+class Person:
+    """An approver as an object; asynchronous, and with a name."""
+
+    name = "Ada"
+
+    async def ask(self, _: Question) -> Approved:
+        return Approved()
+
+
+async def in_a_coroutine(question: Question) -> Approved:
+    return Approved()
+
+
+@pytest.mark.parametrize(
+    ("approver", "by"),
+    [(Person(), "Ada"), (in_a_coroutine, "approver"), (lambda question: in_a_coroutine(question), "approver")],
+)
+def test_approvers_may_be_objects_functions_and_coroutines(approver: Any, by: str) -> None:
+    record = desktop(asked, approver=approver).run(ask_for("asked", n=1))
+
+    assert record.status == "ok"
+    assert record.decisions[0].by == by
+
+
+@pytest.mark.promise("fails-closed")
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("/a/b/c"), KeyboardInterrupt(), SystemExit(), asyncio.CancelledError(), StopIteration(), Custom()],
+)
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str) -> None:
+    def sync(question: Question) -> Approved:
+        raise error
+
+    async def coroutine(question: Question) -> Approved:
+        raise error
+
+    record = desktop(asked, approver=sync if kind == "sync" else coroutine).run(ask_for("asked", n=1))
+
+    assert record.status == "denied"
+    assert "The approver failed" in record.reason
+    assert "/a/b" not in record.reason
+
+
+@pytest.mark.promise("fails-closed")
+@pytest.mark.parametrize("answer", [True, "yes", Released(), 1])
+def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
+    record = desktop(asked, approver=lambda _: answer).run(ask_for("asked", n=1))
+
+    assert record.status == "denied"
+    assert "does not fit" in record.reason
+
+
+def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
+    def click(question: Question) -> None:
+        desk.bench.desk.decide(question.digest, Denied("by button"), by="button")
+
+    def slow_yes(question: Question) -> Approved:
+        click(question)
+        return Approved()
+
+    desk = desktop(asked, approver=click)
+    by_button = desk.run(ask_for("asked", n=1))
+    desk.bench.approver = slow_yes
+    late = desk.run(ask_for("asked", n=1))
+
+    assert (by_button.status, by_button.decisions[0].by) == ("denied", "button")
+    assert (late.status, late.decisions[0].by) == ("denied", "button")
+
+
+def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -> None:
+    desk = desktop(asked, approver=lambda _: Approved(arguments={"n": 50}))
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.result, record.resolved, record.arguments) == (100, {"n": "50"}, '{"n": 2}')
+    assert record.decisions[0].edited
+    assert record.shown == f"{CHANGED}\n100"
+
+
+@pytest.mark.parametrize("arguments", [{"n": "x"}, {}, {"n": "$VAR_REF{{z}}"}])
+def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem(arguments: dict[str, Any]) -> None:
+    decisions = iter([Approved(arguments=arguments), Approved(arguments={"n": 7})])
+    questions: list[Question] = []
+    desk = desktop(asked, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
+    record = desk.run(ask_for("asked", n=2))
+
+    again = questions[1].again
+    assert again is not None
+    assert (again.reason, json.loads(again.edited)) == ("invalid", arguments)
+    assert again.problem
+    assert questions[0].again is None
+    assert questions[1].shown == questions[0].shown
+    assert (record.status, record.result, json.loads(record.edited)) == ("ok", 14, {"n": 7})
+    assert again.problem not in record.shown
+
+
+def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() -> None:
+    count: list[int] = []
+    desk = desktop(asked, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.status, record.shown, record.started) == ("denied", UNFIT, None)
+    assert len(count) == MAX_EDITS
+
+
+def test_after_an_edit_that_did_not_fit_the_model_s_own_arguments_may_still_be_approved() -> None:
+    decisions = iter([Approved(arguments={"n": "x"}), Approved()])
+    record = desktop(asked, approver=lambda _: next(decisions)).run(ask_for("asked", n=2))
+
+    assert (record.result, record.edited) == (4, "")
+
+
+def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_fit() -> None:
+    questions: list[Question] = []
+
+    def approve(question: Question) -> Approved | Denied:
+        questions.append(question)
+        if len(questions) > 1:
+            return Denied("not as the model wrote it")
+        desk.bench.desk.remember(question, "tool", by="another page")
+        return Approved(arguments={"n": "x"})
+
+    desk = desktop(asked, approver=approve)
+    record = desk.run(ask_for("asked", n=2))
+
+    assert (record.status, record.started, len(questions)) == ("denied", None, 2)
+
+
+def test_edited_arguments_that_are_no_json_are_refused() -> None:
+    record = desktop(asked, approver=lambda _: Approved(arguments={"n": object()})).run(ask_for("asked", n=2))
+
+    assert (record.status, record.started) == ("denied", None)
+    assert "are not JSON" in record.reason
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_tool_gets_copies_of_what_was_written_and_cannot_change_what_was_approved() -> None:
+    @tool
+    def greedy(items: list[int], more: Any) -> int:
+        items.append(9)
+        more["x"] = 1
+        return len(items)
+
+    desk = desktop(greedy, approver=yes)
+    call = ask_for("greedy", items=[1], more={})
+    desk.run(call)
+
+    assert call.args == {"items": [1], "more": {}}
+
+
+def test_ask_once_asks_once_for_the_same_arguments_and_objects() -> None:
+    questions: list[Question] = []
+
+    @tool(run="ask_once")
+    def total(n: int, frame: pd.DataFrame) -> int:
+        return n + len(frame)
+
+    def approve(question: Question) -> Approved:
+        questions.append(question)
+        return Approved()
+
+    notebook = {"df": pd.DataFrame({"a": [1]})}
+    desk = desktop(total, notebook=notebook, expose=["df"], approver=approve)
+    call = {"n": 1, "frame": "$VAR_REF{{df}}"}
+    desk.run(ask_for("total", **call))
+    record = desk.run(ask_for("total", **call))
+    assert len(questions) == 1
+    assert record.decisions[0].by == "remembered"
+    desk.run(ask_for("total", **{**call, "n": 2}))
+    assert len(questions) == 2
+    notebook["df"] = pd.DataFrame({"a": [2]})
+    desk.run(ask_for("total", **call))
+    assert len(questions) == 3
+    desk.bench.desk.revoke(desk.bench.desk.remembered()[0].approval_id)
+    notebook["df"].loc[0, "a"] = 7
+    desk.run(ask_for("total", **call))
+
+    assert len(questions) == 4
+
+
+def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
+    def make(source: str) -> Any:
+        space: dict[str, Any] = {}
+        exec(source, space)
+        return space["f"]
+
+    count: list[int] = []
+    first = make("def f(n: int): return n")
+    desk = desktop(first, approver=lambda _: count.append(1) or Approved(remember="tool"))  # type: ignore[func-returns-value]
+    desk.run(ask_for("f", n=1), ask_for("f", n=2))
+    assert len(count) == 1
+    desk.bench.tools.add(make("def f(n: int): return n"))
+    desk.run(ask_for("f", n=3))
+    assert len(count) == 1
+    desk.bench.tools.add(make("def f(n: int): return n + 1"))
+    record = desk.run(ask_for("f", n=3))
+
+    assert record.result == 4
+    assert len(count) == 2
+
+
+@pytest.mark.promise("asks-by-default")
+def test_a_sensitive_tool_asks_each_time_even_where_it_says_auto() -> None:
+    count: list[int] = []
+    pay = tool(lambda: "paid", run="auto", sensitive=True, name="pay")
+    desk = desktop(pay, approver=lambda question: count.append(question.can_remember) or Approved())  # type: ignore[func-returns-value]
+    desk.run(ask_for("pay"), ask_for("pay"))
+
+    assert count == [False, False]
+    desk.bench.approver = lambda _: Approved(remember="tool")
+    assert desk.run(ask_for("pay")).status == "denied"
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_variable_reassigned_while_it_is_asked_about_asks_again() -> None:
+    notebook = {"x": [1]}
+    shown: list[str] = []
+
+    @tool
+    def first(it: list[int]) -> int:
+        return it[0]
+
+    def approve(question: Question) -> Approved:
+        shown.append(question.digest)
+        if len(shown) == 1:
+            notebook["x"] = [2]
+        return Approved()
+
+    desk = desktop(first, notebook=notebook, expose=["x"], approver=approve)
+    record = desk.run(ask_for("first", it="$VAR_REF{{x}}"))
+
+    assert (record.result, len(set(shown))) == (2, 2)
+    assert len(record.decisions) == 2
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_variable_changed_in_place_while_it_is_asked_about_asks_again() -> None:
+    notebook = {"x": np.zeros(3)}
+    count: list[int] = []
+
+    @tool
+    def total(it: np.ndarray) -> float:
+        return float(it.sum())
+
+    def approve(question: Question) -> Approved:
+        count.append(1)
+        if len(count) == 1:
+            notebook["x"][0] = 5
+        return Approved()
+
+    record = desktop(total, notebook=notebook, expose=["x"], approver=approve).run(ask_for("total", it="$VAR_REF{{x}}"))
+
+    assert (record.result, len(count)) == (5.0, 2)
+
+
+@pytest.mark.promise("shown-is-run")
+def test_a_tool_redefined_while_it_is_asked_about_asks_again() -> None:
+    def make(version: int) -> Any:
+        def f() -> int:
+            return version
+
+        return f
+
+    count: list[int] = []
+
+    def approve(question: Question) -> Approved:
+        count.append(1)
+        if len(count) == 1:
+            desk.bench.tools.add(make(2))
+        return Approved()
+
+    desk = desktop(make(1), approver=approve)
+    record = desk.run(ask_for("f"))
+
+    assert (record.result, len(count)) == (2, 2)
+
+
+def test_a_tool_taken_away_while_it_is_asked_about_does_not_run() -> None:
+    desk = desktop(asked, approver=lambda _: desk.bench.tools.remove("asked") or Approved())  # type: ignore[func-returns-value]
+
+    assert desk.run(ask_for("asked", n=1)).status == "not_found"
+
+
+def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
+    notebook = {"x": 0}
+
+    def approve(question: Question) -> Approved:
+        notebook["x"] += 1
+        return Approved()
+
+    desk = desktop(asked, notebook=notebook, expose=["x"], approver=approve)
+    record = desk.run(ask_for("asked", n="$VAR_REF{{x}}"))
+
+    assert (record.status, len(record.decisions)) == ("denied", MAX_CHANGES)
+    assert "changed each time" in record.shown
+
+
+@pytest.mark.promise("fails-closed")
+def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() -> None:
+    careful = tool(lambda n: n, name="careful", run=lambda arguments: "auto" if arguments["n"] < 10 else "ask_always")
+    broken = tool(lambda n: n, name="broken", run="auto", result=lambda arguments: 1 / 0)  # type: ignore[arg-type,return-value]
+    desk = desktop(careful, broken)
+
+    assert desk.run(ask_for("careful", n=1)).status == "ok"
+    assert desk.run(ask_for("careful", n=11)).status == "denied"
+    failed = desk.run(ask_for("careful", n="many"))
+    assert failed.status == "denied"
+    assert "policy of the tool failed: TypeError" in failed.reason
+    assert desk.run(ask_for("broken", n=1)).status == "withheld"
+
+
+@pytest.mark.promise("withheld")
+def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
+    desk = desktop(gated, approver=lambda _: Withheld("personal data"))
+    record = desk.run(ask_for("gated"))
+
+    assert (record.status, record.reason, record.result) == ("withheld", "personal data", "SECRET")
+    assert record.shown == "The user withheld its result. Reason: personal data"
+    assert desk.bench.variables.entries() == ()
+    assert not record.to_result().is_error
+    assert "SECRET" not in repr([event for event in desk.events if event.kind != "call_asked"])
+
+
+def test_an_edited_result_is_all_that_is_told_and_remembered() -> None:
+    desk = desktop(gated, approver=lambda _: Released("[redacted]"))
+    record = desk.run(ask_for("gated"))
+
+    assert (record.status, record.shown) == ("ok", "[redacted]")
+    assert record.decisions[0].edited
+    assert desk.bench.variables.value(record.reference) == "[redacted]"
+    assert record.result == "SECRET"
+
+
+def test_a_released_result_goes_on_as_it_is() -> None:
+    record = desktop(gated, approver=yes).run(ask_for("gated"))
+
+    assert (record.shown, record.decisions[0].verdict) == ("SECRET", "released")
+
+
+@pytest.mark.parametrize(("policy", "gates"), [("never", 0), ("on_error", 1), ("always", 1)])
+def test_errors_are_gated_where_the_policy_says_so(policy: Any, gates: int) -> None:
+    def bad() -> None:
+        raise ValueError("SECRET")
+
+    desk = desktop(tool(bad, run="auto", result=policy), approver=lambda _: Released("it failed"))
+    record = desk.run(ask_for("bad"))
+
+    assert record.status == "error"
+    assert len(record.decisions) == gates
+    assert record.shown == ("it failed" if gates else "ValueError: SECRET")
+    assert record.reason == record.shown
+
+
+def test_a_good_result_is_not_gated_on_error() -> None:
+    record = desktop(tool(lambda: "fine", run="auto", result="on_error", name="f")).run(ask_for("f"))
+
+    assert (record.status, record.decisions) == ("ok", [])

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+
+from nbtool import Released, tool
+from nbtool.messages import Media
+from nbtool.tools.calls.record import MAX_IMAGE_BYTES, images_in
+from tests.tools.calling import ask_for, desktop
+
+GIF = Media("image/gif", b"GIF89a and so on")
+
+
+def test_a_model_sees_the_image_that_a_tool_gives_unless_a_person_put_a_text_in_its_place() -> None:
+    drawing = tool(lambda: GIF, name="draw", run="auto", result="always")
+    seen = desktop(drawing, approver=lambda _: Released()).run(ask_for("draw"))
+    edited = desktop(drawing, approver=lambda _: Released("nothing to see")).run(ask_for("draw"))
+
+    assert seen.to_result().media == (GIF,)
+    assert seen.shown == "image/gif, 16 bytes\n[Whole result: $VAR_REF{{draw_1_result}}]"
+    assert (edited.to_result().media, edited.shown) == ((), "nothing to see")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text",
+        {"image": GIF},
+        Media("image/png", b"GIF89a is no PNG"),
+        Media("image/svg+xml", b"<svg/>"),
+        Media("audio/wav", b"RIFF1234WAVE"),
+        Media("image/gif", url="https://example.org/x.gif"),
+        Media("image/gif", b"GIF89a" + b"x" * MAX_IMAGE_BYTES),
+    ],
+)
+def test_what_is_no_image_that_models_see_is_left_to_the_text(value: object) -> None:
+    assert images_in(value) == ()
+
+
+def test_eight_images_of_a_list_are_seen_at_most() -> None:
+    assert images_in(["text", *[GIF] * 10]) == (GIF,) * 8

@@ -1,0 +1,350 @@
+# ruff: noqa: ARG001 - tools under test have parameters that they do not need
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from nbtool.errors import NbtoolError, ToolFailed
+from nbtool.messages import ToolCall
+from nbtool.tools import Policy, tool
+from nbtool.tools.calls import result as result_module
+from nbtool.tools.calls import run as module
+from nbtool.tools.calls.run import CallRecord, not_run, run_call
+from tests.tools.calling import ask_for, desktop
+
+
+@tool(run="auto")
+def double(n: int) -> int:
+    """Twice."""
+    return 2 * n
+
+
+@tool
+def asked(n: int) -> int:
+    """Twice, when allowed."""
+    return 2 * n
+
+
+@tool(run="auto")
+def failing(text: str) -> None:
+    raise ToolFailed(text)
+
+
+@tool(run="auto", result="always")
+def gated() -> str:
+    return "SECRET"
+
+
+def test_a_call_runs_and_its_result_is_told_and_remembered() -> None:
+    desk = desktop(double)
+    call = ask_for("double", n=4)
+
+    record = desk.run(call)
+
+    assert (record.status, record.result, record.shown, record.reference) == ("ok", 8, "8", "double_1_result")
+    assert (record.call_id, record.name, record.arguments, record.round) == (call.call_id, "double", '{"n": 4}', 1)
+    assert record.resolved == {"n": "4"}
+    assert record.started is not None
+    assert record.ended is not None
+    assert record.seconds >= 0
+    assert desk.bench.variables.value("double_1_result") == 8
+    assert desk.kinds() == ["call_ready", "call_started", "call_finished"]
+    result = record.to_result()
+    assert (result.text, result.id, result.call_id, result.is_error) == ("8", call.id, call.call_id, False)
+
+
+BROKEN = replace(ask_for("double"), arguments='{"n": ', args=None, error="The arguments are not JSON.", runnable=False)
+CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut off.", runnable=False)
+
+
+@pytest.mark.parametrize(
+    ("call", "status", "text"),
+    [
+        (ask_for("doubel", n=1), "not_found", r"no tool 'doubel'\. Tools: double"),
+        (BROKEN, "invalid", "not JSON"),
+        (replace(BROKEN, error=None), "invalid", "cannot run"),
+        (replace(BROKEN, arguments="[" * 100_000), "invalid", "not JSON"),
+        (CUT_OFF, "not_run", "cut off"),
+        (ask_for("double", n="4"), "invalid", "a valid integer, got"),
+        (ask_for("double"), "invalid", "'n' is missing"),
+        (ask_for("double", n="$VAR_REF{{x}}"), "invalid", "no variable 'x'"),
+        (ask_for("double", n="$VAR_REF{{x!}}"), "invalid", "is no reference"),
+        (ask_for("asked", n=1), "denied", "there is no approver"),
+        (ask_for("failing", text="the market is closed"), "error", "^the market is closed$"),
+        (ask_for("failing", text=""), "error", "The tool failed"),
+        (ask_for("gated"), "withheld", "there is no approver"),
+    ],
+)
+def test_every_call_gets_one_outcome_that_the_model_can_read(call: ToolCall, status: str, text: str) -> None:
+    desk = desktop(double, asked, failing, gated)
+
+    record = desk.run(call)
+
+    assert record.status == status
+    assert len(desk.of("call_finished")) == 1
+    assert "SECRET" not in record.shown
+    assert re.search(text, record.shown)
+    assert record.reference == ""
+    assert record.to_result().is_error == (status != "withheld")
+
+
+class Custom(BaseException):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ValueError("/home/ada/x.csv is broken"), "ValueError: x.csv is broken"),
+        (KeyError("k"), "KeyError: 'k'"),
+        (RuntimeError(), "RuntimeError"),
+        (SystemExit(1), "SystemExit: 1"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (TimeoutError(), "TimeoutError"),
+        (StopIteration(3), "StopIteration: 3"),
+        (StopAsyncIteration(), "StopAsyncIteration"),
+        (GeneratorExit(), "GeneratorExit"),
+        (MemoryError(), "MemoryError"),
+        (RecursionError("deep"), "RecursionError: deep"),
+        (ExceptionGroup("g", [ValueError("a")]), "ExceptionGroup: g (1 sub-exception); ValueError: a"),
+        (BaseExceptionGroup("g", [SystemExit(2)]), "BaseExceptionGroup: g (1 sub-exception); SystemExit: 2"),
+        (Custom("own"), "Custom: own"),
+        (NbtoolError("said", fix="Do this."), "said Do this."),
+    ],
+)
+@pytest.mark.parametrize("kind", ["worker", "loop", "steps", "async steps"])
+def test_whatever_a_tool_raises_is_one_outcome(error: BaseException, text: str, kind: str) -> None:
+    def sync() -> None:
+        raise error
+
+    async def coroutine() -> None:
+        raise error
+
+    def steps() -> Iterator[str]:
+        yield "one"
+        raise error
+
+    async def async_steps() -> AsyncIterator[str]:
+        yield "one"
+        raise error
+
+    function = {"worker": sync, "loop": coroutine, "steps": steps, "async steps": async_steps}[kind]
+    record = desktop(tool(function, run="auto")).run(ask_for(function.__name__))
+
+    assert record.status == "error"
+    if not (isinstance(error, StopIteration | StopAsyncIteration) and kind != "worker"):
+        assert record.shown == text
+    assert record.reason == record.shown
+
+
+def test_on_the_lent_thread_too_what_a_tool_raises_stays_inside() -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    (record,) = desktop(tool(leave, run="auto")).run_lent(ask_for("leave"))
+
+    assert (record.status, record.shown) == ("error", "SystemExit: 3")
+
+
+@pytest.mark.promise("bounded")
+def test_a_call_over_the_limit_is_answered_without_running() -> None:
+    desk = desktop(double)
+
+    record = asyncio.run(not_run(ask_for("double", n=1), desk.bench, round=3, reason="The limit was reached."))
+
+    assert (record.status, record.shown, record.round) == ("not_run", "The limit was reached.", 3)
+    assert desk.kinds() == ["call_finished"]
+
+
+def test_the_record_is_handed_out_at_once() -> None:
+    desk = desktop(double)
+    kept: list[tuple[str, CallRecord]] = []
+
+    record = asyncio.run(
+        run_call(ask_for("double", n=1), desk.bench, round=1, keep=lambda one: kept.append((one.status, one)))
+    )
+
+    assert kept == [("waiting", record)]
+
+
+def test_a_disabled_tool_cannot_be_called() -> None:
+    desk = desktop(double)
+    desk.bench.tools.disable("double")
+
+    assert desk.run(ask_for("double", n=1)).status == "not_found"
+
+
+def test_a_defect_of_ours_still_gives_the_call_an_answer() -> None:
+    desk = desktop(double)
+    desk.bench.tools = None  # type: ignore[assignment]
+
+    assert desk.run(ask_for("double", n=1)).status == "error"
+
+
+def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
+    frame = pd.DataFrame({"n": range(50_000)})
+    desk = desktop(tool(lambda: frame, run="auto", name="load"))
+    record = desk.run(ask_for("load"))
+
+    assert "[preview: 5 of 50 000 rows; this is not the full data]" in record.shown
+    assert record.shown.endswith(
+        "[Shown in part; the whole (DataFrame, 50 000 rows by 1 columns: n (int64)): $VAR_REF{{load_1_result}}]"
+    )
+    assert desk.bench.variables.value("load_1_result") is frame
+
+
+def test_a_long_text_is_offered_whole_as_a_reference() -> None:
+    desk = desktop(tool(lambda: "x" * 500, run="auto", name="f"), tool(lambda: "y" * 50_000, run="auto", name="g"))
+
+    assert desk.run(ask_for("f")).shown.endswith("[Whole result: $VAR_REF{{f_1_result}}]")
+    cut = desk.run(ask_for("g"))
+    assert "of 50 000 characters" in cut.shown
+    assert len(desk.bench.variables.text("g_1_result")) == 50_000
+
+
+def test_an_author_may_name_the_variable_and_the_latest_result_is_in_it() -> None:
+    count = iter(range(10))
+    desk = desktop(
+        tool(lambda: next(count), run="auto", name="f", store_as="latest"), notebook={"taken": 1}, expose=["taken"]
+    )
+    desk.run(ask_for("f"), ask_for("f"))
+    assert desk.bench.variables.value("latest") == 1
+    desk.bench.tools.add(tool(lambda: 5, run="auto", name="g", store_as="taken"))
+    record = desk.run(ask_for("g"))
+
+    assert record.reference == "g_1_result"
+    assert desk.bench.variables.value("taken") == 1
+
+
+def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
+    seen: list[Any] = []
+
+    @tool(run="auto")
+    def load() -> pd.DataFrame:
+        return pd.DataFrame({"a": [1]})
+
+    @tool(run="auto")
+    def look(frame: pd.DataFrame) -> int:
+        seen.append(frame)
+        return len(frame)
+
+    desk = desktop(load, look)
+    made = desk.run(ask_for("load"))
+    desk.run(ask_for("look", frame="$VAR_REF{{load_1_result}}"))
+
+    assert seen[0] is made.result
+
+
+def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(result_module, "RENDER_SECONDS", 0.05)
+    release, drawn_by = threading.Event(), []
+
+    class Slow:
+        def __repr__(self) -> str:
+            drawn_by.append(threading.current_thread().name)
+            release.wait(10)
+            return "at last"
+
+    desk = desktop(tool(lambda: Slow(), run="auto", name="make"))
+    record = desk.run(ask_for("make"))
+    release.set()
+
+    assert record.status == "ok"
+    assert record.shown.startswith("Slow (it cannot be shown in time)")
+    assert repr(record)
+    assert drawn_by == ["nbtool-tool"]
+
+
+def test_references_that_take_too_long_to_read_do_not_hang_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BIND_SECONDS", 0.05)
+    release = threading.Event()
+
+    class Slow:
+        def __repr__(self) -> str:
+            release.wait(10)
+            return "at last"
+
+    desk = desktop(double, notebook={"x": Slow()}, expose=["x"])
+    record = desk.run(ask_for("double", n="$VAR_REF{{x:0}}"))
+    release.set()
+
+    assert (record.status, record.shown) == ("invalid", "The references took longer than 0.05 s to read.")
+
+
+def test_a_validator_that_leaves_the_program_does_not() -> None:
+    class Trap:
+        def __getitem__(self, key: str) -> Any:
+            raise SystemExit(1)
+
+    def look(name: str) -> Any:
+        if calls.pop():
+            raise SystemExit(1)
+        return 1
+
+    calls = [True, False]
+    from nbtool.tools.variables.store import Variables
+
+    desk = desktop(double)
+    desk.bench.variables = Variables(look)
+    desk.bench.variables.expose("x")
+
+    assert desk.run(ask_for("double", n="$VAR_REF{{x}}")).status == "error"
+
+
+@pytest.mark.promise("by-reference")
+def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless_it_is_opened() -> None:
+    from nbtool.tools.variable_tools import variable_tools
+
+    frame = pd.DataFrame({"name": ["SENTINEL"], "n": [1]})
+    notebook = {"df": frame, "values": ["SENTINEL"], "text": "SENTINEL"}
+
+    @tool(run="auto")
+    def count(frame: pd.DataFrame, n: int = 1, word: str = "") -> int:
+        return len(frame)
+
+    desk = desktop(count, notebook=notebook, expose=list(notebook))
+    desk.bench.tools.add(variable_tools(desk.bench.variables))
+    calls = [
+        ask_for("count", frame="$VAR_REF{{df}}"),
+        ask_for("count", frame="$VAR_REF{{df:0}}"),
+        ask_for("count", frame="$VAR_REF{{values}}"),
+        ask_for("count", frame="$VAR_REF{{df['name']}}"),
+        ask_for("count", frame="$VAR_REF{{df['name'][0]}}"),
+        ask_for("count", frame="$VAR_REF{{df['SENTINE']}}"),
+        ask_for("count", frame="$VAR_REF{{df}}", n="$VAR_REF{{text}}"),
+        ask_for("count", frame="$VAR_REF{{df}}", n="a $VAR_REF{{text}}"),
+        ask_for("count", frame="$VAR_REF{{df}}", word="a $VAR_REF{{text}}"),
+        ask_for("count", frame=["$VAR_REF{{df}}", "$VAR_REF{{text}}"]),
+        ask_for("$VAR_REF{{text}}"),
+        ask_for("ListVars"),
+        ask_for("ListVars", filter="$VAR_REF{{text}}"),
+        ask_for("ReadVar", name="df"),
+        ask_for("ReadVar", name="text", start=0, length=3),
+        ask_for("ReadVar", name="$VAR_REF{{text}}"),
+        ask_for("WriteVar", name="note", value="$VAR_REF{{text}}"),
+        ask_for("ReadVar", name="note"),
+        ask_for("RemoveVars", names=["$VAR_REF{{text}}"]),
+    ]
+    records = [desk.run(call) for call in calls]
+    told = json.dumps([[record.shown, record.reason, record.resolved] for record in records])
+    told += json.dumps([one.spec for one in desk.bench.tools], default=dict) + desk.bench.tools.rules()
+
+    assert "SENTINEL" not in told.replace("SENTINE'", "")
+    desk.bench.variables.expose("text", readable=True)
+    assert desk.run(ask_for("ReadVar", name="text")).shown == "SENTINEL"
+
+
+def test_policies_of_a_toolset_hold_for_its_calls() -> None:
+    desk = desktop()
+    desk.bench.tools.add(desktop(double).bench.tools.approved(Policy("ask_always")))
+
+    assert desk.run(ask_for("double", n=1)).status == "denied"

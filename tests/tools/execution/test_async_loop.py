@@ -1,0 +1,316 @@
+"""Asynchronous functions of the person's run on a loop of their own: one that blocks it holds nobody but itself."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from nbtool import Approved, Chat, tool
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage, NbtoolError
+from nbtool.events import Event
+from nbtool.loop import core, run_here
+from nbtool.testing import ScriptedWire, call
+from nbtool.tools.approval import Decision, Question
+from nbtool.tools.execution import async_loop
+
+SECONDS = 15
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Give what a blocking tool waits for; set in the end."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+def started(chat: Chat, kind: str) -> tuple[Turn, threading.Event]:
+    """Begin a turn, and give what is set once there was an event of a kind in it."""
+    seen = threading.Event()
+    turn = chat.compose("Go")
+    turn.approver = chat.approver
+
+    def look(event: Event) -> None:
+        if event.kind == kind:
+            seen.set()
+
+    turn.listen(look)
+    return turn.begin(), seen
+
+
+def blocking(reached: threading.Event, release: threading.Event) -> list[Any]:
+    """Give every kind of tool that blocks the loop it runs on."""
+
+    @tool(run="auto")
+    async def coroutine() -> str:
+        "Block."
+        reached.set()
+        return str(release.wait(SECONDS))
+
+    @tool(run="auto")
+    async def generator() -> AsyncIterator[str]:
+        "Block between two pieces."
+        yield "a"
+        reached.set()
+        release.wait(SECONDS)
+        yield "b"
+
+    @tool(run="auto", thread=True)
+    def awaitable() -> Any:
+        "Give something that blocks when it is awaited."
+
+        async def later() -> str:
+            reached.set()
+            return str(release.wait(SECONDS))
+
+        return later()
+
+    return [coroutine, generator, awaitable]
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("number", range(3))
+def test_a_stop_is_heard_while_an_asynchronous_tool_blocks(number: int, release: threading.Event) -> None:
+    reached = threading.Event()
+    function = blocking(reached, release)[number]
+    turn, _ = started(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_started")
+
+    assert reached.wait(SECONDS)
+    began = time.monotonic()
+    turn.cancel()
+    turn.done.result(SECONDS)
+
+    assert time.monotonic() - began < 3
+    assert not release.is_set()
+    assert (turn.status, turn.calls[0].status) == ("cancelled", "unknown")
+
+
+@pytest.mark.promise("stops")
+def test_a_call_beside_one_that_blocks_is_moved_and_it_is_said_which_one_blocks(release: threading.Event) -> None:
+    reached = threading.Event()
+    function = blocking(reached, release)[0]
+
+    @tool(run="auto")
+    async def quick() -> str:
+        "End at once, and let the other go."
+        await asyncio.sleep(0)
+        release.set()
+        return "quick"
+
+    replies: Any = [[call("coroutine"), call("quick")], "Done."]
+    with ScriptedWire(replies) as wire:
+        turn = Chat(wire=wire, tools=[function, quick]).send("Go")
+
+    assert [made.result for made in turn.calls] == ["True", "quick"]
+    notices = [event.text for event in turn.log if event.kind == "notice"]
+    assert len(notices) == 1
+    assert "`coroutine` blocked the loop" in notices[0]
+
+
+def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(
+    monkeypatch: pytest.MonkeyPatch, release: threading.Event
+) -> None:
+    monkeypatch.setattr(async_loop, "MAX_BLOCKED", 0)
+    function = blocking(threading.Event(), release)[0]
+
+    @tool(run="auto")
+    async def quick() -> str:
+        "End at once."
+        return "quick"
+
+    replies: Any = [[call("coroutine"), call("quick")], "Done."]
+    chat = Chat(wire=ScriptedWire(replies), tools=[function, quick])
+    turn, ended = started(chat, "call_finished")
+
+    assert ended.wait(SECONDS)
+    release.set()
+    turn.done.result(SECONDS)
+    assert turn.calls[1].status == "error"
+    assert "asynchronous functions block their loops" in turn.calls[1].shown
+
+
+def test_a_loop_that_blocked_ends_with_its_last_call(release: threading.Event) -> None:
+    reached = threading.Event()
+    function = blocking(reached, release)[0]
+    threads: list[threading.Thread] = []
+
+    @tool(run="auto")
+    async def where() -> None:
+        "Say on which thread this runs."
+        threads.append(threading.current_thread())
+        release.set()
+
+    Chat(wire=ScriptedWire([call("where"), "Done."]), tools=[where]).send("Go")
+    release.clear()
+    replies: Any = [[call("coroutine"), call("where")], "Done."]
+    Chat(wire=ScriptedWire(replies), tools=[function, where]).send("Go")
+
+    first, second = threads
+    first.join(SECONDS)
+    assert (first.is_alive(), second.is_alive()) == (False, True)
+
+
+def test_all_asynchronous_calls_share_a_loop_so_that_what_is_bound_to_one_serves_them_all() -> None:
+    loops: list[Any] = []
+
+    @tool(run="auto")
+    async def where() -> None:
+        "Note the loop."
+        loops.append(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+
+    replies: Any = [[call("where")] * 3, call("where"), "Done."]
+    Chat(wire=ScriptedWire(replies), tools=[where]).send("Go")
+
+    assert len(loops) == 4
+    assert len(set(loops)) == 1
+
+
+def test_context_variables_of_the_caller_reach_an_asynchronous_tool() -> None:
+    variable = contextvars.ContextVar("variable", default="unset")
+
+    @tool(run="auto")
+    async def look() -> str:
+        "Read the variable."
+        return variable.get()
+
+    variable.set("set")
+    turn = Chat(wire=ScriptedWire([call("look"), "Done."]), tools=[look]).send("Go")
+
+    assert turn.calls[0].result == "set"
+
+
+def test_progress_of_an_asynchronous_generator_is_told_and_its_pieces_are_joined() -> None:
+    @tool(run="auto")
+    async def pieces() -> AsyncIterator[str]:
+        "Give pieces."
+        for piece in "abc":
+            yield piece
+            await asyncio.sleep(0)
+
+    turn = Chat(wire=ScriptedWire([call("pieces"), "Done."]), tools=[pieces]).send("Go")
+
+    assert turn.calls[0].result == "abc"
+    assert "".join(event.text for event in turn.log if event.kind == "call_progress") == "abc"
+
+
+@pytest.mark.parametrize("what", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit])
+def test_whatever_an_asynchronous_tool_raises_is_its_outcome_and_the_loop_goes_on(what: type[BaseException]) -> None:
+    @tool(run="auto")
+    async def fails() -> None:
+        "Fail."
+        raise what
+
+    @tool(run="auto")
+    async def works() -> str:
+        "Work."
+        return "worked"
+
+    turn = Chat(wire=ScriptedWire([call("fails"), call("works"), "Done."]), tools=[fails, works]).send("Go")
+
+    assert (turn.status, [made.status for made in turn.calls]) == ("completed", ["error", "ok"])
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("kind", ["worker", "async", "async that waits"])
+def test_a_generator_that_never_ends_is_stopped(kind: str) -> None:
+    steps: list[int] = []
+
+    def endless() -> Iterator[int]:
+        "Never end."
+        while True:
+            steps.append(1)
+            yield 1
+
+    async def endless_async() -> AsyncIterator[int]:
+        "Never end."
+        while True:
+            steps.append(1)
+            yield 1
+            if kind == "async that waits":
+                await asyncio.sleep(0)
+
+    function = tool(endless, run="auto", thread=True) if kind == "worker" else tool(endless_async, run="auto")
+    turn, going = started(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_progress")
+
+    assert going.wait(SECONDS)
+    turn.cancel()
+    turn.done.result(SECONDS)
+    count = len(steps)
+    run_here(asyncio.sleep(0))
+
+    assert (turn.status, turn.calls[0].status) == ("cancelled", "cancelled")
+    assert len(steps) == count
+
+
+@pytest.mark.promise("fails-closed")
+def test_a_policy_that_hangs_denies_the_call(monkeypatch: pytest.MonkeyPatch, release: threading.Event) -> None:
+    monkeypatch.setattr("nbtool.tools.calls.gates.POLICY_SECONDS", 0.05)
+
+    def policy(_: Any) -> Any:
+        release.wait(SECONDS)
+        return "auto"
+
+    @tool(run=policy)
+    def act() -> str:
+        "Act."
+        return "acted"
+
+    turn = Chat(wire=ScriptedWire([call("act"), "Done."]), tools=[act]).send("Go")
+
+    assert turn.calls[0].status == "denied"
+    assert "took longer than 0.05 s" in turn.calls[0].reason
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_stop_is_heard_while_an_approver_blocks(is_async: bool, release: threading.Event) -> None:
+    reached = threading.Event()
+
+    async def ask_async(_: Question) -> Decision:
+        reached.set()
+        release.wait(SECONDS)
+        return Approved()
+
+    def ask(_: Question) -> Decision:
+        reached.set()
+        release.wait(SECONDS)
+        return Approved()
+
+    @tool
+    def act() -> str:
+        "Act."
+        return "acted"
+
+    chat = Chat(wire=ScriptedWire([call("act")]), tools=[act], approver=ask_async if is_async else ask)  # type: ignore[arg-type]  # a plain function will do
+    turn, _ = started(chat, "call_asked")
+
+    assert reached.wait(SECONDS)
+    turn.cancel()
+    turn.done.result(SECONDS)
+    assert not release.is_set()
+    assert (turn.status, chat.desk.pending()) == ("cancelled", ())
+
+
+def test_a_blocking_call_of_a_chat_in_an_asynchronous_tool_is_refused() -> None:
+    errors: list[BaseException] = []
+
+    @tool(run="auto")
+    async def ask() -> None:
+        "Ask another chat, and wait for it on the loop."
+        try:
+            Chat(wire=ScriptedWire(["Hi"])).send("Hi")
+        except NbtoolError as error:
+            errors.append(error)
+
+    Chat(wire=ScriptedWire([call("ask"), "Done."]), tools=[ask]).send("Go")
+
+    assert [type(error) for error in errors] == [BadUsage]
+    assert not core().is_current()

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nbtool import tool
+from nbtool.errors import BadUsage
+from nbtool.loop import run_here
+from nbtool.tools.calls.run import CallRecord, run_call
+from tests.tools import far
+from tests.tools.calling import Desktop, ask_for, desktop
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[ProcessPoolExecutor]:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        yield pool
+
+
+@pytest.fixture
+def threads() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1, "pool") as pool:
+        yield pool
+
+
+@pytest.fixture
+def notebook_function() -> Iterator[Callable[..., Any]]:
+    """Define a function as a cell does: in `__main__`, where no other process can import it from."""
+    main = types.ModuleType("__main__")
+    source = "import os\ndef where(n: int = 0) -> list:\n    return [os.getpid(), n + offset]\noffset = 1\n"
+    exec(compile(source, "<cell>", "exec"), main.__dict__)
+    before, sys.modules["__main__"] = sys.modules["__main__"], main
+    yield main.where
+    sys.modules["__main__"] = before
+
+
+def seen(path: Path) -> Callable[[], bool]:
+    def wait() -> bool:
+        deadline = time.monotonic() + 10
+        while not path.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return path.exists()
+
+    return wait
+
+
+def cancelled(desk: Desktop, call: Any, begun: Callable[[], bool]) -> CallRecord:
+    """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
+    kept: list[CallRecord] = []
+
+    async def work() -> None:
+        task = asyncio.create_task(run_call(call, desk.bench, round=1, keep=kept.append))
+        assert await asyncio.to_thread(begun)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    run_here(work())
+    return kept[0]
+
+
+def test_a_call_runs_at_a_pool_of_threads(threads: ThreadPoolExecutor) -> None:
+    desk = desktop(tool(lambda: threading.current_thread().name, name="where", run="auto", executor=threads))
+    record = desk.run(ask_for("where"))
+
+    assert (record.status, record.result) == ("ok", "pool_0")
+    assert desk.of("call_started")[0].thread == "executor"
+
+
+def test_a_call_runs_in_another_process(processes: ProcessPoolExecutor) -> None:
+    desk = desktop(tool(far.where, run="auto", executor=processes))
+    (record,) = desk.run_lent(ask_for("where", n=3))
+
+    assert record.status == "ok"
+    assert record.result[0] != os.getpid()
+    assert record.result[1] == 3
+
+
+def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor) -> None:
+    notebook = {"lock": threading.Lock()}
+
+    def local(n: int = 0) -> int:
+        return n
+
+    desk = desktop(
+        tool(far.where, run="auto", executor=processes, name="where"),
+        tool(far.take, run="auto", executor=processes),
+        tool(local, run="auto", executor=processes),
+        tool(far.broken, run="auto", executor=processes),
+        notebook=notebook,
+        expose=["lock"],
+    )
+    argument = desk.run(ask_for("take", thing="$VAR_REF{{lock}}"))
+    function = desk.run(ask_for("local"))
+    result = desk.run(ask_for("broken"))
+    after = desk.run(ask_for("where"))
+
+    start = "The call could not be sent to or from its ProcessPoolExecutor: "
+    assert argument.shown == f"{start}the argument 'thing' (lock) cannot be pickled."
+    assert function.shown == f"{start}the function itself (define it in a module) cannot be pickled."
+    assert result.shown == f"{start}what the tool gives back cannot be pickled."
+    assert after.status == "ok"
+
+
+def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoolExecutor) -> None:
+    release, ran = threading.Event(), []
+    busy = threads.submit(release.wait, 10)
+    desk = desktop(tool(lambda: ran.append(1), name="wait", run="auto", executor=threads, timeout=0.2))
+    record = desk.run(ask_for("wait"))
+    release.set()
+    busy.result(10)
+    threads.shutdown()
+
+    assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.2 s and was stopped.")
+    assert ran == []
+
+
+def test_a_call_past_its_deadline_is_said_to_be_still_running(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
+    desk = desktop(tool(far.slow, run="auto", executor=processes, timeout=2))
+    record = desk.run(ask_for("slow", mark=str(tmp_path / "mark"), seconds=3))
+
+    assert (tmp_path / "mark").exists()
+    assert (record.status, record.shown) == ("timed_out", "The call timed out after 2 s, still running.")
+
+
+def test_a_cancelled_call_that_runs_in_a_pool_is_unknown(threads: ThreadPoolExecutor, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    desk = desktop(tool(far.slow, run="auto", executor=threads))
+    record = cancelled(desk, ask_for("slow", mark=str(mark), seconds=0.5), seen(mark))
+
+    assert record.status == "unknown"
+    assert "still" in record.shown  # and perhaps only perhaps, where the pool had not yet said that it took the call
+
+
+def test_an_executor_that_says_cancelled_of_what_may_run_is_not_believed(tmp_path: Path) -> None:
+    class Cluster(Executor):
+        """Stands for a cluster: its futures can be cancelled, and what they stand for runs on."""
+
+        def submit(self, function: Any, /, *args: Any, **keywords: Any) -> Any:
+            threading.Thread(target=function, args=args, kwargs=keywords, daemon=True).start()
+            return Future()
+
+    mark = tmp_path / "mark"
+    late = desktop(tool(far.slow, run="auto", executor=Cluster(), timeout=0.1))
+    stopped = desktop(tool(far.slow, run="auto", executor=Cluster()))
+    timed_out = late.run(ask_for("slow", mark=str(tmp_path / "late"), seconds=0.3))
+    record = cancelled(stopped, ask_for("slow", mark=str(mark), seconds=0.3), seen(mark))
+
+    assert timed_out.status == "timed_out"
+    assert timed_out.shown.endswith("and was cancelled; had it begun at its executor, it may still be running.")
+    assert record.status == "unknown"
+    assert "it may still be running" in record.shown
+
+
+def test_a_call_that_is_stopped_while_it_is_handed_over_is_cancelled_when_it_has_arrived() -> None:
+    release, handed_over, done = threading.Event(), Future[None](), threading.Event()
+
+    class Slow(Executor):
+        """Stands for a cluster that is given something large."""
+
+        def submit(self, *_: Any, **__: Any) -> Any:
+            release.wait(10)
+            handed_over.add_done_callback(lambda _: done.set())
+            return handed_over
+
+    record = desktop(tool(far.where, run="auto", executor=Slow(), timeout=0.1)).run(ask_for("where"))
+    release.set()
+
+    assert record.shown.endswith("had it begun at its executor, it may still be running.")
+    assert done.wait(10)
+    assert handed_over.cancelled()
+
+
+def test_a_pool_that_breaks_or_is_closed_is_an_answer_to_the_model() -> None:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        broken = desktop(tool(far.die, run="auto", executor=pool)).run(ask_for("die"))
+    closed = desktop(tool(far.die, run="auto", executor=pool)).run(ask_for("die"))
+
+    assert broken.shown.startswith("BrokenProcessPool: ")
+    assert closed.status == "error"
+
+
+def test_only_executors_and_plain_functions_go_together(threads: ThreadPoolExecutor) -> None:
+    def steps() -> Iterator[int]:
+        yield 1
+
+    async def later() -> None: ...
+
+    for function in (steps, later):
+        with pytest.raises(BadUsage, match="cannot run at an executor"):
+            tool(function, executor=threads)
+    with pytest.raises(BadUsage, match=r"executor=str: .* Give a pool"):
+        tool(far.where, executor="pool")  # type: ignore[call-overload]  # what is tested
+    with pytest.raises(BadUsage, match="without thread"):
+        tool(far.where, executor=threads, thread=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")  # Dask warns of its dashboard, of sockets and of what it deprecates
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_call_runs_at_dask(processes: bool, notebook_function: Callable[..., Any], tmp_path: Path) -> None:
+    from distributed import Client, LocalCluster  # noqa: PLC0415 - loaded only every night
+
+    mark = tmp_path / "mark"
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, processes=processes, dashboard_address=None)
+    with cluster, Client(cluster) as client:
+        executor = client.get_executor(pure=False)
+        at_cluster(executor, notebook_function, mark, is_far=processes)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore")  # ipyparallel warns of what it deprecates
+def test_a_call_runs_at_ipyparallel(notebook_function: Callable[..., Any], tmp_path: Path) -> None:
+    import ipyparallel  # noqa: PLC0415 - loaded only every night
+
+    with ipyparallel.Cluster(n=1, log_level=40, cluster_id="nbtool") as engines:
+        engines[:].use_cloudpickle()  # its own way leaves the globals of a cell's functions behind
+        at_cluster(engines.load_balanced_view().executor, notebook_function, tmp_path / "mark", is_far=True)
+
+
+def at_cluster(executor: Executor, function: Callable[..., Any], mark: Path, *, is_far: bool) -> None:
+    desk = desktop(
+        tool(function, run="auto", executor=executor),
+        tool(far.slow, run="auto", executor=executor, name="slow"),
+        tool(far.take, run="auto", executor=executor),
+        notebook={"lock": threading.Lock()},
+        expose=["lock"],
+    )
+    ran = desk.run(ask_for("where", n=3))
+    unsent = desk.run(ask_for("take", thing="$VAR_REF{{lock}}"))
+    stopped = cancelled(desk, ask_for("slow", mark=str(mark), seconds=1), seen(mark))
+
+    assert ran.status == "ok"
+    assert (ran.result[0] != os.getpid()) is is_far
+    assert ran.result[1] == 4
+    assert "the argument 'thing' (lock) cannot be pickled" in unsent.shown
+    assert stopped.status == "unknown"
+
+
+def test_a_stop_iteration_of_a_tool_at_an_executor_is_its_error(threads: ThreadPoolExecutor) -> None:
+    def exhausted() -> object:
+        """Take one more than there is."""
+        return next(iter(()))
+
+    record = desktop(tool(exhausted, run="auto", executor=threads)).run(ask_for("exhausted"))
+
+    assert (record.status, record.shown) == ("error", "RuntimeError: coroutine raised StopIteration")

@@ -1,0 +1,399 @@
+# ruff: noqa: T201 - what a tool prints is the subject
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import CancelledError, Future
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from nbtool.loop import core
+from nbtool.messages import ToolCall
+from nbtool.tools import Progress, tool
+from nbtool.tools.calls.run import CallRecord, run_call
+from nbtool.tools.execution import runner
+from tests.tools.calling import Desktop, ask_for, desktop
+
+SHOUT: ContextVar[str] = ContextVar("SHOUT", default="")
+
+
+@tool(run="auto")
+def double(n: int) -> int:
+    """Twice."""
+    return 2 * n
+
+
+@tool(run="auto", result="always")
+def gated() -> str:
+    return "SECRET"
+
+
+def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_a_loop_of_their_own() -> None:
+    @tool(run="auto")
+    def here() -> str:
+        return threading.current_thread().name
+
+    @tool(run="auto", thread=True)
+    def apart() -> str:
+        return threading.current_thread().name
+
+    @tool(run="auto")
+    async def looped() -> str:
+        return threading.current_thread().name
+
+    desk = desktop(here, apart, looped)
+    records = desk.run_lent(ask_for("here"), ask_for("apart"), ask_for("looped"))
+
+    assert [record.result for record in records] == [threading.main_thread().name, "nbtool-tool", "nbtool-async-tools"]
+    assert sorted(event.thread for event in desk.of("call_started")) == ["loop", "main", "worker"]
+
+
+def test_where_nobody_waits_a_synchronous_tool_runs_in_a_worker() -> None:
+    desk = desktop(tool(lambda: threading.current_thread().name, run="auto", name="where"))
+
+    assert desk.run(ask_for("where")).result == "nbtool-tool"
+
+
+@pytest.mark.parametrize("thread", [False, True])
+def test_context_variables_reach_the_tool(thread: bool) -> None:
+    desk = desktop(tool(lambda: SHOUT.get(), run="auto", name="get", thread=thread))
+    SHOUT.set("hello")
+    try:
+        (record,) = desk.run_lent(ask_for("get"))
+    finally:
+        SHOUT.set("")
+
+    assert record.result == "hello"
+
+
+def test_what_a_tool_prints_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    desk = desktop(tool(lambda: print("in the cell"), run="auto", name="say"))
+    (record,) = desk.run_lent(ask_for("say"))
+
+    assert capsys.readouterr().out == "in the cell\n"
+    assert record.shown == "None"
+
+
+def test_a_plain_function_may_give_a_coroutine_or_a_generator() -> None:
+    async def later() -> int:
+        return 5
+
+    desk = desktop(
+        tool(lambda: later(), run="auto", name="awaited"),
+        tool(lambda: (part for part in ["a", "b"]), run="auto", name="stepped"),
+    )
+
+    assert desk.run(ask_for("awaited")).result == 5
+    assert desk.run(ask_for("stepped")).result == "ab"
+
+
+def test_generators_report_progress_and_give_their_result_by_return_or_by_yield(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner, "PROGRESS_INTERVAL", 0)
+
+    @tool(run="auto")
+    def load() -> Iterator[Any]:
+        yield Progress("half", 0.5)
+        yield "part"
+        yield Progress()
+        return 42
+
+    @tool(run="auto")
+    def words() -> Iterator[str]:
+        yield "one "
+        yield "two"
+
+    @tool(run="auto")
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+        yield 2
+
+    @tool(run="auto")
+    async def nothing() -> AsyncIterator[Progress]:
+        yield Progress("done", 1.0)
+
+    desk = desktop(load, words, numbers, nothing)
+    results = [desk.run(ask_for(name)).result for name in ("load", "words", "numbers", "nothing")]
+    (stepped,) = desk.run_lent(ask_for("words"))
+
+    assert results == [42, "one two", [1, 2], None]
+    assert stepped.result == "one two"
+    said = [(event.text, event.fraction) for event in desk.of("call_progress")]
+    assert said[:3] == [("half\n", 0.5), ("part", 0.5), ("", 0.5)]
+
+
+def test_fast_progress_is_joined_and_nothing_of_it_lost() -> None:
+    @tool(run="auto")
+    def many() -> Iterator[str]:
+        for number in range(1000):
+            yield f"{number},"
+
+    desk = desktop(many)
+    record = desk.run(ask_for("many"))
+    said = [event.text for event in desk.of("call_progress")]
+
+    assert "".join(said) == record.result
+    assert len(said) < 100
+
+
+def test_an_endless_generator_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MAX_STEPS", 10)
+
+    @tool(run="auto")
+    def endless() -> Iterator[int]:
+        while True:
+            yield 1
+
+    record = desktop(endless).run(ask_for("endless"))
+
+    assert (record.status, record.shown) == ("error", "RuntimeError: the tool yielded more than 10 values")
+
+
+def test_an_asynchronous_tool_past_its_deadline_is_stopped() -> None:
+    stopped: list[bool] = []
+
+    @tool(run="auto", timeout=0.05)
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.append(True)
+
+    record = desktop(slow).run(ask_for("slow"))
+
+    assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.05 s and was stopped.")
+    assert stopped == [True]
+
+
+def test_a_tool_on_the_lent_thread_past_its_deadline_is_interrupted_and_the_turn_goes_on() -> None:
+    @tool(run="auto", timeout=0.1)
+    def slow() -> None:
+        while True:
+            time.sleep(0.01)
+
+    desk = desktop(slow, double)
+    (record,) = desk.run_lent(ask_for("slow"))
+    (after,) = desk.run_lent(ask_for("double", n=1))
+
+    assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.1 s and was stopped.")
+    assert after.status == "ok"
+
+
+def test_the_deadline_counts_from_when_the_tool_begins() -> None:
+    @tool(run="auto", timeout=0.5)
+    def slow() -> str:
+        time.sleep(0.3)
+        return "done"
+
+    records = desktop(slow).run_lent(*(ask_for("slow") for _ in range(3)))
+
+    assert [record.status for record in records] == ["ok", "ok", "ok"]
+
+
+def test_a_worker_past_its_deadline_is_said_to_be_still_running_and_is_not_run_twice() -> None:
+    release, runs = threading.Event(), []
+
+    @tool(run="auto", thread=True)
+    def slow(n: int) -> int:
+        runs.append(n)
+        release.wait(10)
+        return n
+
+    desk = desktop(slow, timeout=0.05)
+
+    async def work() -> list[CallRecord]:
+        first = await run_call(ask_for("slow", n=1), desk.bench, round=1)
+        again = await run_call(ask_for("slow", n=1), desk.bench, round=1)
+        release.set()
+        await asyncio.gather(*desk.bench.left_running.values())
+        await asyncio.sleep(0)
+        later = await run_call(ask_for("slow", n=1), desk.bench, round=2)
+        return [first, again, later]
+
+    first, again, later = asyncio.run(work())
+
+    assert (first.status, first.shown) == ("timed_out", "The call timed out after 0.05 s, still running.")
+    assert (again.status, runs) == ("not_run", [1, 1])
+    assert "still running" in again.shown
+    assert later.status == "ok"
+
+
+def test_a_tool_that_swallows_being_cancelled_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "GRACE", 0.05)
+
+    @tool(run="auto", timeout=0.05)
+    async def stubborn() -> None:
+        for _ in range(2):
+            try:
+                await asyncio.sleep(0.2)
+            except asyncio.CancelledError:
+                continue
+
+    record = desktop(stubborn).run(ask_for("stubborn"))
+
+    assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.05 s, still running.")
+
+
+def cancelled_record(desk: Desktop, call: ToolCall, begun: threading.Event, *, lent: bool = False) -> CallRecord:
+    """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
+    kept: list[CallRecord] = []
+
+    async def work() -> str:
+        if lent:
+            await desk.lent()
+        task = asyncio.create_task(run_call(call, desk.bench, round=1, keep=kept.append))
+        await asyncio.to_thread(begun.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return "cancelled"
+
+    if lent:
+        future: Future[str] = core().spawn(work())
+        assert desk.bench.lent.serve(future) == "cancelled"
+    else:
+        assert asyncio.run(work()) == "cancelled"
+    assert len(desk.of("call_finished")) == 1
+    assert desk.of("call_finished")[0].status == kept[0].status
+    return kept[0]
+
+
+def test_a_cancelled_asynchronous_tool_is_stopped() -> None:
+    begun = threading.Event()
+
+    @tool(run="auto")
+    async def slow() -> None:
+        begun.set()
+        await asyncio.sleep(30)
+
+    record = cancelled_record(desktop(slow), ask_for("slow"), begun)
+
+    assert (record.status, record.shown) == ("cancelled", "The call was cancelled.")
+
+
+def test_a_cancelled_tool_on_the_lent_thread_is_interrupted() -> None:
+    begun = threading.Event()
+
+    @tool(run="auto")
+    def slow() -> None:
+        begun.set()
+        while True:
+            time.sleep(0.01)
+
+    start = time.monotonic()
+    record = cancelled_record(desktop(slow), ask_for("slow"), begun, lent=True)
+
+    assert record.status == "cancelled"
+    assert time.monotonic() - start < 1
+
+
+def test_a_cancelled_tool_that_swallows_the_interrupt_still_ends_as_cancelled() -> None:
+    begun = threading.Event()
+
+    @tool(run="auto")
+    def deaf() -> str:
+        begun.set()
+        try:
+            while True:
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            return "survived"
+
+    record = cancelled_record(desktop(deaf), ask_for("deaf"), begun, lent=True)
+
+    assert record.status == "cancelled"
+
+
+def test_a_cancelled_tool_that_cannot_be_reached_is_unknown_and_says_it_is_still_running() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @tool(run="auto", thread=True)
+    def slow() -> None:
+        begun.set()
+        release.wait(10)
+
+    record = cancelled_record(desktop(slow), ask_for("slow"), begun)
+    release.set()
+
+    assert record.status == "unknown"
+    assert "still running" in record.shown
+
+
+def test_a_tool_on_a_lent_thread_that_no_signal_reaches_is_unknown() -> None:
+    begun, release = threading.Event(), threading.Event()
+
+    @tool(run="auto")
+    def slow() -> None:
+        begun.set()
+        release.wait(10)
+
+    desk = desktop(slow)
+    kept: list[CallRecord] = []
+    thread = threading.Thread(
+        target=lambda: kept.append(cancelled_record(desk, ask_for("slow"), begun, lent=True)), name="not main"
+    )
+    thread.start()
+    begun.wait(10)
+    while not desk.of("call_finished"):
+        time.sleep(0.01)
+    release.set()
+    thread.join(10)
+
+    assert kept[0].status == "unknown"
+
+
+def test_a_call_that_waits_for_the_lent_thread_is_cancelled_without_running() -> None:
+    begun, ran = threading.Event(), []
+
+    @tool(run="auto")
+    def first() -> None:
+        begun.set()
+        while True:
+            time.sleep(0.01)
+
+    desk = desktop(first, tool(lambda: ran.append(1), run="auto", name="second"))
+
+    async def work() -> list[Any]:
+        await desk.lent()
+        tasks = [asyncio.create_task(run_call(ask_for(name), desk.bench, round=1)) for name in ("first", "second")]
+        await asyncio.to_thread(begun.wait, 10)
+        for task in reversed(tasks):
+            task.cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    outcomes = desk.bench.lent.serve(core().spawn(work()))
+
+    assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
+    assert ran == []
+
+
+def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
+    desk = desktop(tool(lambda: (_ for _ in ()).throw(KeyboardInterrupt), run="auto", name="interrupted"))
+    kept: list[CallRecord] = []
+
+    async def work() -> None:
+        await desk.lent()
+        await run_call(ask_for("interrupted"), desk.bench, round=1, keep=kept.append)
+
+    future = core().spawn(work())
+    with pytest.raises(KeyboardInterrupt):
+        desk.bench.lent.serve(future)
+    with pytest.raises(CancelledError):
+        future.result(5)
+    assert kept[0].status == "cancelled"
+    assert desk.of("call_finished")[0].status == "cancelled"
+
+
+def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
+    begun = threading.Event()
+    desk = desktop(gated, approver=lambda _: begun.set())
+    record = cancelled_record(desk, ask_for("gated"), begun)
+
+    assert record.status == "cancelled"
+    assert record.shown == "The tool ran, and the turn was cancelled before its result was delivered."
+    assert desk.bench.desk.pending() == ()

@@ -1,0 +1,132 @@
+"""What the keeper does with a server's words; that it ends with its server is tried with real ones in test_servers."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from typing import Any
+
+import pytest
+
+from nbtool.tools.mcp.supervisor import MAX_LAST_WORDS, MAX_LINE, MAX_NOISE, TOO_LARGE, hear, is_message, pass_on, told
+
+MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
+
+
+def passed(said: bytes) -> tuple[bool, list[bytes]]:
+    out = io.BytesIO()
+    ended = pass_on(io.BytesIO(said), out)
+    return ended, out.getvalue().splitlines(keepends=True)
+
+
+def data(line: bytes) -> str:
+    params = json.loads(line)["params"]
+    assert (params["level"], params["logger"]) == ("warning", "nbtool")
+    return str(params["data"])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        (MESSAGE, True),
+        (b"  " + MESSAGE, True),
+        (MESSAGE.rstrip(), False),
+        (b'{"id": 1}\n', False),
+        (b'["jsonrpc"]\n', False),
+        (b"\n", False),
+    ],
+)
+def test_a_message_is_a_line_with_an_object_of_json_rpc(line: bytes, is_one: bool) -> None:
+    assert is_message(line) is is_one
+
+
+def test_messages_pass_unchanged_and_blank_lines_not_at_all() -> None:
+    assert passed(MESSAGE + b"\n  \n" + MESSAGE) == (True, [MESSAGE, MESSAGE])
+
+
+def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
+    ended, (line, message) = passed(b"Listening \xff on stdio\n" + MESSAGE)
+
+    assert ended
+    assert message == MESSAGE
+    assert data(line) == "Listening \ufffd on stdio"
+    assert is_message(line)
+
+
+def test_so_many_lines_that_are_no_messages_are_told_and_no_more() -> None:
+    _, lines = passed(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_NOISE)) + MESSAGE)
+
+    assert [data(line) for line in lines[:-1]] == [f"noise {number}" for number in range(MAX_NOISE)]
+    assert lines[-1] == MESSAGE
+
+
+def test_a_long_line_is_cut() -> None:
+    assert data(told(b" " + b"x" * 1_000 + b"\n")) == "x" * MAX_LINE
+
+
+@pytest.mark.parametrize(
+    ("id_", "message"),
+    [
+        (7, b'{"jsonrpc": "2.0", "id": 7, "result": "%s"}\n'),
+        (7, b'{"id":7,"jsonrpc":"2.0","result":"%s"}\n'),
+        ("a-1", b'{"jsonrpc":"2.0","result":"%s","id":"a-1"}\n'),
+        (-7, b'{"result":"%s", "id": -7, "jsonrpc": "2.0"}\n'),
+    ],
+)
+def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
+    monkeypatch: pytest.MonkeyPatch, id_: Any, message: bytes
+) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 10_000)
+    large = message % (b"x" * 200_000)
+    ended, (error, following) = passed(large + MESSAGE)
+
+    assert ended
+    assert following == MESSAGE
+    answer = json.loads(error)
+    assert (answer["id"], answer["error"]["data"]) == (id_, TOO_LARGE)
+    assert answer["error"]["message"] == f"a message of {len(large)} bytes"
+
+
+def test_a_message_of_the_longest_length_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", len(MESSAGE))
+
+    assert passed(MESSAGE) == (True, [MESSAGE])
+
+
+def test_a_large_message_whose_id_is_nowhere_is_told_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 100)
+    large = b'{"jsonrpc": "2.0", "method": "notifications/x", "params": "%s"}\n' % (b'"id": 3, ' * 1_000)
+    ended, (line, message) = passed(large + MESSAGE)
+
+    assert (ended, message) == (True, MESSAGE)
+    assert data(line) == f"a message of {len(large)} bytes that was dropped"
+
+
+def test_a_message_without_end_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 1_000)
+    monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_DROPPED", 100_000)
+
+    assert passed(MESSAGE + b"x" * 1_000_000) == (False, [MESSAGE])
+
+
+def test_the_end_of_what_a_server_writes_to_stderr_is_remembered() -> None:
+    reading, writing = os.pipe()
+    words = bytearray()
+    with os.fdopen(reading, "rb") as stderr:
+        os.write(writing, b"a" * MAX_LAST_WORDS + b"the end")
+        os.close(writing)
+        hear(stderr, words)
+
+    assert words == b"a" * (MAX_LAST_WORDS - 7) + b"the end"
+
+
+def test_a_stderr_that_is_closed_says_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(writing)
+    stderr = os.fdopen(reading, "rb")
+    stderr.close()
+    words = bytearray(b"kept")
+    hear(stderr, words)
+
+    assert words == b"kept"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from nbtool import Approved, Released, Withheld, tool
+from nbtool.messages import Media
+from nbtool.tools.approval import Question
+from nbtool.tools.values.media import MAX_PICTURE_BYTES, MAX_PICTURES, may_be_seen, pictures_in
+from nbtool.tools.values.multipart import Parts
+from tests.samples import MP3, PNG, WAV
+from tests.tools.calling import ask_for, desktop
+
+
+def figure() -> Any:
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import
+
+    drawn = Figure(figsize=(1, 1), dpi=40)
+    drawn.subplots().plot([1, 2])
+    return drawn
+
+
+def shown_sound() -> Any:
+    from IPython.display import Audio  # noqa: PLC0415 - the same
+
+    return Audio(data=WAV)
+
+
+@pytest.mark.parametrize(
+    ("make", "mimes"),
+    [
+        (lambda: Media("image/png", PNG, name="plot"), ["image/png"]),
+        (lambda: PNG, ["image/png"]),
+        (lambda: Image.new("RGB", (2, 2)), ["image/png"]),
+        (figure, ["image/png"]),
+        (lambda: figure().axes[0], ["image/png"]),
+        (shown_sound, ["audio/wav"]),
+        (lambda: [Media("audio/mpeg", MP3), "and words", PNG], ["audio/mpeg", "image/png"]),
+        (lambda: {"plot": Image.new("L", (2, 2)), "n": 3}, ["image/png"]),
+        (lambda: Parts("ran", value=PNG, figures=[Media("image/png", PNG)]), ["image/png"]),
+    ],
+    ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "parts"],
+)
+def test_what_can_be_seen_or_heard_of_a_result_is_drawn(make: Any, mimes: list[str]) -> None:
+    value = make()
+
+    media, left_out = pictures_in(value)
+
+    assert may_be_seen(value)
+    assert ([one.mime for one in media], left_out) == (mimes, 0)
+
+
+class Hostile:
+    """Draws itself, and is of no package that is asked to."""
+
+    def _repr_png_(self) -> bytes:
+        raise AssertionError("It was asked.")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "text", 3, None, ["a", 1.5], {"a": True}, b"no image", Hostile(), Media("image/svg+xml", b"<svg onload=x/>"),
+        Media("image/png", b"<svg onload=x/>"), Media("image/png", url="https://a.example/x.png"),
+        Media("application/pdf", b"%PDF-1.7"),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_nothing_else_is_drawn_whatever_it_says_it_is(value: Any) -> None:
+    assert pictures_in(value) == ((), 0)
+
+
+def test_too_many_and_too_large_ones_are_counted() -> None:
+    large = Media("image/png", PNG + bytes(MAX_PICTURE_BYTES))
+
+    media, left_out = pictures_in([large, *[PNG] * (MAX_PICTURES + 2)])
+
+    assert (len(media), left_out) == (MAX_PICTURES, 3)
+
+
+def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it() -> None:
+    draw = tool(lambda: Image.new("RGB", (2, 2)), name="draw", run="auto")
+    desk = desktop(draw)
+
+    record = desk.run(ask_for("draw"))
+
+    (finished,) = desk.of("call_finished")
+    assert [one.mime for one in finished.media] == ["image/png"]
+    assert record.to_result().media == ()
+
+
+@pytest.mark.parametrize(("decision", "seen"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
+def test_what_a_person_took_out_or_withheld_is_not_kept_as_a_picture(decision: Any, seen: int) -> None:
+    draw = tool(lambda: PNG, name="draw", run="auto", result="always")
+    desk = desktop(draw, approver=lambda question: Approved() if question.gate == "run" else decision)
+
+    desk.run(ask_for("draw"))
+
+    assert len(desk.of("call_finished")[0].media) == seen
+
+
+@pytest.mark.parametrize(("decision", "told"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
+def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_result(decision: Any, told: int) -> None:
+    images = [Media("image/png", PNG), Media("image/png", PNG + b"\0")]
+    draw = tool(lambda: images.pop(), name="draw", run="auto", result="always")
+    asked: list[Question] = []
+
+    def approver(question: Question) -> Any:
+        asked.append(question)
+        return decision
+
+    desk = desktop(draw, approver=approver)
+    records = [desk.run(ask_for("draw")) for _ in range(2)]
+
+    assert [len(question.media) for question in asked] == [1, 1]
+    assert [event.media for event in desk.of("call_asked")] == [question.media for question in asked]
+    assert [len(record.to_result().media) for record in records] == [told, told]

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from nbtool.tools.calls.binding import bind
+from nbtool.tools.tool import tool, tools_of
+from nbtool.tools.values.preview import CELL, COLUMNS, ROWS, glance
+from nbtool.tools.variables.store import Variables
+
+FRAME = pd.DataFrame({"ticker": ["ACME", "GLOB"], "close": [7, 9]})
+SEEN = {"columns": ["ticker", "close"], "rows": [["ACME", "7"], ["GLOB", "9"]]}
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        (FRAME, SEEN),
+        (pl.DataFrame(FRAME.to_dict("list")), SEEN),
+        ([{"ticker": "ACME", "close": 7}, {"ticker": "GLOB", "close": 9}], SEEN),
+        (pd.Series([1.5, 2.0], name="x"), {"columns": ["", "x"], "rows": [["0", "1.5"], ["1", "2.0"]]}),
+        (pl.Series("x", [1, 2]), {"columns": ["x"], "rows": [["1"], ["2"]]}),
+        (np.eye(2), {"columns": ["0", "1"], "rows": [["1.0", "0.0"], ["0.0", "1.0"]]}),
+        ({"a": [1, 2]}, {"columns": ["key", "value"], "rows": [["a", "list of 2"]]}),
+        ((1, None), {"columns": [""], "rows": [["1"], ["None"]]}),
+        (7, None),
+        ("text", None),
+        ([], None),
+    ],
+)
+def test_the_first_rows_of_what_is_a_table_or_nearly_one(value: Any, seen: Any) -> None:
+    assert glance(value) == seen
+
+
+def test_a_large_table_is_glanced_at_within_its_bounds() -> None:
+    seen = glance(pd.DataFrame([["x" * 1000] * 50] * 1000))
+
+    assert seen is not None
+    assert (len(seen["columns"]), len(seen["rows"]), len(seen["rows"][0])) == (COLUMNS, ROWS, COLUMNS)
+    assert {len(cell) for row in seen["rows"] for cell in row} == {CELL}
+
+
+def test_no_code_of_a_cell_is_run() -> None:
+    class Loud:
+        def __str__(self) -> str:
+            raise AssertionError
+
+    assert glance([Loud()]) == {"columns": [""], "rows": [["Loud"]]}
+
+
+def test_only_what_was_opened_for_reading_is_glanced_at() -> None:
+    @tool(run="auto")
+    def same(table: object, other: object) -> bool:
+        """Say whether two are one."""
+        return table is other
+
+    variables = Variables()
+    variables.expose("df", FRAME, readable=True)
+    variables.expose("closed", FRAME)
+
+    bound = bind(tools_of(same)[0], {"table": "$VAR_REF{{df}}", "other": "$VAR_REF{{closed}}"}, variables)
+
+    assert bound.glances == {"table": SEEN}

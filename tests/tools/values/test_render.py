@@ -1,0 +1,288 @@
+"""Values as texts: each kind has its form, and none outgrows its budget."""
+
+# ruff: noqa: T201 - what is printed is the subject
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import pathlib
+import sys
+import time
+import types
+import uuid
+from typing import Any, NamedTuple
+
+import matplotlib
+import matplotlib.figure
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as plotly
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from pydantic import BaseModel, SecretStr
+
+from nbtool.tools.values.render import BUDGET, PREVIEW, cut, is_quick, preview, render
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    hidden: str = dataclasses.field(default="SECRET", repr=False)
+
+
+class Pair(NamedTuple):
+    a: int
+    b: str
+
+
+class Order(BaseModel):
+    item: str
+    key: SecretStr = SecretStr("SECRET")
+
+
+class Plain:
+    pass
+
+
+class Named:
+    def __repr__(self) -> str:
+        return "Named(\x1b[31mred\x1b[0m)"
+
+
+class ForModels:
+    def _repr_llm_(self) -> str:
+        return "as the model likes it"
+
+
+class NotForModels:
+    def _repr_llm_(self) -> None:
+        return None
+
+    def __repr__(self) -> str:
+        return "fallback"
+
+
+class Raising:
+    def __repr__(self) -> str:
+        raise RuntimeError("SECRET")
+
+
+class Printing:
+    def __repr__(self) -> str:
+        print("SECRET")
+        print("SECRET", file=sys.stderr)
+        return "quiet"
+
+
+class NoText:
+    def __repr__(self) -> str:
+        return 3  # type: ignore[return-value]
+
+
+class Sized(dict[str, int]):
+    pass
+
+
+def endless() -> Any:
+    ring: list[Any] = [1]
+    ring.append(ring)
+    return ring
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def figure() -> Any:
+    drawn = matplotlib.figure.Figure(figsize=(4, 3), dpi=100)
+    drawn.subplots(2)
+    return drawn
+
+
+ZOO: list[tuple[Any, str]] = [
+    (None, "None"),
+    (True, "True"),
+    (3, "3"),
+    (-0.5, "-0.5"),
+    (float("nan"), "nan"),
+    (float("inf"), "inf"),
+    (1 + 2j, "(1+2j)"),
+    (1 << 20_000, "int of 20 001 bits"),
+    ("text", "text"),
+    ("", ""),
+    ("a\x1b[31mb\x1b]0;title\x07c\x9b1md\r\ne\rf\x00g", "abcd\ne\nfg"),
+    ("lone \ud800", "lone \ufffd"),
+    (b"raw", "bytes, 3 bytes, as text:\nraw"),
+    (bytearray(b"\xff\x00"), "bytes, 2 bytes, not text"),
+    (memoryview(b"raw"), "bytes, 3 bytes, as text:\nraw"),
+    ([1, "a", None], '[1, "a", null]'),
+    ((1, 2), "[1, 2]"),
+    ({3}, "[3]"),
+    (collections.deque([1]), "[1]"),
+    ({"a": float("nan"), "b": [float("inf")]}, '{"a": null, "b": [null]}'),
+    ({1: "x", (1, 2): "y"}, '{"1": "x", "[1, 2]": "y"}'),
+    ({"k\ud800": "v\ud800"}, '{"k\ufffd": "v\ufffd"}'),
+    (Sized(a=1), '{"a": 1}'),
+    (collections.Counter("aab"), '{"a": 2, "b": 1}'),
+    (Color.RED, '"red"'),
+    (Level.HIGH, "3"),
+    (Point(1.5), '{"x": 1.5}'),
+    (Pair(1, "b"), '{"a": 1, "b": "b"}'),
+    (Order(item="tea"), '{"item": "tea", "key": "SecretStr(\'**********\')"}'),
+    (datetime.date(2024, 2, 29), '"2024-02-29"'),
+    (datetime.timedelta(hours=1), '"1:00:00"'),
+    (decimal.Decimal("1.10"), '"1.10"'),
+    (uuid.UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
+    (pathlib.PurePosixPath("a/b"), '"a/b"'),
+    ({"when": datetime.datetime(2024, 1, 2, 3), "n": np.int64(4), "x": np.float32(0.5)},
+     '{"when": "2024-01-02T03:00:00", "n": 4, "x": 0.5}'),
+    ({"t": np.datetime64("2024-01-01")}, '{"t": "2024-01-01"}'),
+    ({"df": pd.DataFrame({"a": ["SECRET"]}), "raw": b"SECRET"},
+     '{"df": "DataFrame, 1 rows by 1 columns: a (str)", "raw": "bytes, 6 bytes"}'),
+    ({"huge": 1 << 20_000, "of": Named()}, '{"huge": "int of 20001 bits", "of": "Named(red)"}'),
+    (endless(), '[1, "… (the same again)"]'),
+    (pd.DataFrame({"a": [1, 2]}), "DataFrame, 2 rows by 1 columns: a (int64)\n   a\n0  1\n1  2"),
+    (pd.Series([1], name="s"), "Series, int64, 1 rows\n0    1"),
+    (np.array([[1, 2]]), "ndarray, int64, shape (1, 2)\n[[1 2]]"),
+    (np.float64(0.5), "0.5"),
+    (np.int64(7), "7"),
+    (figure(), "matplotlib Figure, 400 by 300 pixels, 2 axes"),
+    (plotly.Figure([plotly.Scatter(), plotly.Scatter()]), "plotly Figure, 2 traces"),
+    (Image.new("RGB", (4, 2)), "image (Image), 4 by 2 pixels, RGB"),
+    (ValueError("bad value"), "ValueError: bad value"),
+    (ForModels(), "as the model likes it"),
+    (NotForModels(), "fallback"),
+    (Named(), "Named(red)"),
+    (Plain(), "<tests.tools.values.test_render.Plain object>"),
+    (Raising(), "Raising (it cannot be shown: RuntimeError)"),
+    (NoText(), "NoText (it cannot be shown: TypeError)"),
+    (Printing(), "quiet"),
+    (len, "function len"),
+    (Plain, "class Plain"),
+    (Order, "class Order"),
+    (ForModels, "class ForModels"),
+    (types, "module types"),
+    ((n for n in "a"), "generator"),
+    (range(3), "range(0, 3)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "expected"), ZOO, ids=lambda value: type(value).__name__)
+def test_each_kind_of_value_has_a_text(value: Any, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = render(value).text.rstrip()
+
+    assert text.startswith(expected)
+    assert "SECRET" not in text
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("value", [value for value, _ in ZOO], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("budget", [200, 1000])
+def test_no_value_outgrows_its_budget(value: Any, budget: int) -> None:
+    assert len(render(value, budget).text) <= budget
+    assert len(render([value] * 100, budget).text) <= budget
+
+
+def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:
+    text = "H" * 10_000 + "T" * 10_000
+
+    drawn = render(text)
+
+    assert len(drawn.text) <= BUDGET
+    assert drawn.text.startswith("HHH")
+    assert drawn.text.endswith("TTT")
+    assert "[… 7 920 of 20 000 characters: first 5 940, last 1 980 …]" in drawn.text
+    assert not drawn.is_whole
+    assert render("x" * BUDGET).is_whole
+
+
+@pytest.mark.parametrize("value", ["x" * (BUDGET + 1), list(range(10_000)), {str(n): n for n in range(5_000)}])
+def test_what_does_not_fit_is_told_in_a_preview_that_is_smaller_than_what_would_fit(value: object) -> None:
+    drawn = preview(value)
+
+    assert not drawn.is_whole
+    assert len(drawn.text) <= PREVIEW
+
+
+@pytest.mark.parametrize("value", ["x" * BUDGET, list(range(1_000)), 1, None])
+def test_what_fits_is_told_whole(value: object) -> None:
+    assert preview(value) == render(value)
+    assert preview(value).is_whole
+
+
+def test_only_plain_values_that_are_not_long_are_written_out_at_once() -> None:
+    class Text(str):
+        pass
+
+    values = ("x", "x" * 10_001, Text("x"), 1, 1.5, True, None, [1], b"x", object())
+    quick = [value for value in values if is_quick(value)]
+
+    assert quick == ["x", 1, 1.5, True, None]
+
+
+@given(st.text(max_size=400), st.integers(100, 300))
+def test_cutting_keeps_to_the_budget_and_leaves_short_texts_alone(text: str, budget: int) -> None:
+    assert len(cut(text, budget)) <= budget
+    assert (cut(text, budget) == text) == (len(text) <= budget)
+
+
+def test_a_long_structure_is_cut_while_it_is_made() -> None:
+    drawn = render(list(range(10_000_000)))
+
+    assert not drawn.is_whole
+    assert len(drawn.text) <= BUDGET
+    assert "more items" in render({str(n): n for n in range(5000)}, 600).text
+    assert "more items" in render(list(range(5000)), 600).text
+
+
+def test_nesting_is_bounded() -> None:
+    drawn = render(deep(5000))
+
+    assert "…" in drawn.text
+    assert not drawn.is_whole
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
+        lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
+        max_leaves=20,
+    ),
+    st.integers(100, 1000),
+)
+def test_any_json_like_value_is_text_within_the_budget(value: Any, budget: int) -> None:
+    drawn = render(value, budget)
+
+    assert len(drawn.text) <= budget
+    if isinstance(value, list | dict) and drawn.is_whole:
+        json.loads(drawn.text)
+
+
+def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:
+    began = time.process_time()
+
+    drawn = render("\x1b[31mx" * 20_000_000, 1_000)
+
+    assert time.process_time() - began < 1
+    assert len(drawn.text) <= 1_000
+    assert "of 120 000 000 characters" in drawn.text
+    assert not drawn.is_whole
+    assert "\x1b" not in drawn.text

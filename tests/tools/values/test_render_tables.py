@@ -1,0 +1,101 @@
+"""Tables and arrays as texts: previews that say what they leave out."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import xarray
+
+from nbtool.tools.values.describe import describe
+from nbtool.tools.values.render import render
+
+
+def test_a_large_frame_is_a_preview_that_says_so() -> None:
+    frame = pd.DataFrame({"n": range(1_204_332), "s": "x"})
+
+    drawn = render(frame)
+
+    assert "DataFrame, 1 204 332 rows by 2 columns" in drawn.text
+    assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in drawn.text
+    assert not drawn.is_whole
+    assert drawn.is_object
+
+
+def test_a_wide_frame_shows_some_of_its_columns() -> None:
+    drawn = render(pd.DataFrame(np.zeros((1, 80))))
+
+    assert "and 30 more" in drawn.text
+    assert "[preview" in drawn.text
+
+
+def test_a_large_series_and_a_large_array_are_previews() -> None:
+    assert "[preview: 5 of 100 000 rows" in render(pd.Series(range(100_000))).text
+    assert render(np.arange(100_000)).text.endswith("[preview of 100 000 values; this is not the full data]")
+    assert render(np.full(3000, 0.123456789)).text.endswith("[preview of 3 000 values; this is not the full data]")
+
+
+def test_frames_of_polars_are_shown_as_csv_whatever_is_in_their_cells() -> None:
+    nested = pl.DataFrame({"a": [[1, 2]], "b": [{"c": None}]})
+
+    assert render(pl.DataFrame({"a": [1, None]})).text == 'DataFrame, 2 rows by 1 columns: a (Int64)\na\n1\n""'
+    assert render(pl.Series("s", ["x"])).text == "Series 's', String, 1 rows\ns\nx"
+    assert render(nested).text.endswith("a,b\n\"[1, 2]\",{'c': None}")
+    assert "[preview: 5 of 100 000 rows" in render(pl.DataFrame({"a": range(100_000)})).text
+    assert "and 30 more" in render(pl.DataFrame({f"c{n}": [n] for n in range(80)})).text
+
+
+def test_the_values_that_an_enumeration_allows_are_no_part_of_its_description() -> None:
+    column = pl.Series("a", ["SENTINEL"]).cast(pl.Enum(["SENTINEL"]))
+
+    assert describe(pl.DataFrame({"a": column})) == "DataFrame, 1 rows by 1 columns: a (Enum)"
+    assert describe(column) == "Series 'a', Enum, 1 rows"
+    assert describe(pl.DataFrame({"a": [[1]]})) == "DataFrame, 1 rows by 1 columns: a (List(Int64))"
+
+
+def test_labelled_arrays_are_named_by_their_dimensions_and_previewed() -> None:
+    small = xarray.DataArray(np.arange(6).reshape(2, 3), dims=("x", "y"))
+    large = xarray.Dataset({"t": (("x", "y"), np.zeros((300, 400)))})
+
+    assert describe(small) == "DataArray, int64, x 2, y 3"
+    assert "[3, 4, 5]" in render(small).text
+    assert describe(large) == "Dataset, x 300, y 400: t (float64)"
+    assert render(large).text.endswith("[preview of 120 000 values; this is not the full data]")
+    assert json.loads(render({"it": large}).text) == {"it": describe(large)}
+
+
+def test_what_an_object_says_of_itself_counts_inside_a_list_too() -> None:
+    class Own:
+        def _repr_llm_(self) -> str:
+            return "in its own words"
+
+    class Broken:
+        def __repr__(self) -> str:
+            raise RuntimeError("SECRET")
+
+    assert render([Own(), Broken(), 1]).text == '["in its own words", "Broken (it cannot be shown: RuntimeError)", 1]'
+
+
+def test_objects_in_an_array_are_shown_without_their_addresses() -> None:
+    assert render(np.array([object()], dtype=object)).text.endswith("[<object object>]")
+
+
+def test_an_object_that_lies_about_its_shape_is_described_by_its_type() -> None:
+    class DataFrame:
+        __module__ = "pandas.core"
+
+        @property
+        def shape(self) -> Any:
+            raise RuntimeError("SECRET")
+
+    assert describe(DataFrame()) == "DataFrame"
+
+
+def test_column_names_are_bounded_and_plain() -> None:
+    frame = pd.DataFrame({"x" * 500: [1], "a\x1b[31m\nb": [2]})
+
+    assert "x" * 65 not in describe(frame)
+    assert "a b (int64)" in describe(frame)

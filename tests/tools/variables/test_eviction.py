@@ -1,0 +1,182 @@
+"""What is kept of results: within one bound for the store and the records, never less than the running turn needs."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from PIL import Image
+
+from nbtool import Chat, tool
+from nbtool.errors import BadUsage, UnknownReference
+from nbtool.messages import ToolCall
+from nbtool.testing import ScriptedApprover, ScriptedWire, call
+from nbtool.tools import Approved
+from nbtool.tools.script.tool import script_tools
+from nbtool.tools.values.sizes import size_of
+from nbtool.tools.variables.eviction import Dropped
+from nbtool.tools.variables.store import Variables
+
+BOUND = 4_000_000
+SIZE = 1_000_000
+
+
+class Frame(np.ndarray[Any, Any]):
+    """An array that can be watched going away."""
+
+
+born: list[weakref.ref[Any]] = []
+
+
+@tool(run="auto")
+def make(bytes: int = SIZE) -> Any:
+    """Make a large object."""
+    made = np.zeros(bytes // 8).view(Frame)
+    born.append(weakref.ref(made))
+    return made
+
+
+@tool(run="auto")
+def small() -> str:
+    """Say a word."""
+    return "word"
+
+
+@tool(run="auto")
+def same(it: Any) -> Any:
+    """Hand it back."""
+    return it
+
+
+def made(count: int) -> list[ToolCall]:
+    """Ask for objects, each of another size: the same call again and again would end the turn."""
+    return [call("make", bytes=SIZE + 8 * number) for number in range(count)]
+
+
+def alive() -> int:
+    gc.collect()
+    return sum(one() is not None for one in born)
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    born.clear()
+
+
+def test_nothing_of_the_running_turn_is_dropped_and_afterwards_the_bound_holds_for_store_and_records_alike() -> None:
+    during: list[int] = []
+
+    @tool(run="auto")
+    def count() -> int:
+        """Count what is there."""
+        during.append(alive())
+        return 0
+
+    steps = [
+        *(call("make", bytes=SIZE + 8 * number) for number in range(10)),
+        call("small"),
+        call("same", it="$VAR_REF{{make_1_result}}"),
+    ]
+    with ScriptedWire([*steps, call("count"), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[make, small, same, count], max_rounds=30, result_bytes=BOUND)
+        turn = chat.send("Go.")
+
+    assert [record.status for record in turn.calls] == ["ok"] * 13
+    assert during == [10]
+    assert alive() <= BOUND // SIZE
+    assert sum(isinstance(record.result, Dropped) for record in turn.calls) >= 6
+    assert chat.variables.kept_bytes <= BOUND
+    assert "dropped to make room: Frame, 1 000 0" in repr(turn.calls[1].result)
+    with pytest.raises(UnknownReference, match=r"make room \(`%config NbTool\.result_bytes`"):
+        chat.variables.value("make_2_result")
+
+
+def test_a_small_result_drops_no_large_one_in_the_turn_nor_the_next_even_above_the_bound() -> None:
+    steps = [call("make", bytes=3 * BOUND), call("small"), "One.", call("small"), "Two."]
+    with ScriptedWire(steps) as wire:
+        chat = Chat(wire=wire, tools=[make, small], result_bytes=BOUND)
+        first, _ = chat.send("Go."), chat.send("Again.")
+
+    assert chat.variables.value("make_1_result") is first.calls[0].result
+
+
+def test_of_results_larger_than_the_bound_the_newest_is_kept() -> None:
+    with ScriptedWire([call("make", bytes=3 * BOUND), "One.", call("make", bytes=3 * BOUND), "Two."]) as wire:
+        chat = Chat(wire=wire, tools=[make], result_bytes=BOUND)
+        turns = [chat.send("Go."), chat.send("Again.")]
+
+    assert [isinstance(turn.calls[0].result, Dropped) for turn in turns] == [True, False]
+    assert alive() == 1
+
+
+def test_what_only_the_records_of_a_script_hold_counts_and_is_dropped_too() -> None:
+    script = "for _ in range(9):\n    make()\n'done'"
+    steps = [call("make", bytes=SIZE), "One.", call("RunScript", script=script), "Done."]
+    with ScriptedWire(steps) as wire, ScriptedApprover([Approved()]) as approver:
+        chat = Chat(wire=wire, tools=[make, script_tools()], result_bytes=BOUND, approver=approver)
+        chat.send("Go.")
+        turn = chat.send("Go on.")
+
+    assert len(turn.calls) == 10
+    assert alive() <= BOUND // SIZE
+
+
+def test_what_the_model_removes_is_still_the_persons_until_there_is_no_room() -> None:
+    removing = call("RemoveVars", names=["make_1_result"])
+    with ScriptedWire([call("make"), removing, "One.", *made(5), "Two."]) as wire:
+        chat = Chat(wire=wire, tools=[make], result_bytes=BOUND)
+        chat.keeps_notes = True
+        first = chat.send("Go.")
+        kept = not isinstance(first.calls[0].result, Dropped)
+        chat.send("More.")
+
+    assert kept
+    assert isinstance(first.calls[0].result, Dropped)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.zeros(SIZE // 8).view(Frame), [np.zeros(SIZE // 8)], {"a": (np.zeros(SIZE // 8),)},
+        SimpleNamespace(inside=np.zeros(SIZE // 8)), pd.DataFrame({"a": np.zeros(SIZE // 8)}),
+        xr.DataArray(np.zeros(SIZE // 8)), Image.new("L", (1000, 1000)),
+    ],
+)  # fmt: skip
+def test_what_lies_inside_of_an_object_counts(value: object) -> None:
+    assert SIZE <= size_of(value) <= SIZE + 20_000
+
+
+def test_listing_and_describing_do_not_count_as_use() -> None:
+    variables = Variables(max_entries=3)
+    for name in "abc":
+        variables.remember(name, name)
+
+    for name in "ab":
+        variables.describe(name)
+    variables.remember("d", "d")
+
+    assert [entry.name for entry in variables.entries()] == ["d", "c", "b"]
+
+
+def test_a_bound_of_nothing_is_refused() -> None:
+    with pytest.raises(BadUsage, match="cannot be kept in 0 bytes"):
+        Chat(wire=ScriptedWire([]), result_bytes=0)
+
+
+@pytest.mark.parametrize("attempt", range(20))
+def test_variable_tools_of_one_round_work_in_the_order_in_which_the_model_asked(attempt: int) -> None:
+    calls = [ToolCall("WriteVar", f'{{"name": "n", "value": "{number}"}}', f"w{number}") for number in range(6)]
+    calls += [ToolCall("ReadVar", '{"name": "n"}', "r"), ToolCall("RemoveVars", '{"names": ["n"]}', "x")]
+    with ScriptedWire([[*calls, ToolCall("WriteVar", '{"name": "n", "value": "last"}', "l")], "Done."]) as wire:
+        chat = Chat(wire=wire)
+        chat.keeps_notes = True
+        turn = chat.send(f"Go {attempt}.")
+
+    assert [record.shown for record in turn.calls][6:8] == ["5", "Removed 1 of 1 variables."]
+    assert chat.variables.text("n") == "last"

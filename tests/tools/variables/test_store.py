@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import SecretStr
+
+from nbtool.errors import BadUsage, UnknownReference
+from nbtool.tools.variables import store as module
+from nbtool.tools.variables.store import Variables, size_of
+
+
+def test_an_exposed_name_is_whatever_it_means_when_it_is_used() -> None:
+    notebook = {"x": [1]}
+    variables = Variables(notebook)
+    variables.expose("x")
+    notebook["x"] = second = [2]
+
+    assert variables.value("x") is second
+    assert variables.text("x") == "[2]"
+
+
+@pytest.mark.promise("dead-reference")
+def test_a_name_that_the_notebook_lost_is_visibly_gone() -> None:
+    notebook = {"x": 1}
+    variables = Variables(notebook)
+    variables.expose("x")
+    del notebook["x"]
+
+    with pytest.raises(UnknownReference, match="no longer defined"):
+        variables.value("x")
+    assert variables.describe("x") == "'x' is no longer defined in the notebook."
+
+
+def test_the_notebook_may_be_a_function() -> None:
+    def look(name: str) -> int:
+        return {"x": 7}[name]
+
+    variables = Variables(look)
+    variables.expose("x")
+
+    assert variables.value("x") == 7
+
+
+@pytest.mark.promise("only-exposed")
+def test_only_what_was_exposed_can_be_reached() -> None:
+    variables = Variables({"x": 1, "password": 2})
+    variables.expose("x")
+
+    with pytest.raises(UnknownReference, match=r"Variables: x\."):
+        variables.value("password")
+
+
+def test_what_is_hidden_says_so() -> None:
+    variables = Variables({"x": 1})
+    variables.expose("x")
+    variables.hide("x")
+    variables.hide("never")
+
+    with pytest.raises(UnknownReference, match="no longer exposed"):
+        variables.get("x")
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a{b", "x" * 129, "a\n"])
+def test_a_name_that_no_reference_could_say_is_refused(name: str) -> None:
+    with pytest.raises(BadUsage, match="no name for a variable"):
+        Variables().expose(name, 1)
+
+
+def test_exposing_what_is_not_there_is_refused() -> None:
+    with pytest.raises(BadUsage, match="'x' cannot be exposed"):
+        Variables({}).expose("x")
+
+
+@pytest.mark.parametrize("value", [os.environ, SecretStr("k")])
+def test_secrets_are_not_exposed(value: object) -> None:
+    with pytest.raises(BadUsage, match="holds secrets"):
+        Variables().expose("x", value)
+    with pytest.raises(BadUsage, match="holds secrets"):
+        Variables({"x": value}).expose("x")
+
+
+def test_a_live_name_that_came_to_hold_secrets_is_not_given_out() -> None:
+    notebook: dict[str, object] = {"x": 1}
+    variables = Variables(notebook)
+    variables.expose("x")
+    notebook["x"] = os.environ
+
+    with pytest.raises(UnknownReference, match="holds secrets"):
+        variables.value("x")
+
+
+def test_results_are_numbered_by_tool_and_never_take_a_name_twice() -> None:
+    variables = Variables({"price_2_result": 1})
+    variables.expose("price_2_result")
+
+    assert variables.next_name("price") == "price_1_result"
+    assert variables.next_name("price") == "price_3_result"
+    assert variables.next_name("other") == "other_1_result"
+
+
+def test_a_result_cannot_take_the_place_of_an_exposed_variable_nor_the_other_way_round() -> None:
+    variables = Variables({"x": 1, "y": 2})
+    variables.expose("x")
+    variables.remember("y", [2])
+
+    with pytest.raises(BadUsage, match="is an exposed variable"):
+        variables.remember("x", [1])
+    with pytest.raises(BadUsage, match="is a result already"):
+        variables.expose("y")
+
+
+def test_a_result_is_written_out_once() -> None:
+    class Counting:
+        count = 0
+
+        def __repr__(self) -> str:
+            Counting.count += 1
+            return "counted"
+
+    variables = Variables()
+    variables.remember("r", Counting())
+
+    assert variables.text("r") == variables.text("r") == "counted"
+    assert Counting.count == 1
+
+
+def test_the_least_recently_used_entry_goes_first_and_is_said_to_be_gone() -> None:
+    variables = Variables(max_entries=3)
+    for name in "abc":
+        variables.remember(name, name)
+    variables.get("a")
+    variables.remember("d", "d")
+
+    assert [entry.name for entry in variables.entries()] == ["d", "a", "c"]
+    with pytest.raises(UnknownReference, match=r"'b' is gone: it was dropped to make room"):
+        variables.value("b")
+
+
+def test_bytes_are_bounded_too() -> None:
+    variables = Variables(max_bytes=3_000_000)
+    variables.remember("big", np.zeros(250_000))
+    variables.remember("bigger", np.zeros(300_000))
+
+    assert [entry.name for entry in variables.entries()] == ["bigger"]
+
+
+def test_pinned_entries_stay_and_the_newest_always_does() -> None:
+    variables = Variables(max_entries=1)
+    variables.remember("a", 1)
+    variables.pin("a")
+    variables.remember("b", 2)
+    variables.remember("c", 3)
+
+    assert {entry.name for entry in variables.entries()} == {"a", "c"}
+    assert not variables.remove("a")
+    variables.pin("a", pinned=False)
+    assert variables.remove("a")
+
+
+def test_a_name_that_comes_back_is_alive_again() -> None:
+    variables = Variables()
+    variables.remember("a", 1)
+    variables.remove("a")
+    variables.remember("a", 2)
+
+    assert variables.value("a") == 2
+    assert not variables.remove("never")
+
+
+def test_the_list_of_the_dead_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_GONE", 2)
+    variables = Variables()
+    for name in "abc":
+        variables.remember(name, 1)
+        variables.remove(name)
+
+    with pytest.raises(UnknownReference, match="no variable 'a'"):
+        variables.get("a")
+    with pytest.raises(UnknownReference, match="was removed"):
+        variables.get("c")
+
+
+def test_notes_can_be_written_changed_and_told_apart_from_results() -> None:
+    variables = Variables()
+    variables.write("todo", "first", description="what is left", tags=["plan"])
+    note = variables.write("todo", tags=["plan", "b"])
+
+    assert (note.value, note.description, note.tags) == ("first", "what is left", ("plan", "b"))
+    assert variables.write("empty", "").value == ""
+    with pytest.raises(BadUsage, match="needs a value"):
+        variables.write("new")
+    variables.remember("r", 1)
+    with pytest.raises(BadUsage, match="it is a result"):
+        variables.write("r", "x")
+    variables.pin("todo")
+    with pytest.raises(BadUsage, match="cannot be overwritten"):
+        variables.write("todo", "x")
+
+
+def test_many_threads_may_write_at_once() -> None:
+    variables = Variables(max_entries=50)
+
+    def fill(number: int) -> None:
+        for _ in range(40):
+            variables.remember(variables.next_name(f"t{number % 2}"), number)
+
+    threads = [threading.Thread(target=fill, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(variables.entries()) == 50
+    assert variables.next_name("t0") == "t0_161_result"
+
+
+@pytest.mark.parametrize(
+    ("value", "least", "most"),
+    [
+        (np.zeros(1000), 8000, 8000),
+        (pd.DataFrame({"a": np.zeros(1000)}), 8000, 9000),
+        (pd.Series(np.zeros(1000)), 8000, 9000),
+        ("x" * 1000, 1000, 1100),
+        ([0.5] * 1000, 20_000, 60_000),
+        ({"a": ["x" * 100] * 100}, 10_000, 30_000),
+        ([[[[["deep"]]]]], 50, 1000),
+        (object(), 1000, 1000),
+    ],
+)
+def test_sizes_are_estimated_without_walking_everything(value: object, least: int, most: int) -> None:
+    assert least <= size_of(value) <= most
+
+
+def test_an_object_that_cannot_tell_its_size_still_has_one() -> None:
+    class Odd:
+        __module__ = "numpy.odd"
+        nbytes = "many"
+
+    assert 0 < size_of(Odd()) < 100

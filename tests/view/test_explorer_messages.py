@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.view.explorer_messages import CELL_DEEDS, MAX_ROUND, QUERY_LIMIT, CellWanted, read
+
+ENVELOPE = {"v": 1, "nonce": "n", "id": "p-1"}
+
+
+def said(**content: Any) -> Any:
+    return read({**ENVELOPE, **content}, nonce="n")
+
+
+@pytest.mark.parametrize("kind", ["hello", "totals", "rich"])
+def test_a_message_without_more_is_read(kind: str) -> None:
+    found = said(kind=kind)
+
+    assert (found.kind, found.message_id) == (kind, "p-1")
+
+
+def test_a_turn_a_search_and_a_cell_are_read() -> None:
+    assert said(kind="open", turn="turn_1").turn_id == "turn_1"
+    assert said(kind="search", text="cheapest <b>").text == "cheapest <b>"
+    assert said(kind="cell", deed="rerun", turn="t", round=2, call="").cell == CellWanted("rerun", "t", 2)
+    assert {said(kind="cell", deed=deed, turn="t").cell.deed for deed in CELL_DEEDS} == set(CELL_DEEDS)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"kind": "run"},
+        {"kind": "hello", "code": "import os"},
+        {"kind": "hello", "turn": "t"},
+        {"kind": ["hello"]},
+        {"kind": "hello", "nonce": "other"},
+        {"kind": "hello", "v": 2},
+        {"kind": "hello", "id": "x" * 65},
+        {"kind": "hello", "id": 5},
+        {"kind": "open"},
+        {"kind": "open", "turn": "../../etc"},
+        {"kind": "open", "turn": 5},
+        {"kind": "search", "text": "x" * (QUERY_LIMIT + 1)},
+        {"kind": "search", "text": None},
+        {"kind": "cell", "deed": "delete", "turn": "t"},
+        {"kind": "cell", "deed": ["rerun"], "turn": "t"},
+        {"kind": "cell", "deed": "rerun", "turn": "t\nimport os"},
+        {"kind": "cell", "deed": "rerun", "turn": "t", "round": MAX_ROUND + 1},
+        {"kind": "cell", "deed": "rerun", "turn": "t", "round": True},
+        {"kind": "cell", "deed": "rerun", "turn": "t", "round": -1},
+        {"kind": "cell", "deed": "bind", "turn": "t", "call": "x; y"},
+        {"kind": "cell", "deed": "rerun", "turn": "t", "text": "x"},
+    ],
+)
+def test_anything_else_is_not_one_of_ours(content: dict[str, Any]) -> None:
+    assert said(**content) is None
+
+
+@pytest.mark.parametrize("content", [None, "hello", [], 5])
+def test_what_is_no_message_is_none(content: object) -> None:
+    assert read(content, nonce="n") is None

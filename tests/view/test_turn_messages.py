@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nbtool.view.turn_messages import NAME_LIMIT, REASON_LIMIT, TEXT_LIMIT, VERSION_LIMIT, Act, Binding, Heard, read
+
+DIGEST = "sha256:0f"
+
+
+def message(kind: str, **values: Any) -> dict[str, Any]:
+    return {"v": 1, "turn": "t", "nonce": "n", "id": "p-1", "kind": kind, **values}
+
+
+def heard(content: Any) -> Heard | None:
+    return read(content, turn_id="t", nonce="n")
+
+
+@pytest.mark.parametrize("kind", ["hello", "stop", "resync", "ping", "rich"])
+def test_a_plain_message_is_heard(kind: Any) -> None:
+    assert heard(message(kind)) == Heard(kind, "p-1")
+
+
+@pytest.mark.parametrize(
+    ("content", "verdict"),
+    [
+        (message("approve", digest=DIGEST), {"verdict": "approved", "remember": None, "arguments": None}),
+        (
+            message("approve", digest=DIGEST, remember="tool", arguments={"a": 1}),
+            {"verdict": "approved", "remember": "tool", "arguments": {"a": 1}},
+        ),
+        (
+            message("approve", digest=DIGEST, arguments='{"a": 12345678901234567890}'),
+            {"verdict": "approved", "remember": None, "arguments": {"a": 12345678901234567890}},
+        ),
+        (message("deny", digest=DIGEST), {"verdict": "denied", "reason": ""}),
+        (message("deny", digest=DIGEST, reason="no"), {"verdict": "denied", "reason": "no"}),
+        (message("release", digest=DIGEST), {"verdict": "released", "text": None}),
+        (message("release", digest=DIGEST, text=""), {"verdict": "released", "text": ""}),
+        (message("withhold", digest=DIGEST, reason="secret"), {"verdict": "withheld", "reason": "secret"}),
+    ],
+)
+def test_a_decision_is_heard_with_all_it_says(content: dict[str, Any], verdict: dict[str, Any]) -> None:
+    found = heard(content)
+
+    assert found is not None
+    assert (found.digest, found.verdict) == (DIGEST, verdict)
+
+
+@pytest.mark.parametrize(
+    ("said", "binding"),
+    [
+        ({}, Binding("c1")),
+        ({"name": None}, Binding("c1")),
+        ({"name": "prices"}, Binding("c1", "prices")),
+        ({"name": "prices", "replace": True}, Binding("c1", "prices", replace=True)),
+    ],
+)
+def test_a_call_whose_result_is_to_get_a_name_is_heard(said: dict[str, Any], binding: Binding) -> None:
+    assert heard(message("bind", call_id="c1", **said)) == Heard("bind", "p-1", binding=binding)
+
+
+@pytest.mark.parametrize(
+    ("said", "act"),
+    [
+        ({"deed": "rerun"}, Act("rerun")),
+        ({"deed": "edit"}, Act("edit")),
+        ({"deed": "code"}, Act("code")),
+        ({"deed": "version", "version": 2}, Act("version", 2)),
+    ],
+)
+def test_what_is_to_be_done_with_a_turn_is_heard(said: dict[str, Any], act: Act) -> None:
+    assert heard(message("act", **said)) == Heard("act", "p-1", act=act)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        message("act"), message("act", deed="delete"), message("act", deed=["rerun"]), message("act", deed="version"),
+        message("act", deed="rerun", version=1), message("act", deed="version", version=VERSION_LIMIT + 1),
+        message("act", deed="version", version=True), message("act", deed="version", version=1.0),
+        message("act", deed="code", text="x"), message("rich", version="x"),
+        None, "hello", [], {}, message("dance"), message("hello", extra=1), message(""),
+        {**message("hello"), "kind": []},
+        {**message("hello"), "v": 2}, {**message("hello"), "turn": "other"}, {**message("hello"), "nonce": ""},
+        {**message("hello"), "nonce": None}, {**message("hello"), "id": ""}, {**message("hello"), "id": "x" * 65},
+        {**message("hello"), "id": 7}, {**message("hello"), "id": "a b"}, message("hello", digest=DIGEST),
+        message("approve"), message("approve", digest=""), message("approve", digest=7),
+        message("approve", digest="x" * 201), message("approve", digest="<b>"),
+        message("approve", digest=DIGEST, reason=""),
+        message("approve", digest=DIGEST, remember="ever"), message("approve", digest=DIGEST, remember=True),
+        message("approve", digest=DIGEST, arguments=[]), message("approve", digest=DIGEST, arguments="[]"),
+        message("approve", digest=DIGEST, arguments="{"), message("approve", digest=DIGEST, arguments='{"a": NaN}'),
+        message("approve", digest=DIGEST, arguments={"a": float("nan")}),
+        message("approve", digest=DIGEST, arguments={"a": {1}}),
+        message("approve", digest=DIGEST, arguments='{"a": "' + "x" * TEXT_LIMIT + '"}'),
+        message("approve", digest=DIGEST, arguments="[" * 100_000), message("deny", digest=DIGEST, reason=7),
+        message("deny", digest=DIGEST, reason="x" * (REASON_LIMIT + 1)), message("release", digest=DIGEST, text=7),
+        message("release", digest=DIGEST, text="x" * (TEXT_LIMIT + 1)), message("withhold", digest=DIGEST, text="x"),
+        message("bind"), message("bind", call_id=""), message("bind", call_id="a b"), message("bind", call_id=7),
+        message("bind", call_id="c1", name="1x"), message("bind", call_id="c1", name="a.b"),
+        message("bind", call_id="c1", name="class"), message("bind", call_id="c1", name="x" * (NAME_LIMIT + 1)),
+        message("bind", call_id="c1", name=["x"]), message("bind", call_id="c1", replace="yes"),
+        message("bind", call_id="c1", extra=1), message("bind", call_id="c1", digest=DIGEST),
+    ],
+)  # fmt: skip
+def test_anything_else_is_not_heard(content: Any) -> None:
+    assert heard(content) is None

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import pytest
+
+from nbtool.wire.framing.provider_errors import error_from_response, error_words, may_retry, retry_after, until_reset
+
+
+@pytest.mark.parametrize(
+    ("payload", "message"),
+    [
+        ("no", "no"),
+        ([None, {"error": {"message": "no"}}], "no"),
+        ({"error": "no", "details": "the model is loading"}, "no: the model is loading"),
+        ({"errors": [{}], "details": "the model is loading"}, "the model is loading"),
+        ({"error": {"code": 7}, "message": "no"}, "no"),
+        ({"msg": "no"}, "no"),
+        ({"detail": [{"msg": "field required"}]}, "field required"),
+        ({"error": True}, ""),
+        (7, ""),
+        ([], ""),
+    ],
+)
+def test_the_message_of_an_error_is_found_in_every_shape(payload: object, message: str) -> None:
+    assert error_words(payload).message == message
+
+
+def test_the_code_and_the_type_of_an_error_may_stand_around_it() -> None:
+    inside = error_words({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "code": 529})
+    outside = error_words({"type": "server_error", "error": {"message": "busy"}, "code": "x"})
+
+    assert (inside.type, inside.code) == ("overloaded_error", "529")
+    assert (outside.type, outside.code) == ("server_error", "x")
+    assert outside.all == "x server_error busy"
+
+
+NOW = 1_445_412_470.0  # ten seconds before the date below
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": " 0 "}, 0.0),
+        ({"retry-after-ms": "1500", "retry-after": "7"}, 1.5),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 10.0),
+        ({"retry-after": "Wed, 21 Oct 2015 07:27:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_to_wait_is_read_from_seconds_milliseconds_or_a_date(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    assert retry_after(headers, now=NOW) == seconds
+
+
+def test_a_date_is_counted_from_now_where_no_time_is_given() -> None:
+    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "again"),
+    [(400, "true", True), (400, "", False), (500, "", True), (500, "False", False), (429, "", True), (499, "x", False)],
+)
+def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str, again: bool) -> None:
+    assert may_retry(status, {"x-should-retry": word}) is again
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'data: {"error": {"message": "no such thing"}}\n\n',
+        b': wait\nevent: error\r\ndata: {"message": "no such thing"}\r\n\r\ndata: [DONE]\r\n\r\n',
+    ],
+)
+def test_a_refusal_that_comes_as_an_event_is_told_in_its_own_words(body: bytes) -> None:
+    assert str(error_from_response(400, {}, body, who="them")) == "them answered 400: no such thing."
+
+
+# --- waits that proxies and rate limits name ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"llm_provider-retry-after": "7"}, 7.0), ({"llm_provider-retry-after-ms": "250"}, 0.25),
+        ({"retry-after": "3", "llm_provider-retry-after": "7"}, 3.0), ({"llm_provider-retry-after": "soon"}, None),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s"}, 1.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, 360.0),
+        ({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "1d2h3m4.5s"}, 93_784.5),
+        ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "120ms"}, 0.12),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000009000"}, 9.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1700000005"}, 5.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "12"}, 12.0),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1600000000"}, 0.0),
+        ({"llm_provider-x-ratelimit-remaining-tokens": "0", "llm_provider-x-ratelimit-reset-tokens": "2s"}, 2.0),
+        ({"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "60s"}, None),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "nan"}, None),
+        ({"x-ratelimit-remaining": "0", "x-ratelimit-reset": "soon"}, None), ({"x-ratelimit-remaining": "0"}, None),
+    ],
+)  # fmt: skip
+def test_a_wait_is_read_wherever_it_stands(headers: dict[str, str], seconds: float | None) -> None:
+    now = 1_700_000_000.0
+    asked = retry_after(headers, now=now)
+    found = asked if asked is not None else until_reset(headers, now=now)
+
+    assert found == (seconds if seconds is None else pytest.approx(seconds))
+
+
+def test_the_state_of_a_limit_counts_only_where_a_limit_was_reached() -> None:
+    headers = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "9"}
+
+    assert error_from_response(429, headers, b"{}").retry_after == 9.0
+    assert error_from_response(500, headers, b"{}").retry_after is None
+
+
+@pytest.mark.parametrize(
+    ("body", "is_told"),
+    [
+        (b'{"error": {"message": "The file file-1 is gone."}}', False), (b'{"detail": "Not Found"}', True),
+        (b"<html><title>Oh</title></html>", True), (b"", True), (b'{"message": "no Route matched."}', True),
+    ],
+)  # fmt: skip
+def test_the_address_is_doubted_only_where_the_provider_has_no_words_of_its_own(body: bytes, is_told: bool) -> None:
+    error = error_from_response(404, {}, body, who="lab")
+
+    assert ("Nothing answers there" in str(error)) is is_told

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import SecretStr
+
+from nbtool.wire.framing.redaction import _SHORTEST, HIDDEN, excerpt, redact
+
+
+def test_a_given_key_is_hidden_from_its_shortest_length_on() -> None:
+    short, shortest = "k" * (_SHORTEST - 1), "q" * _SHORTEST
+
+    assert redact(f"<{shortest}>", [None, SecretStr(shortest)]) == f"<{HIDDEN}>"
+    assert redact(f"<{short}>", [SecretStr(short)]) == f"<{short}>"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://ada:word@host/",
+        "Bearer abcdefgh",
+        "?key=abc",
+        "api_key=abc",
+        "AIza" + "x" * 20,
+        "eyJ" + "x" * 12 + ".y",
+    ],
+)
+def test_what_looks_like_a_key_is_hidden(text: str) -> None:
+    assert HIDDEN in redact(f"see {text} there")
+
+
+def test_a_foreign_body_is_one_line_of_bounded_length_without_markup_and_keys() -> None:
+    page = b"<html><script>evil()</script><body>No\n<b>key</b> Bearer abcdefgh\x1b</body>"
+
+    assert excerpt(page) == f"No key Bearer {HIDDEN}"
+    assert excerpt("a < b") == "a < b"
+    assert excerpt("x" * 50, limit=50) == "x" * 50
+    assert excerpt("x" * 51, limit=50) == "x" * 49 + "…"

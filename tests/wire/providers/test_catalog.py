@@ -1,0 +1,516 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from nbtool.errors import (
+    AuthFailed,
+    BadReply,
+    BadUsage,
+    MissingKey,
+    NbtoolError,
+    SettingsError,
+    UnknownModel,
+    Unsupported,
+)
+from nbtool.wire import connect
+from nbtool.wire.connect import discover, endpoint, list_models, register_local
+from nbtool.wire.providers.catalog import ABILITIES, OURS, parse_model, providers
+from nbtool.wire.providers.credentials import env_file, find_key, own_key
+from nbtool.wire.registry import WIRES
+from nbtool.wire.transport import discovery
+from nbtool.wire.transport.clients import close_clients
+from nbtool.wire.transport.model_list import model_names
+from tests.chaos import head, serve, whole
+
+KEY = "sk-canary-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Work in an empty folder, without anybody's `.env` and keys."""
+    for provider in OURS.values():
+        for name in (*provider.keys, *provider.addresses):
+            monkeypatch.delenv(name, raising=False)
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    (tmp_path / ".env").touch()
+    monkeypatch.chdir(folder)
+    env_file.cache_clear()
+    yield tmp_path
+    env_file.cache_clear()
+
+
+def secret(key: SecretStr | None) -> str:
+    return key.get_secret_value() if key else ""
+
+
+# --- model ids ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model_id", "provider", "model"),
+    [
+        ("openai:gpt-5-mini", "openai", "gpt-5-mini"),
+        ("openai/gpt-5-mini", "openai", "gpt-5-mini"),
+        (" OpenAI : gpt-5-mini ", "openai", "gpt-5-mini"),
+        ("ollama:llama3.1:8b", "ollama", "llama3.1:8b"),
+        ("openrouter/meta-llama/llama-3:free", "openrouter", "meta-llama/llama-3:free"),
+        ("openrouter:openai/gpt-4o", "openrouter", "openai/gpt-4o"),
+        ("gemini:gemini-2.5-flash", "google", "gemini-2.5-flash"),
+        ("practice:default", "practice", "default"),
+    ],
+)
+def test_a_model_id_is_a_provider_and_a_model(model_id: str, provider: str, model: str) -> None:
+    found, name = parse_model(model_id)
+
+    assert (found.name, name) == (provider, model)
+
+
+@pytest.mark.parametrize(
+    ("model_id", "advice"),
+    [
+        ("opnai:gpt-5", "Did you mean openai?"),
+        ("antropic/claude", "Did you mean anthropic?"),
+        ("gpt-5-mini", "Did you mean openai:gpt-5-mini?"),
+        ("claude-sonnet-4-5", "Did you mean anthropic:claude-sonnet-4-5?"),
+        ("llama3.1:8b", "Did you mean ollama:llama3.1:8b?"),
+        ("openai", "Write openai:gpt-5-mini."),
+        ("openai:", "Write openai:gpt-5-mini."),
+        ("zzz:y", "providers are openai, anthropic"),
+        ("", "Write provider:model"),
+    ],
+)
+def test_an_unknown_model_is_told_in_one_line_with_what_is_near(model_id: str, advice: str) -> None:
+    with pytest.raises(UnknownModel) as caught:
+        parse_model(model_id)
+
+    assert advice in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_every_provider_is_sound() -> None:
+    for provider in OURS.values():
+        assert provider.abilities <= ABILITIES.keys()
+        assert provider.wire in WIRES
+        assert provider.base_url.startswith(("https://", "http://127.0.0.1:")) or provider.name in ("azure", "practice")
+        assert not provider.base_url.endswith("/")
+
+
+def test_a_persons_file_adds_providers_and_changes_ours(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_settings(
+        somewhere_else, monkeypatch, '[lab]\nbase_url="https://lab.example/v1"\n[openai]\nport=7\nkeys=["K"]'
+    )
+
+    known = providers()
+
+    assert known["lab"].base_url == "https://lab.example/v1"
+    assert (known["openai"].keys, known["openai"].base_url) == (("K",), OURS["openai"].base_url)
+    assert parse_model("lab:x")[1] == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[lab", "cannot be read"),
+        ("lab = 1", "no table"),
+        ("[lab]\nurl = 'x'", "unknown field 'url'"),
+        ("[lab]\nbase_url = 1", "must be a str"),
+        ("[lab]\nwire = 'chat'", "no address"),
+        ("[lab]\nbase_url = 'https://x'\nabilities = ['fly']", "unknown ability 'fly'"),
+    ],
+)
+def test_a_persons_file_that_makes_no_sense_is_told(
+    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    write_settings(somewhere_else, monkeypatch, text)
+
+    with pytest.raises(SettingsError, match=said):
+        providers()
+
+
+def write_settings(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("NBTOOL_HOME", str(folder))
+    (folder / "providers.toml").write_text(text)
+
+
+# --- keys -----------------------------------------------------------------------------------------------------
+
+
+def test_a_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
+
+    asked = endpoint("openai:gpt-5-mini")
+
+    assert (asked.host, asked.dialect, asked.model, secret(asked.key)) == ("api.openai.com", "chat", "gpt-5-mini", KEY)
+    assert KEY not in repr(asked)
+
+
+def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
+    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (somewhere_else / ".env").write_text(
+        "# mine\nexport GROQ_API_KEY='in file' # here\nOPENAI_API_KEY=file\nXAI_API_KEY=bare # note\n"
+        'MISTRAL_API_KEY="say \\"x\\""\nEMPTY=\nnonsense\n'
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "environment")
+
+    values, path = env_file()
+
+    assert path == str(somewhere_else / ".env")
+    assert [
+        secret(found and found.value) for found in map(find_key, map(OURS.get, ("groq", "openai", "xai", "mistral")))
+    ] == [
+        "in file",
+        "environment",
+        "bare",
+        'say "x"',
+    ]
+    assert "EMPTY" not in values
+
+
+def test_an_env_file_is_read_once(somewhere_else: Path) -> None:
+    env_file()
+    (somewhere_else / ".env").write_text("GROQ_API_KEY=late")
+
+    assert find_key(OURS["groq"]) is None
+
+
+def test_a_missing_key_says_what_was_looked_for_and_how_to_set_it(somewhere_else: Path) -> None:
+    with pytest.raises(MissingKey) as caught:
+        endpoint("google:gemini-2.5-flash")
+
+    told = str(caught.value)
+    assert "GEMINI_API_KEY and GOOGLE_API_KEY are set neither in the environment nor in" in told
+    assert str(Path("..", "..", ".env")) in told
+    assert str(somewhere_else) not in told
+    assert "getpass" in told
+    assert "%env" not in told
+
+
+@pytest.mark.promise("own-host")
+def test_a_key_is_not_sent_to_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    with pytest.raises(MissingKey, match=r"is not sent to evil\.example") as caught:
+        endpoint("openai:gpt-5-mini", base_url="https://evil.example/v1")
+
+    assert KEY not in str(caught.value)
+
+
+def test_a_key_goes_where_the_person_set_the_address_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example/v1/")
+
+    asked = endpoint("openai:gpt-5-mini")
+
+    assert (asked.base_url, secret(asked.key)) == ("https://gateway.example/v1", KEY)
+
+
+def test_an_address_in_an_env_file_gets_no_key_of_the_environment(
+    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (somewhere_else / ".env").write_text("OPENAI_BASE_URL=https://evil.example/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    with pytest.raises(MissingKey, match=r"evil\.example"):
+        endpoint("openai:gpt-5-mini")
+
+
+def test_an_address_and_a_key_of_one_env_file_belong_together(
+    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NBTOOL_ALLOW_ENV_FILE", "1")
+    (somewhere_else / ".env").write_text(f"OPENAI_BASE_URL=https://gateway.example/v1\nOPENAI_API_KEY={KEY}")
+
+    assert secret(endpoint("openai:gpt-5-mini").key) == KEY
+
+
+def test_a_key_that_is_given_goes_to_the_address_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "another")
+
+    asked = endpoint("openai:gpt-5-mini", base_url="https://lab.example/v1", api_key=KEY)
+
+    assert (asked.host, secret(asked.key)) == ("lab.example", KEY)
+
+
+# --- addresses and wires --------------------------------------------------------------------------------------
+
+
+def test_with_an_address_a_bare_name_is_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    asked = endpoint("my/model:7b", base_url="localhost:8123/v1")
+
+    assert (asked.base_url, asked.model, asked.key) == ("http://localhost:8123/v1", "my/model:7b", None)
+
+
+@pytest.mark.parametrize(
+    ("set_to", "base_url"),
+    [
+        ("192.168.0.5:11434", "http://192.168.0.5:11434/v1"),
+        ("http://box.example", "http://box.example:11434/v1"),
+        ("https://box.example/v1/", "https://box.example/v1"),
+        ("0.0.0.0", "http://127.0.0.1:11434/v1"),
+    ],
+)
+def test_the_host_of_ollama_is_completed(monkeypatch: pytest.MonkeyPatch, set_to: str, base_url: str) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", set_to)
+
+    assert endpoint("ollama:llama3.2").base_url == base_url
+
+
+def test_addresses_are_completed_by_each_providers_custom(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "AZURE_OPENAI_ENDPOINT": "https://x.openai.azure.com/",
+        "AZURE_OPENAI_API_KEY": KEY,
+        "ANTHROPIC_BASE_URL": "https://gateway.example",
+        "ANTHROPIC_API_KEY": KEY,
+    }.items():
+        monkeypatch.setenv(name, value)
+
+    azure, anthropic = endpoint("azure:my-deployment"), endpoint("anthropic:claude-sonnet-4-5")
+
+    assert (azure.base_url, azure.key_header) == ("https://x.openai.azure.com/openai/v1", "api-key")
+    assert (anthropic.base_url, anthropic.key_header) == ("https://gateway.example/v1", "x-api-key")
+
+
+def test_a_provider_without_an_address_says_what_to_set() -> None:
+    with pytest.raises(MissingKey, match="Set AZURE_OPENAI_ENDPOINT"):
+        endpoint("azure:my-deployment")
+
+
+@pytest.mark.parametrize("wire", list(WIRES))
+def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+
+    asked = endpoint("openrouter:x", wire=wire)
+
+    assert asked.dialect == wire
+    assert asked.key_header == ("x-api-key" if wire == "anthropic" else "authorization")
+
+
+def test_an_unknown_wire_or_ability_is_told() -> None:
+    with pytest.raises(BadUsage, match="no wire 'telex'"):
+        endpoint("ollama:x", wire="telex")
+    with pytest.raises(Unsupported, match="no ability 'fly'"):
+        endpoint("ollama:x", abilities=["fly"])
+
+
+def test_abilities_can_be_given() -> None:
+    assert endpoint("ollama:x", abilities=["no_stream_options"]).target.abilities == {"no_stream_options"}
+    assert endpoint("ollama:x").target.abilities == OURS["ollama"].abilities
+
+
+@dataclass(frozen=True)
+class Here:
+    base_url: str
+    key: SecretStr | None
+
+
+def test_a_local_server_is_started_when_it_is_first_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_local", {})
+    started: list[str] = []
+
+    def start() -> Here:
+        started.append("practice")
+        return Here("http://127.0.0.1:5/v1", SecretStr(KEY))
+
+    register_local("practice", start)
+    before = list(started)
+    asked = endpoint("practice:default")
+
+    assert (before, started) == ([], ["practice"])
+    assert (asked.base_url, secret(asked.key)) == ("http://127.0.0.1:5/v1", KEY)
+
+
+# --- lists and discovery --------------------------------------------------------------------------------------
+
+
+def listed(base_url: str) -> list[str]:
+    async def ask() -> list[str]:
+        try:
+            return await list_models("openai", base_url=base_url, api_key=KEY)
+        finally:
+            await close_clients()
+
+    return asyncio.run(ask())
+
+
+def test_models_are_listed_by_their_full_ids() -> None:
+    with serve(whole(200, {"data": [{"id": "b"}, {"id": "models/a"}, {"no": 1}]})) as server:
+        assert listed(server.url) == ["openai:a", "openai:b"]
+
+    assert server.requests[0].path == "/v1/models"
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (whole(401, {"error": {"message": f"bad key {KEY}"}}), AuthFailed),
+        (whole(200, b"<html>", "text/html"), BadReply),
+        (whole(200, {"data": "x"}), BadReply),
+        (head(500), NbtoolError),
+    ],
+)
+def test_a_list_that_is_none_is_an_error_without_the_key(answer: bytes, error: type[NbtoolError]) -> None:
+    with serve(answer) as server, pytest.raises(error) as caught:
+        listed(server.url)
+
+    assert KEY not in str(caught.value)
+
+
+def test_the_setting_of_a_model_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NBTOOL_MODEL", "groq:x")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    assert discover() == ("groq:x", "NBTOOL_MODEL")
+
+
+def test_the_setting_of_a_model_may_stand_in_the_env_file_and_never_overrides(
+    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (somewhere_else / ".env").write_text(f"NBTOOL_MODEL=groq:x\nOPENAI_API_KEY={KEY}\n")
+    from_file = discover()
+    monkeypatch.setenv("NBTOOL_MODEL", "groq:y")
+
+    assert from_file == ("groq:x", f"NBTOOL_MODEL in {Path('..', '..', '.env')}")
+    assert discover() == ("groq:y", "NBTOOL_MODEL")
+
+
+def test_a_key_goes_before_a_local_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+
+    model_id, why = discover()
+
+    assert model_id.startswith("anthropic:")
+    assert why == "ANTHROPIC_API_KEY is set"
+
+
+def test_a_local_server_that_answers_is_found(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with models_server([{"id": "nomic-embed-text"}, {"id": "llama3.2"}]) as port:
+        point_local_servers_to(somewhere_else, monkeypatch, ollama=port)
+
+        assert discover() == ("ollama:llama3.2", f"ollama answers on port {port}")
+
+
+def test_something_else_on_the_port_is_no_model_server(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with models_server("hub") as port:
+        point_local_servers_to(somewhere_else, monkeypatch, vllm=port)
+
+        assert discover()[0] == "practice:default"
+
+
+def test_a_local_server_that_is_silent_is_not_waited_for(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with models_server([{"id": "slow"}], after=2.0) as port:
+        point_local_servers_to(somewhere_else, monkeypatch, lmstudio=port)
+        began = time.monotonic()
+        model_id, _ = discover()
+
+    assert model_id == "practice:default"
+    assert time.monotonic() - began < discovery.PROBE_SECONDS + 5
+
+
+def point_local_servers_to(folder: Path, monkeypatch: pytest.MonkeyPatch, **ports: int) -> None:
+    """Give each local provider the port of a test's server, or one where nothing listens."""
+    tables = [
+        f'[{name}]\nbase_url = "http://127.0.0.1:{ports.get(name, 9)}/v1"\nport = {ports.get(name, 9)}'
+        for name, provider in OURS.items()
+        if provider.port
+    ]
+    write_settings(folder, monkeypatch, "\n".join(tables))
+
+
+class models_server:  # noqa: N801 - reads as the context it opens
+    """A server that lists models, after a while."""
+
+    def __init__(self, models: object, after: float = 0.0) -> None:
+        self._body = json.dumps({"data": models}).encode()
+        self._after = threading.Event(), after
+
+    def __enter__(self) -> int:
+        outer = self
+
+        class Lists(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                outer._after[0].wait(outer._after[1])
+                self.send_response(200)
+                self.send_header("content-length", str(len(outer._body)))
+                self.end_headers()
+                self.wfile.write(outer._body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def handle(self) -> None:
+                with suppress(ConnectionError):
+                    super().handle()
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Lists)
+        self._server.daemon_threads = True
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        return self._server.server_address[1]
+
+    def __exit__(self, *_: object) -> None:
+        self._after[0].set()
+        self._server.shutdown()
+        self._server.server_close()
+
+
+# --- the edges of keys and addresses --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["", "  "])
+def test_with_an_address_a_model_still_has_to_be_named(model: str) -> None:
+    with pytest.raises(BadUsage, match="A model must be named"):
+        connect.endpoint(model, base_url="http://127.0.0.1:1/v1")
+
+
+def test_a_key_that_is_not_needed_stays_here_where_the_host_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    optional = next(one for one in providers().values() if one.keys and not one.needs_key)
+    monkeypatch.setenv(optional.keys[0], KEY)
+
+    assert own_key(optional, "https://elsewhere.example/v1", address=None) is None
+    assert secret(find_key(optional).value) == KEY  # type: ignore[union-attr]  # it was set above
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there a folder in use cannot be taken away")
+def test_a_working_folder_that_is_gone_has_no_env_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    assert env_file() == ({}, "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks for /proc")
+def test_an_env_file_that_cannot_be_read_holds_nothing(somewhere_else: Path) -> None:
+    (somewhere_else / ".env").unlink()
+    (somewhere_else / ".env").symlink_to("/proc/self/mem")  # a file that lets itself be opened and not read
+
+    assert env_file() == ({}, str(somewhere_else / ".env"))
+
+
+def test_names_of_models_that_are_no_text_are_left_out() -> None:
+    assert model_names(b'{"data": [{"id": 7}, {"id": ""}, {"id": "b"}, {"id": null}]}', "lab") == ["b"]
+
+
+def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
+    here = "http://127.0.0.1:1/v1"
+
+    assert connect.endpoint("openai:m", base_url=here, api_key=KEY).key_header == "authorization"
+    assert connect.endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").key_header == "x-api-key"

@@ -1,0 +1,305 @@
+"""Every place where a body is read, and every kind of bomb that a server can send there."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import gzip
+import ipaddress
+import json
+import time
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import nbtool
+from nbtool.errors import BadReply, NbtoolError, ProviderError, TooLarge, WireError
+from nbtool.messages import user
+from nbtool.wire import Prompt, find_wire
+from nbtool.wire.framing.json_payloads import MAX_VALUES, PayloadReader
+from nbtool.wire.transport import discovery, model_list
+from nbtool.wire.transport import endpoint as endpoint_module
+from nbtool.wire.transport.body import MAX_MEMBERS, PIECE, BodyReader
+from nbtool.wire.transport.clients import close_clients
+from nbtool.wire.transport.endpoint import HttpEndpoint
+from nbtool.wire.transport.fetch import Fetcher
+from nbtool.wire.transport.retry import Retries, Timeouts
+from tests.chaos import ChaosServer, Repeat, Step, head, serve
+
+ROOT = Path(nbtool.__file__).parent
+BOUND = 1_000_000
+MOST = 16 * BOUND
+"""Bytes of memory that no bomb may take where the bound on what is unpacked is `BOUND`."""
+
+READERS = {"unpacked", "beginning", "BodyReader"}
+OWN_READERS = ("wire/transport/body.py", "tools/mcp/http.py")
+"""Where bodies are read themselves; an MCP session has a client of its own, with tests of its own."""
+
+BY_HTTPX = {"aiter_raw", "aiter_bytes", "aiter_text", "aiter_lines", "aread", "iter_raw", "iter_bytes", "iter_lines"}
+
+
+# --- the places ---------------------------------------------------------------------------------------------------
+
+
+def endpoint(server: ChaosServer) -> HttpEndpoint:
+    wait = Timeouts(connect=5, first=20, idle=20, whole=20)
+    return HttpEndpoint(find_wire("chat"), server.url, "m", timeouts=wait, retries=Retries(0))
+
+
+def read_reply(server: ChaosServer) -> None:
+    async def listen() -> None:
+        try:
+            async for _ in endpoint(server).stream(Prompt((user("Hi"),))):
+                pass
+        finally:
+            await close_clients()
+
+    asyncio.run(listen())
+
+
+def list_models(server: ChaosServer) -> None:
+    async def ask() -> None:
+        try:
+            await model_list.offered(endpoint(server))
+        finally:
+            await close_clients()
+
+    asyncio.run(ask())
+
+
+def fetch_page(server: ChaosServer) -> None:
+    async def here(_host: str, _port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    fetcher = Fetcher(here, lambda address: address == ipaddress.ip_address("127.0.0.1"), max_page=BOUND)
+    page = asyncio.run(fetcher.fetch(f"http://site.test:{server.port}/"))
+    if not page.is_whole:
+        raise TooLarge("the page was cut")
+
+
+def find_first_model(server: ChaosServer) -> None:
+    if not discovery._first_model(server.url):
+        raise BadReply("no model was found")
+
+
+PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
+    "wire/transport/endpoint.py:_attempt": (read_reply, 200),
+    "wire/transport/endpoint.py:_error_body": (read_reply, 400),
+    "wire/transport/model_list.py:offered": (list_models, 200),
+    "wire/transport/fetch.py:_hop": (fetch_page, 200),
+    "wire/transport/discovery.py:_first_model": (find_first_model, 200),
+}
+"""What reads a body there, and the status with which it is sent."""
+
+
+def functions_that(names: set[str], *, skip: tuple[str, ...] = OWN_READERS) -> set[str]:
+    """Give the functions of the package that call, or look up, one of these names."""
+    found = set()
+    for file in ROOT.rglob("*.py"):
+        part = file.relative_to(ROOT).as_posix()
+        for node in ast.walk(ast.parse(file.read_text())) if part not in skip else ():
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                used = {n.func.id for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+                used |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+                if used & names:
+                    found.add(f"{part}:{node.name}")
+    return found
+
+
+def test_every_place_that_reads_a_body_stands_in_the_table() -> None:
+    assert functions_that(READERS) == set(PLACES)
+
+
+def test_no_body_is_unpacked_by_the_http_library() -> None:
+    assert functions_that(BY_HTTPX) == set()
+
+
+def test_every_answer_of_a_plain_connection_goes_through_the_reader() -> None:
+    assert functions_that({"getresponse"}) <= set(PLACES)
+
+
+# --- the bombs ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def packed(bits: int, fill: bytes = b" ") -> bytes:
+    """Give 300 MB in a few hundred kilobytes: one packed megabyte, again and again."""
+    packer = zlib.compressobj(9, wbits=bits)
+    start = packer.compress(fill * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(fill * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    return start + block * 299
+
+
+@cache
+def nested(layers: int) -> bytes:
+    data = packed(31)
+    for _ in range(layers - 1):
+        data = gzip.compress(data)
+    return data
+
+
+BOMBS: dict[str, Callable[[], tuple[str, list[Step]]]] = {
+    "gzip": lambda: ("gzip", [packed(31)]),
+    "gzip of events": lambda: ("gzip", [packed(31, b": keep alive\n\n")]),
+    "gzip of a document": lambda: ("gzip", [gzip.compress(b'{"data": [', 0) + packed(31, b"[],")]),
+    "x-gzip": lambda: ("x-gzip", [packed(31)]),
+    "deflate": lambda: ("deflate", [packed(15)]),
+    "deflate without its head": lambda: ("deflate", [packed(-15)]),
+    "gzip twice": lambda: ("gzip, gzip", [nested(2)]),
+    "gzip three times": lambda: ("gzip, gzip, gzip", [nested(3)]),
+    "gzip in deflate": lambda: ("deflate,gzip", [nested(2)]),
+    "brotli": lambda: ("br", [b"\x0b\x02\x80"]),
+    "zstd": lambda: ("zstd", [b"\x28\xb5\x2f\xfd"]),
+    "compress": lambda: ("compress", [b"\x1f\x9d"]),
+    "an encoding that nobody knows": lambda: ("x" * 10_000, [b"x"]),
+    "no gzip": lambda: ("gzip", [b"no gzip at all"]),
+    "many members": lambda: ("gzip", [gzip.compress(b"") * 50_000]),
+    "empty blocks without end": lambda: ("gzip", [gzip.compress(b"")[:10], Repeat(b"\0\0\0\xff\xff" * 9_999, every=0)]),
+    "plain without end": lambda: ("identity", [Repeat(b" " * 50_000, every=0)]),
+}  # fmt: skip
+
+
+@pytest.fixture
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint_module, "MAX_BODY", BOUND)
+    monkeypatch.setattr(model_list, "MAX_LIST", BOUND)
+    monkeypatch.setattr(discovery, "PROBE_SECONDS", 5.0)
+
+
+def outcome(read: Callable[[ChaosServer], None], server: ChaosServer) -> NbtoolError:
+    with pytest.raises(NbtoolError) as caught:
+        read(server)
+    return caught.value
+
+
+@pytest.mark.promise("bounded")
+@pytest.mark.usefixtures("small_bounds")
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("place", PLACES)
+def test_no_body_takes_more_memory_than_its_bound_however_it_is_packed(place: str, bomb: str) -> None:
+    read, status = PLACES[place]
+    encoding, steps = BOMBS[bomb]()
+    with serve(head(status, "application/json", content_encoding=encoding), *steps) as server:
+        tracemalloc.start()
+        began = time.monotonic()
+        error = outcome(read, server)
+        seconds = time.monotonic() - began
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+
+    assert isinstance(error, WireError)
+    assert isinstance(error, ProviderError) is (status == 400)
+    assert most < MOST
+    assert seconds < 15
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("gzip, gzip", "compressed 2 times over"), ("gzip,GZIP , deflate", "compressed 3 times over"),
+        ("br", "compressed a body as 'br', which was not asked for"), ("gzip", "cannot be unpacked"),
+    ],
+)  # fmt: skip
+def test_an_encoding_that_is_not_read_is_named(encoding: str, words: str) -> None:
+    with serve(head(200, content_encoding=encoding), b"data: {}\n\n") as server:
+        error = outcome(read_reply, server)
+
+    assert words in str(error)
+    assert server.host in str(error)
+    assert server.requests[0].headers["accept-encoding"] == "gzip, deflate"
+
+
+# --- the reader itself --------------------------------------------------------------------------------------------
+
+
+def read_all(encoding: str, *pieces: bytes, limit: int = 10 * BOUND) -> tuple[bytes, BodyReader]:
+    reader = BodyReader(encoding, limit, "a server")
+    return b"".join(piece for data in pieces for piece in reader.feed(data)), reader
+
+
+SAMPLE = bytes(range(256)) * 300
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data"),
+    [
+        ("", SAMPLE), ("identity", SAMPLE), ("identity, identity", SAMPLE), ("gzip", gzip.compress(SAMPLE)),
+        ("x-gzip", gzip.compress(SAMPLE)), (" GZIP ", gzip.compress(SAMPLE)), ("deflate", zlib.compress(SAMPLE)),
+        ("deflate", zlib.compress(SAMPLE)[2:-4]), ("gzip, identity", gzip.compress(SAMPLE)),
+        ("gzip", gzip.compress(SAMPLE[:10_000]) + gzip.compress(SAMPLE[10_000:])),
+        ("gzip", gzip.compress(SAMPLE) + b"\0" * 512),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [1, 7, 70_000, 10**7])
+def test_a_body_is_read_whole_wherever_it_is_cut(encoding: str, data: bytes, size: int) -> None:
+    cut = [data[at : at + size] for at in range(0, len(data), size)]
+
+    body, reader = read_all(encoding, *cut)
+
+    assert body == SAMPLE
+    assert reader.is_whole
+
+
+def test_no_more_than_a_piece_is_unpacked_ahead_of_what_is_taken() -> None:
+    reader = BodyReader("gzip", 400 * BOUND, "a server")
+
+    assert max(len(piece) for piece in reader.feed(packed(31))) == PIECE
+
+
+def test_a_body_that_breaks_off_or_reaches_the_limit_is_not_whole() -> None:
+    assert not read_all("gzip", gzip.compress(SAMPLE)[:-9])[1].is_whole
+    assert not read_all("deflate", b"x")[1].is_whole
+
+    body, reader = read_all("", SAMPLE, limit=1_000)
+    assert (body, reader.is_over, reader.is_whole) == (SAMPLE[:1_000], True, False)
+
+
+def test_a_body_of_exactly_the_limit_is_whole() -> None:
+    body, reader = read_all("gzip", gzip.compress(b"x" * 70_000), limit=70_000)
+
+    assert (len(body), reader.is_over, reader.is_whole) == (70_000, False, True)
+
+
+def test_members_of_a_gzip_body_are_counted() -> None:
+    assert read_all("gzip", gzip.compress(b"x") * MAX_MEMBERS)[0] == b"x" * MAX_MEMBERS
+    with pytest.raises(BadReply, match="more than 1,000 gzip members"):
+        read_all("gzip", gzip.compress(b"x") * (MAX_MEMBERS + 1))
+
+
+# --- what is bounded beside bytes ---------------------------------------------------------------------------------
+
+
+def models(*names: str) -> bytes:
+    return json.dumps({"data": [{"id": name} for name in names]}).encode()
+
+
+def listed(body: bytes) -> list[str]:
+    return model_list.model_names(body, "a server")
+
+
+def test_a_list_of_models_has_a_bound_and_says_so() -> None:
+    assert len(listed(models(*map(str, range(model_list.MAX_MODELS))))) == model_list.MAX_MODELS
+    with pytest.raises(TooLarge, match="lists 10,001 models; at most 10,000 are read"):
+        listed(models(*map(str, range(model_list.MAX_MODELS + 1))))
+
+
+def test_what_is_too_long_for_a_name_is_no_model() -> None:
+    assert listed(models("a", "x" * (model_list.MAX_NAME + 1))) == ["a"]
+
+
+@pytest.mark.parametrize("sent", [b"[" + b"{}," * 1_000_001 + b"{}]", b"data: [" + b"[]," * 1_000_001 + b"0]\n\n"])
+def test_values_are_counted_before_a_text_is_read_as_json(sent: bytes) -> None:
+    reader = PayloadReader()
+    with pytest.raises(TooLarge, match="holds more than 2,000,000 values"):
+        _ = [*reader.feed(sent), *reader.close()]
+
+
+def test_a_long_text_of_few_values_is_read() -> None:
+    document = json.dumps({"text": "x" * (2 * MAX_VALUES)}).encode()
+    reader = PayloadReader()
+
+    assert [*reader.feed(document), *reader.close()] == [("", json.loads(document))]

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import ssl
+from socket import gaierror
+
+import pytest
+
+from nbtool.wire.transport.connection_errors import broken, proxy_of, unreached
+
+FAR = "https://models.example.org/v1"
+
+
+@pytest.fixture(autouse=True)
+def without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.mark.parametrize(
+    ("variables", "found"),
+    [
+        ({}, ("", "")),
+        ({"http_proxy": "http://a:1"}, ("", "")),
+        ({"https_proxy": "http://name:word@a:1"}, ("HTTPS_PROXY", "a:1")),
+        ({"https_proxy": "a"}, ("HTTPS_PROXY", "a")),
+        ({"all_proxy": "socks5://b:2"}, ("ALL_PROXY", "b:2")),
+        ({"all_proxy": "socks5://b:2", "https_proxy": "http://a:1"}, ("HTTPS_PROXY", "a:1")),
+        ({"https_proxy": "http://a:1", "no_proxy": "example.org"}, ("", "")),
+        ({"https_proxy": "http://name:word@[a"}, ("HTTPS_PROXY", "whose address makes no sense")),
+        ({"https_proxy": "http://a:99999"}, ("HTTPS_PROXY", "whose address makes no sense")),
+    ],
+)
+def test_the_proxy_on_the_way_is_named_without_its_password(
+    variables: dict[str, str], found: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert proxy_of(FAR) == found
+
+
+@pytest.mark.parametrize(
+    "here", ["http://127.0.0.1:8000", "http://localhost:8000", "http://a.localhost", "http://[::1]/"]
+)
+def test_this_machine_is_reached_past_every_proxy(here: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://a:1")
+
+    assert proxy_of(here) == ("", "")
+
+
+def test_a_name_that_is_not_known_asks_for_the_address_or_a_proxy() -> None:
+    error, may_help = unreached(OSError("no").with_traceback(None), "lab", FAR)
+    wrapped = OSError("outer")
+    wrapped.__cause__ = ExceptionGroup("all", [gaierror(-2, "unknown")])
+    unknown, _ = unreached(wrapped, "lab", FAR)
+
+    assert may_help
+    assert str(error).startswith("lab cannot be reached (no).")
+    assert "its name is not known here" in str(unknown)
+    assert unknown.fix == "Check the address and the network; where only a proxy leads out, set HTTPS_PROXY."
+
+
+@pytest.mark.parametrize(
+    ("said", "fix"),
+    [
+        ("certificate has expired", "Check this machine's clock"),
+        ("certificate is not yet valid", "Check this machine's clock"),
+        ("Hostname mismatch", "Use the address that the certificate is for."),
+        ("IP address mismatch, certificate is not valid for '1.2.3.4'", "Use the address that the certificate is for."),
+        ("self-signed certificate", "SSL_CERT_FILE"),
+        ("", "SSL_CERT_FILE"),
+    ],
+)
+def test_a_certificate_that_is_refused_says_what_to_do_and_is_not_tried_again(said: str, fix: str) -> None:
+    refused = ssl.SSLCertVerificationError(1, "no")
+    refused.verify_message = said
+    error, may_help = unreached(refused, "lab", FAR)
+
+    assert not may_help
+    assert fix in error.fix
+    assert f"The certificate of lab was refused ({said or 'not trusted'})." in str(error)
+
+
+def test_a_connection_that_broke_is_told_by_its_reason_or_its_kind() -> None:
+    circle = OSError()
+    circle.__cause__ = OSError("inner")
+    circle.__cause__.__cause__ = circle
+
+    assert str(broken(OSError("reset"), "lab")).startswith("The connection to lab broke (reset).")
+    assert str(broken(circle, "lab")).startswith("The connection to lab broke (OSError).")
