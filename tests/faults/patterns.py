@@ -19,9 +19,8 @@ SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_
 SOURCES = {path: path.read_text(encoding="utf-8") for path in Path(nbtool.__file__).parent.rglob("*.py")}
 
 MATCHED = {
-    "nbtool.wire.prompted.delimiters._PARAMETER": "handed to `_read_tagged`, which matches at one place after the
-other",
-    "nbtool.wire.prompted.delimiters._PAIR": "handed to `_read_tagged`, which matches at one place after the other",
+    "nbtool.wire.prompted.delimiters._PARAMETER": "handed to `_read_tagged`, which matches at one place after another",
+    "nbtool.wire.prompted.delimiters._PAIR": "handed to `_read_tagged`, which matches at one place after another",
 }
 """Patterns that are handed on, and never searched with."""
 
