@@ -17,17 +17,19 @@ StopReason = Literal["end", "tools", "length", "refused", "filtered", "action", 
 """Why a reply stopped, in one vocabulary; the provider's own word stands beside it.
 
 After `action` the provider waits for something that only a client could do (an approval, a click in a browser). `calls`
-is nbtool's own: the reply asked for more calls than one reply may, and was not read any further.
+is nbtool's own: the reply asked for more calls, or wrote longer arguments, than one reply may, and was not read any
+further.
 """
 
 EndReason = Literal[
-    "", "length", "refused", "filtered", "thinking_only", "provider_action", "empty", "rounds", "calls", "tokens",
-    "cost", "seconds", "repetition",
+    "", "length", "refused", "filtered", "broken_off", "thinking_only", "provider_action", "empty", "rounds", "calls",
+    "tokens", "cost", "seconds", "repetition",
 ]  # fmt: skip
 """Why a turn ended without a finished answer of the model; empty where it has one, or where an error says it.
 
-The first three are stops of the last reply. `thinking_only` and `provider_action` (an approval or a computer action
-that the provider asks the client for) name what it held in place of an answer; the others are limits of the turn.
+The first four are stops of the last reply; `broken_off` is one in error, or for a reason that is not known.
+`thinking_only` and `provider_action` (an approval or a computer action that the provider asks the client for) name what
+it held in place of an answer; the others are limits of the turn.
 """
 
 NoticeTopic = EndReason | Literal["no_stop_reason"]

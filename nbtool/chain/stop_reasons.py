@@ -15,6 +15,7 @@ _STOPS: dict[str, EndReason] = {
     "action": "provider_action",
     "calls": "calls",
     "length": "length",
+    "error": "broken_off",
 }
 """The stops of a reply after which a turn has no finished answer, and what that is called of the turn."""
 
@@ -22,7 +23,8 @@ _TEXTS: dict[EndReason, str] = {
     "refused": "The model refused to answer",
     "filtered": "The provider's content filter stopped the reply",
     "provider_action": "The provider asked for something that nbtool cannot do",
-    "calls": "The model asked for more calls in one reply than may run: it was stopped there, and none of them ran",
+    "calls": "The reply was stopped and none of its calls ran",
+    "broken_off": "The provider broke off the reply",
     "length": "The reply was cut off at its length limit",
     "thinking_only": "The model thought, and gave no answer",
     "empty": NO_REPLY.removesuffix("."),
@@ -33,6 +35,8 @@ def end_reason_of(reply: Reply) -> EndReason:
     """Say why a reply is no finished answer; empty where it is one, or where it only waits for its calls."""
     if stop := _STOPS.get(reply.stop_reason):
         return stop
+    if reply.stop_reason == "unknown" and reply.finish_reason:
+        return "broken_off"
     if reply.explanation and reply.calls:
         return "provider_action"
     if reply.calls or not is_empty(reply):
@@ -40,7 +44,7 @@ def end_reason_of(reply: Reply) -> EndReason:
     return "thinking_only" if reply.thinking.strip() else "empty"
 
 
-AT_ONCE: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_action", "calls"})
+AT_ONCE: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_action", "calls", "broken_off"})
 """What is told with the reply that it is about; asking again for an answer would not bring one."""
 
 

@@ -105,7 +105,8 @@ _ENDS: Mapping[str, str] = {
     "filtered": "The provider's content filter stopped this reply",
     "thinking_only": "The model thought about this and gave no answer",
     "provider_action": "This reply waited for something that cannot be done here",
-    "calls": "This reply asked for too many calls at once, and none of them ran",
+    "calls": "This reply was stopped, and none of its calls ran",
+    "broken_off": "The provider broke off this reply",
     "length": "This reply was cut off at its length limit",
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace as Flags
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -210,17 +210,30 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
     named = names.to_add(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
         names.find(name, "variable")
+    exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
+    check_hidden(flags, exposed)
     chat.model = model
     names.refresh_tools(chat)
     names.add_tools(chat, (*flags.tool, *named))
     names.remove_tools(chat, flags.no_tool)
-    exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)
     for name in flags.hide:
         chat.variables.hide(name)
     if flags.system is not None:
         chat.system = flags.system
+
+
+def check_hidden(flags: Flags, exposed: Collection[str]) -> None:
+    """See that `--hide` names what is exposed: a misspelt name would stay open without a word.
+
+    Raises:
+        BadUsage: it does not.
+    """
+    for name in flags.hide:
+        if name not in exposed:
+            there = f"Exposed are {', '.join(sorted(exposed))}." if exposed else "No variable is."
+            raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=there)
 
 
 def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:

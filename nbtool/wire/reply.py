@@ -30,10 +30,13 @@ CUT_SHORT: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "
 MAX_REPLY_CALLS = 256
 """Calls of one reply; one that asks for more is not read any further, and none of its calls runs."""
 
-TOO_MANY_CALLS = (
-    "This call did not run: the reply asked for more than {most} calls and was stopped there; none of its calls ran. "
-    "Ask for fewer at once."
-)
+MAX_ARGUMENTS = 4 * 1024 * 1024
+"""Characters of the arguments of one reply's calls; one that writes more is not read any further either."""
+
+MAX_NESTING = 100
+"""Levels of lists and objects in the arguments of a call."""
+
+_TOO_MUCH = "This call did not run: the reply {what} and was stopped there; none of its calls ran. {fix}"
 _CUT_OFF = "The reply was cut off before it was complete; its calls do not run."
 
 
@@ -78,6 +81,9 @@ class ReplyBuilder:
         self._origin = (wire, host, model)
         self._segments: list[_Prose | _Picture | _Call] = []
         self._calls: dict[str, _Call] = {}
+        self._size = 0
+        self._excess = ""
+        self._why_not = ""
         self._end: ReplyEnd | None = None
         self._usage = Usage()
 
@@ -106,7 +112,7 @@ class ReplyBuilder:
         if end and stop_reason in ("end", "unknown"):
             stop_reason = self._by_content(stop_reason)
         may_run = end is not None and stop_reason not in CUT_SHORT
-        why_not = "" if may_run else TOO_MANY_CALLS.format(most=self._max_calls) if self.is_full else _CUT_OFF
+        why_not = "" if may_run else self._why_not or _CUT_OFF
         parts = tuple(segment.part(why_not) for segment in self._segments)
         native = Native(*self._origin, end.native) if end and end.native is not None else None
         return Reply(
@@ -116,7 +122,7 @@ class ReplyBuilder:
             usage=self._usage,
             complete=end is not None,
             refusal="".join(part.text for part in parts if isinstance(part, Refusal)),
-            explanation=clean_text(end.explanation) if end else "",
+            explanation=self._excess or _explanation(end, stop_reason),
         )
 
     def _by_content(self, stop_reason: StopReason) -> StopReason:
@@ -136,7 +142,11 @@ class ReplyBuilder:
     def _call(self, delta: CallDelta) -> None:
         call = self._calls.get(delta.key)
         if call is None and len(self._calls) >= self._max_calls:
-            self.is_full = True
+            self._stop(f"asked for more than {self._max_calls} calls", "Ask for fewer at once.")
+            return
+        self._size += len(delta.arguments)
+        if self._size > MAX_ARGUMENTS:
+            self._stop(f"wrote more than {MAX_ARGUMENTS:,} characters of arguments", "Write less at once.")
             return
         if call is None:
             call = self._calls[delta.key] = _Call()
@@ -149,6 +159,19 @@ class ReplyBuilder:
             call.pieces = [delta.arguments]
         elif delta.arguments and not delta.final:
             call.pieces.append(delta.arguments)
+
+    def _stop(self, what: str, fix: str) -> None:
+        """Read no further, and say why."""
+        self.is_full = True
+        self._excess = f"it {what}"
+        self._why_not = _TOO_MUCH.format(what=what, fix=fix)
+
+
+def _explanation(end: ReplyEnd | None, stop_reason: StopReason) -> str:
+    """Give what is known of why a reply stopped: the provider's explanation, or its word where only that tells."""
+    if end is None or end.explanation or stop_reason not in ("error", "unknown"):
+        return clean_text(end.explanation) if end else ""
+    return clean_text(end.finish_reason)
 
 
 @dataclass(slots=True)
@@ -190,7 +213,7 @@ class _Call:
             id=self.id or self.call_id,
             call_id=self.call_id,
             args=None if why_not else args,
-            error=error or why_not or None,
+            error=why_not or error or None,
             runnable=not why_not and error is None,
             repaired=self.repaired,
         )
@@ -213,7 +236,24 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
         return {}, None
     if not isinstance(value, dict):
         return None, f"The arguments are a JSON {type(value).__name__}; an object is expected."
+    if _is_nested(value):
+        return None, f"The arguments are nested deeper than {MAX_NESTING} levels."
     return value, None
+
+
+def _is_nested(value: Any) -> bool:
+    """Whether a value has more levels than `MAX_NESTING`: what copies, writes and shows it goes down level by level."""
+    level = [value]
+    for _ in range(MAX_NESTING):
+        level = [
+            one
+            for parent in level
+            for one in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(one, dict | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _refuse_constant(word: str) -> Any:

@@ -63,6 +63,10 @@ WAYS: dict[str, Way] = {
     "a filter that leaves nothing": ("chat", chat(None, "content_filter"), "filtered", ""),
     "a hidden filter": ("chat", chat("So", choice={"native_finish_reason": "SAFETY"}), "filtered", ""),
     "the length": ("chat", chat("So", "length"), "length", ""),
+    "an unknown reason": ("chat", chat("So", "new_reason"), "broken_off", "new_reason"),
+    "an unknown reason that leaves nothing": ("chat", chat(None, "new_reason"), "broken_off", "new_reason"),
+    "responses: an unknown reason": ("responses", responses(SO, reason="new_reason"), "broken_off", "new_reason"),
+    "anthropic: an unknown reason": ("anthropic", anthropic("new_reason", TEXT), "broken_off", "new_reason"),
     "thinking alone": ("chat", chat(None, reasoning_content="Hm."), "thinking_only", ""),
     "nothing at all": ("chat", chat(""), "empty", ""),
     "responses: a refusal": ("responses", responses(part("refusal", refusal="I will not.")), "refused", ""),
@@ -93,6 +97,8 @@ WAYS: dict[str, Way] = {
 for _word, _meant in CHAT_STOPS.items():
     if _meant in ("filtered", "refused", "length"):
         WAYS[f"chat: {_word}"] = ("chat", chat("So", _word), _meant, "")
+    if _meant == "error" and _word != "error":  # that word alone is an error of the request
+        WAYS[f"chat: {_word}"] = ("chat", chat("So", _word), "broken_off", _word)
 for _word, _meant in ANTHROPIC_STOPS.items():
     if _meant in ("filtered", "refused", "length"):
         WAYS[f"anthropic: {_word}"] = ("anthropic", anthropic(_word, TEXT), _meant, "")

@@ -21,6 +21,7 @@ SLIPS = {
     "--from alone": "-m practice:slow -t rows --from 2",
     "a turn that is not there": "-m practice:slow -t rows -v received -s New --rerun turn_nowhere",
     "an edit of a turn that is not there": "-m practice:slow --hide frame --edit turn_nowhere",
+    "a variable to hide that is not exposed": "-m practice:slow --hide freme -s New",
     "a tool that is not there": "-m practice:slow -s New -t rows nowhere",
     "a variable that is not there": "-m practice:slow -t rows -v nowhere",
     "a tool to remove that is not there, then a bad budget": "-T double --budget much",

@@ -20,7 +20,7 @@ from nbtool.testing import ScriptedWire, call
 from nbtool.wire import decode
 from nbtool.wire.providers.model_kinds import DOES
 from nbtool.wire.registry import WIRES
-from nbtool.wire.reply import MAX_REPLY_CALLS, ReplyBuilder
+from nbtool.wire.reply import MAX_ARGUMENTS, MAX_NESTING, MAX_REPLY_CALLS, ReplyBuilder
 from tests.chaos import Repeat, serve_each, text
 from tests.chaos import finish as finish_event
 from tests.wire import chatting
@@ -257,3 +257,41 @@ def test_a_person_may_allow_more_calls_than_one_reply_usually_has() -> None:
 
     assert turn.status == "completed"
     assert sorted(ran) == list(range(MAX_REPLY_CALLS + 20))
+
+
+def arguments_of(size: int) -> Iterator[CallDelta]:
+    yield CallDelta("a", "c1", "write")
+    for _ in range(size // 1_000):
+        yield CallDelta("a", arguments="x" * 1_000)
+
+
+def test_arguments_longer_than_one_reply_may_write_stop_it_and_none_of_its_calls_runs() -> None:
+    builder = ReplyBuilder()
+    taken = 0
+    for delta in arguments_of(40_000_000):
+        builder.add(delta)
+        taken += len(delta.arguments)
+        if builder.is_full:
+            break
+    reply = builder.reply()
+
+    assert taken <= MAX_ARGUMENTS + 1_000
+    assert (reply.stop_reason, reply.calls[0].runnable) == ("calls", False)
+    assert f"{MAX_ARGUMENTS:,} characters" in (reply.calls[0].error or "")
+    assert f"{MAX_ARGUMENTS:,} characters" in reply.explanation
+
+
+@pytest.mark.parametrize("depth", [MAX_NESTING - 1, MAX_NESTING, 300, 900, 100_000])
+def test_arguments_nested_too_deeply_are_refused_to_the_model_and_the_turn_goes_on(depth: int) -> None:
+    @tool(run="auto")
+    def keep(value: Any) -> int:
+        "Count it."
+        return len(value)
+
+    nested = '{"value": ' + "[" * depth + "]" * depth + "}"
+    with ScriptedWire([ToolCall("keep", nested), "Done."]) as wire:
+        turn = Chat(wire=wire, tools=[keep]).send("Go")
+
+    assert (turn.status, turn.text, turn.error) == ("completed", "Done.", None)
+    assert (turn.calls[0].status == "ok") is (depth < MAX_NESTING)
+    assert turn.calls[0].shown.startswith("1" if depth < MAX_NESTING else "The arguments are ")

@@ -33,8 +33,23 @@ def run(here: Here, words: list[str]) -> str:
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         raise BadUsage(f"%chat knows no {name!r}.", fix=f"Did you mean {near[0]}?" if near else "See `%chat help`.")
+    check_options(name, rest)
     notes = [reopen_chat_of(here, word) for word in rest] if name in OF_TURNS else []
     return "\n".join(filter(None, [*notes, COMMANDS[name](here, rest)]))
+
+
+def check_options(name: str, words: list[str]) -> None:
+    """See that no option is taken for the name of a file or an object.
+
+    Raises:
+        BadUsage: the command has no such option.
+    """
+    known = OPTIONS.get(name, frozenset())
+    for word in words if name not in FREE_TEXT else ():
+        if word.startswith("--") and word not in known:
+            near = difflib.get_close_matches(word, known, n=1)
+            fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{word}."
+            raise BadUsage(f"%chat {name} knows no option {word}.", fix=fix)
 
 
 def help_(_: Here, __: list[str]) -> str:
@@ -44,6 +59,19 @@ def help_(_: Here, __: list[str]) -> str:
 
 OF_TURNS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
 """Commands that name a turn, which may be of an earlier chat."""
+
+OPTIONS: dict[str, frozenset[str]] = {
+    "approve": frozenset({approvals.WAIT}),
+    "bind": frozenset({bind.REPLACE}),
+    "delete": frozenset({"--below"}),
+    "explore": frozenset({explore.STATIC}),
+    "export": frozenset(exports.FORCE),
+    "code": frozenset(exports.FORCE),
+}
+"""The options of commands."""
+
+FREE_TEXT = frozenset({"config", "deny", "help", "history"})
+"""Commands whose words are a person's own text, or that look at each of them."""
 
 COMMANDS: dict[str, Command] = {
     **status.COMMANDS,

@@ -46,8 +46,8 @@ def failure_of(error: BaseException, spec: ServerSpec, noted: Exchange, stderr: 
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
         return _closed(error, spec, noted, stderr, is_call=is_call)
     if isinstance(error, MCPError):
-        if error.data == supervisor.TOO_LARGE:
-            return _too_large(who, is_call=is_call)
+        if unread := {supervisor.TOO_LARGE: _too_large, supervisor.TOO_COMPLEX: _too_complex}.get(str(error.data)):
+            return unread(who, is_call=is_call)
         return McpFailed(f"{who} says: {_clean(spec, error.message)}")
     if str(error):
         return McpFailed(f"{who} failed: {_clean(spec, error_text(error))}")
@@ -79,6 +79,8 @@ def _of_body(spec: ServerSpec, noted: Exchange, *, is_call: bool) -> ToolFailed 
             return SessionLost(f"{who} broke off the connection.{unknown}")
         case "too_large":
             return _too_large(who, is_call=is_call)
+        case "too_complex":
+            return _too_complex(who, is_call=is_call)
         case "compressed":
             return McpFailed(f"{who} sent a compressed answer, though it was asked not to.{unknown}")
     return None
@@ -107,14 +109,22 @@ def _too_large(who: str, *, is_call: bool) -> McpFailed:
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
 
 
+def _too_complex(who: str, *, is_call: bool) -> McpFailed:
+    text = (
+        f"{who} answered with more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels of them,"
+        " which were not read."
+    )
+    return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
+
+
 def read_end(stderr: TextIO) -> tuple[str, str]:
-    """Read how a server ended, and the last lines of its stderr; its keeper wrote both down."""
+    """Read how a server ended, and the last lines of its stderr; its supervisor wrote both down."""
     stderr.seek(0)
     text = stderr.read()
     try:
         end = json.loads(text)
         status, words, problem = end["exit"], str(end["stderr"]), str(end["problem"])
-    except (ValueError, KeyError, TypeError):  # the keeper itself could not be run
+    except (ValueError, KeyError, TypeError):  # the supervisor itself could not be run
         status, words, problem = None, text, ""
     lines = [visible(line) for line in words.splitlines() if line.strip()][-LAST_LINES:]
     last = " / ".join(lines)[-MAX_LAST_WORDS:]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -36,6 +37,7 @@ MAX_WORDS = 500
 
 SESSION_ID = "mcp-session-id"
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _PATH_FIX = "Check the path of its url; that of streamable HTTP often ends in /mcp."
 _SSE_FIX = (
     "Use its streamable HTTP address (often the same one with /mcp), or a bridge on stdio such as "
@@ -51,7 +53,7 @@ class Exchange:
     """
 
     status: int = 0
-    problem: Literal["", "unsent", "broken", "too_large", "compressed"] = ""
+    problem: Literal["", "unsent", "broken", "too_large", "too_complex", "compressed"] = ""
     detail: str = ""
     content_type: str = ""
     had_session: bool = False
@@ -171,7 +173,7 @@ class Body(httpx2.AsyncByteStream):
         self._is_stream = noted.is_stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size, tail = 0, b""
+        size, tail, complexity = 0, b"", supervisor.Complexity()
         try:
             async for data in self._whole:
                 size += len(data)
@@ -183,11 +185,23 @@ class Body(httpx2.AsyncByteStream):
                 if size > supervisor.MAX_MESSAGE:
                     self._noted.problem = "too_large"
                     raise httpx2.StreamError("The body is too large.")
+                if self._is_complex(data, complexity):
+                    self._noted.problem = "too_complex"
+                    raise httpx2.StreamError("The body holds too many values.")
                 yield data
             self._noted.is_at_end = True
         except httpx2.TransportError as error:
             self._noted.problem = "broken"
             raise httpx2.StreamError(type(error).__name__) from error
+
+    def _is_complex(self, data: bytes, complexity: supervisor.Complexity) -> bool:
+        """Count the values of the body, or of each event of a stream."""
+        for number, event in enumerate(_EVENT_END.split(data) if self._is_stream else (data,)):
+            if number:
+                complexity.begin()
+            if complexity.is_over(event):
+                return True
+        return False
 
     async def aclose(self) -> None:
         """Close the body below."""

@@ -37,6 +37,18 @@ SEEN = 1_000
 TOO_LARGE = "nbtool: too large"
 """What the `data` of an error says that stands for a message that was too large."""
 
+MAX_NESTING = 100
+"""Levels of lists and objects in a message."""
+
+MAX_TOKENS = 500_000
+"""Texts, brackets and commas of a message: in a reader's memory each becomes a hundred times what it is here."""
+
+TOO_COMPLEX = "nbtool: too complex"
+"""What the `data` of an error says that stands for a message of too many values, or too deeply nested."""
+
+PLAIN = 64 * 1024
+"""Bytes of a message up to which its values are not counted."""
+
 MAX_NOISE = 20
 """Lines that are no messages which are told; more are dropped."""
 
@@ -50,6 +62,8 @@ GRACE = 1.0
 """Seconds that a server is given to end by itself."""
 
 _finish = threading.Lock()
+_REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
+_TOKEN = re.compile(rb'"' + _REST.pattern + rb"|[][{},]", re.DOTALL)
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")'
 _ID_FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"\s*,")
 _ID_LAST = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
@@ -102,6 +116,8 @@ def pass_on(stdout: IO[bytes], out: IO[bytes]) -> bool:
             if size > MAX_DROPPED:
                 return False
             line = answer_for(line[:SEEN], end_of_line, size)
+        elif is_complex(line):
+            line = answer_for(line[:SEEN], line[-SEEN:], len(line), TOO_COMPLEX)
         if not is_message(line):
             noise += bool(line.strip())
             line = told(line) if line.strip() and noise <= MAX_NOISE else b""
@@ -119,12 +135,52 @@ def drop_rest(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
     return size, tail
 
 
-def answer_for(head: bytes, tail: bytes, size: int) -> bytes:
-    """Write the error that a call gets in place of an answer that was too large; without its id, a line of noise."""
+class Complexity:
+    """Counts the values and levels of a message, which may come in pieces."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin another message."""
+        self._count = self._depth = 0
+        self._is_in_text = self._is_escaped = False
+
+    def is_over(self, data: bytes) -> bool:
+        """Take the next bytes; True where the message holds more values or levels than its reader could take."""
+        at = int(self._is_escaped and bool(data))
+        if self._is_in_text and data:
+            rest = _REST.match(data, at)
+            assert rest  # it matches anything
+            at = rest.end()
+            self._note_text(rest[1])
+        for token in _TOKEN.finditer(data, at):
+            first = data[token.start()]
+            if first == b'"'[0]:
+                self._note_text(token[1])
+            self._count += 1
+            self._depth += (first in b"[{") - (first in b"]}")
+            if self._count > MAX_TOKENS or self._depth > MAX_NESTING:
+                return True
+        return False
+
+    def _note_text(self, end: bytes) -> None:
+        self._is_in_text, self._is_escaped = end != b'"', end == b"\\"
+
+
+def is_complex(line: bytes) -> bool:
+    """Whether a message holds more values or levels than its reader could take."""
+    if len(line) <= PLAIN and line.count(b"[") + line.count(b"{") <= MAX_NESTING:
+        return False
+    return Complexity().is_over(line)
+
+
+def answer_for(head: bytes, tail: bytes, size: int, problem: str = TOO_LARGE) -> bytes:
+    """Write the error that a call gets in place of an answer that was not read; without its id, a line of noise."""
     found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
     if not found:
         return b"a message of %d bytes that was dropped\n" % size
-    error = {"code": -32603, "message": f"a message of {size} bytes", "data": TOO_LARGE}
+    error = {"code": -32603, "message": f"a message of {size} bytes", "data": problem}
     answer = {"jsonrpc": "2.0", "id": json.loads(found[1]), "error": error}
     return json.dumps(answer).encode() + b"\n"
 

@@ -105,3 +105,18 @@ def test_a_file_that_is_no_recording_is_one_line(shell: Any, path: Path, capsys:
 
     assert "cannot be read as a recording" in out.out + out.err
     assert path.read_text() == "{}"
+
+
+@pytest.mark.parametrize(
+    "line", ["record --help", "replay --auto", "export md --overwrit", "bind x y --replac", "open --new"]
+)
+def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
+    shell: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shell.run_cell(f"%chat {line}")
+    told = capsys.readouterr()
+
+    assert f"knows no option {line.split()[-1]}" in told.out + told.err
+    assert said(shell, "record", capsys).startswith("No recording is set")
+    assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""What the keeper does with a server's words; that it ends with its server is tried with real ones in test_servers."""
+"""What the supervisor does with a server's words; that it ends with its server is tried with real ones in test_servers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ from typing import Any
 
 import pytest
 
-from nbtool.tools.mcp.supervisor import MAX_LAST_WORDS, MAX_LINE, MAX_NOISE, TOO_LARGE, hear, is_message, pass_on, told
+from nbtool.tools.mcp.supervisor import (
+    MAX_LAST_WORDS,
+    MAX_LINE,
+    MAX_NESTING,
+    MAX_NOISE,
+    TOO_COMPLEX,
+    TOO_LARGE,
+    Complexity,
+    hear,
+    is_message,
+    pass_on,
+    told,
+)
 
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
@@ -130,3 +142,33 @@ def test_a_stderr_that_is_closed_says_nothing() -> None:
     hear(stderr, words)
 
     assert words == b"kept"
+
+
+DEEP = b'{"a": ' * 5_000 + b"1" + b"}" * 5_000
+MANY = b"[" + b'{"type": "text", "text": "b"}, ' * 100_000 + b"{}]"
+
+
+@pytest.mark.parametrize("result", [DEEP, MANY, b"[" * 1_000_000, b"[" + b'"\\"", ' * 300_000 + b"0]"])
+def test_an_answer_of_too_many_values_or_levels_is_not_read_and_its_call_gets_an_error(result: bytes) -> None:
+    ended, lines = passed(b'{"jsonrpc": "2.0", "id": 7, "result": ' + result + b"}\n" + MESSAGE)
+
+    answer = json.loads(lines[0])
+    assert (ended, answer["id"], answer["error"]["data"], lines[1:]) == (True, 7, TOO_COMPLEX, [MESSAGE])
+
+
+def test_brackets_in_a_text_count_for_nothing() -> None:
+    text = json.dumps('[{"\\' * 500_000).encode()
+    line = b'{"jsonrpc": "2.0", "id": 7, "result": ' + text + b"}\n"
+
+    assert passed(line) == (True, [line])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])
+def test_a_message_is_counted_the_same_however_it_is_cut(size: int) -> None:
+    def is_over(message: bytes) -> bool:
+        counter = Complexity()
+        return any(counter.is_over(message[at : at + size]) for at in range(0, len(message), size))
+
+    assert is_over(b"[" * (MAX_NESTING + 1))
+    assert not is_over(b'{"a": ["' + rb"\\\"[{[{[" * MAX_NESTING + b'"]}')
+    assert not is_over(b'["\\\\"]' * MAX_NESTING)

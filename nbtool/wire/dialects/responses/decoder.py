@@ -216,7 +216,10 @@ class ResponsesDecoder(TypedEvents):
             stop_reason = "action"
         # A reply that was cut short is built anew, and so is one whose items nobody can answer.
         holds = is_whole and bool(items) and stop_reason not in CUT_SHORT and not explanation
-        deltas.append(ReplyEnd(stop_reason, _text(response, "status"), items if holds else None, explanation))
+        finish_reason = _text(response, "status")
+        if stop_reason == "error":
+            finish_reason = _text(response["incomplete_details"], "reason")
+        deltas.append(ReplyEnd(stop_reason, finish_reason, items if holds else None, explanation))
         self.pending = ""
         self._is_done = True
 
@@ -240,6 +243,8 @@ def _stop_reason(response: Item, items: list[Item]) -> StopReason:
     reason = details.get("reason") if isinstance(details, dict) else None
     if reason == "content_filter":
         return "filtered"
+    if isinstance(reason, str) and reason not in ("", "max_output_tokens", "max_tokens"):
+        return "error"
     calls = [item for item in items if _text(item, "type") in CALLS]
     if reason or response.get("status") == "incomplete" or any(call.get("status") == "incomplete" for call in calls):
         return "length"
