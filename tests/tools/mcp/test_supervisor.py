@@ -1,4 +1,4 @@
-"""What the supervisor does with a server's words; that it ends with its server is tried with real ones in test_servers."""
+"""What the supervisor does with the words of a server; that it ends with its server is tried in test_servers."""
 
 from __future__ import annotations
 
