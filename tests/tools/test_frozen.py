@@ -12,12 +12,15 @@ import functools
 import io
 import itertools
 import json
+import pprint
 import sqlite3
 import threading
 import types
+import weakref
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +32,7 @@ from pydantic import BaseModel
 
 from nbtool.tools import Approved, Denied, Policy, tool
 from nbtool.tools.approval import BY_POLICY, Question, Ruling
-from nbtool.tools.content_hash import builtins, live
+from nbtool.tools.content_hash import builtins, live, live_instances
 from nbtool.tools.content_hash import change_token as limits
 from nbtool.tools.content_hash.change_token import token_of
 from nbtool.tools.tool import Tool, tools_of
@@ -130,6 +133,13 @@ def closing_over(it: Any) -> Callable[[], Any]:
     return lambda: it
 
 
+def of_a_class_of_its_own() -> Any:
+    meta = type("Meta", (type,), {"to": "alice"})
+    return meta("Made", (), {})()
+
+
+KEPT = Account("alice")
+
 WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "list": (lambda: [1], lambda it: it.append(2)),
     "list of 100,000": (lambda: [0] * 100_000, put(-1, 1)),
@@ -212,6 +222,13 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "what a function closes over": (lambda: closing_over([1]), lambda it: it.__closure__[0].cell_contents.append(2)),
     "what a partial holds": (lambda: functools.partial(max, [1]), lambda it: it.args[0].append(2)),
     "object of a bound method": (lambda: [1].append, lambda it: it(2)),
+    "attribute of a frame": (frame, lambda it: object.__setattr__(it, "to", "mallory")),
+    "flag of a frame": (frame, lambda it: setattr(it.flags, "allows_duplicate_labels", False)),
+    "frequency of an index": (lambda: pd.date_range("2024", periods=3), attribute("freq", None)),
+    "flag of an array": (lambda: np.zeros(3), lambda it: setattr(it.flags, "writeable", False)),
+    "encoding of a Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it.encoding.update(scale=2)),
+    "class of its class": (lambda: of_a_class_of_its_own(), lambda it: setattr(type(type(it)), "to", "mallory")),
+    "weak reference": (lambda: weakref.ref(KEPT), lambda it: setattr(it(), "to", object())),
 }  # fmt: skip
 """Kinds of objects, and how each is changed in place: every one is noticed."""
 
@@ -227,6 +244,8 @@ UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "Categorical": (lambda: pd.Categorical(["x"], ["x", "y"]), put(0, "y")),
     "object with a generator": (lambda: Account(n for n in range(9)), lambda it: next(it.to)),
     "list with an iterator": (lambda: [iter([1, 2, 3])], lambda it: next(it[0])),
+    "module": (lambda: types.ModuleType("settings"), attribute("to", "mallory")),
+    "ContextVar": (lambda: ContextVar("to", default="alice"), lambda it: it.set("mallory")),
 }
 """Kinds whose changes cannot be noticed, and are said to be so."""
 
@@ -351,17 +370,15 @@ def test_an_object_beyond_the_bounds_cannot_be_watched(
 
 def test_every_kind_that_is_read_stands_in_the_room() -> None:
     """Each type with a reader of its own is one that the room above changes in place, or one that cannot change."""
-    made = {type(make()) for make, _ in WATCHED.values()} | {
-        base for make, _ in WATCHED.values() for base in type(make()).__mro__
-    }
+    made = {base for room in (WATCHED, UNWATCHED) for make, _ in room.values() for base in type(make()).__mro__}
     constant = {
         type(None), type(...), type(NotImplemented), bool, int, float, complex, bytes, str, frozenset, range,
-        types.MappingProxyType, types.ModuleType, types.CodeType, live.re.Pattern, live.ContextVar, object,
+        types.MappingProxyType, types.CodeType, live.re.Pattern, object,
         *(kind for kind in everything() if kind.__module__ in CONSTANT_MODULES),
     }  # fmt: skip
     code = {types.MethodType, type, staticmethod, classmethod, property, types.FunctionType}
     ids = {id(kind) for kind in made | constant | code}
-    readers = {**builtins._WRITERS, **live._WRITERS, **live._BASES}
+    readers = {**builtins._WRITERS, **live._WRITERS, **live_instances.BASES}
 
     assert [kind for kind in everything() if id(kind) in readers and id(kind) not in ids] == []
     assert all(any(id(kind) == reader for kind in everything()) for reader in readers)
@@ -665,7 +682,124 @@ def _of_a_large_world() -> Bank:
     return Bank(send, lambda: setattr(send, "__code__", other.__code__))
 
 
+@dataclass
+class Order:
+    """Its own methods are written from its fields, and name none of them."""
+
+    to: str = "alice"
+
+
+READERS: dict[str, Callable[[Any], object]] = {
+    "str": str,
+    "format": "{.to}".format,
+    "f-string": lambda it: f"{it}",
+    "comparison": lambda it: it == Order(),
+    "replace": replace,
+    "fields": fields,
+    "pprint": pprint.pformat,
+    "frame of a library": lambda it: pd.DataFrame([it]),
+    "sorting": lambda it: sorted([it, it], key=repr),
+}
+"""Ways in which code reads an object of the person's own without naming what it reads."""
+
+
+def _read_by(read: Callable[[Any], object]) -> Callable[[], Bank]:
+    def make() -> Bank:
+        order = Order()
+
+        def send(n: int) -> str:
+            return f"{n} to {read(order)}"
+
+        return Bank(send, lambda: setattr(order, "to", "mallory"))
+
+    return make
+
+
+def _of_pattern() -> Bank:
+    order = Order()
+
+    def send(n: int) -> str:
+        match order:
+            case Order(to=who):
+                return f"{n} to {who}"
+        return ""
+
+    return Bank(send, lambda: setattr(order, "to", "mallory"))
+
+
+def _of_returned_object() -> Bank:
+    order = Order()
+
+    def send(n: int) -> list[Any]:
+        return [n, order]
+
+    return Bank(send, lambda: setattr(order, "to", "mallory"))
+
+
+def _of_listed_objects() -> Bank:
+    orders = [Order()]
+
+    def send(n: int) -> str:
+        return f"{n} to {[str(one) for one in orders]}"
+
+    return Bank(send, lambda: setattr(orders[0], "to", "mallory"))
+
+
+def _of_attribute() -> Bank:
+    sender = Sender(Order())  # type: ignore[arg-type]  # a recipient with more to it
+    return Bank(sender.send, lambda: setattr(sender.to, "to", "mallory"))
+
+
+def _of_printed_self() -> Bank:
+    @dataclass
+    class Office:
+        to: Order
+
+        def send(self, n: int) -> str:
+            return f"{n} to {self}"
+
+    office = Office(Order())
+    return Bank(office.send, lambda: setattr(office.to, "to", "mallory"))
+
+
+def _of_executed_code() -> Bank:
+    names: dict[str, Any] = {"to": "alice"}
+    exec("def send(n: int) -> str: return f'{n} to {to}'", names)
+    return Bank(names["send"], lambda: names.update(to="mallory"))
+
+
+def _of_globals_by_text() -> Bank:
+    names: dict[str, Any] = {"to": "alice", "__name__": "__main__"}
+    exec("def send(n: int) -> str: return f'{n} to ' + globals()['to']", names)
+    return Bank(names["send"], lambda: names.update(to="mallory"))
+
+
+def _of_own_module() -> Bank:
+    names: dict[str, Any] = {"office": types.ModuleType("office_of_a_person"), "__name__": "__main__"}
+    exec("def to_whom() -> str: return to\nto = 'alice'", vars(names["office"]))
+    exec("def send(n: int) -> str: return f'{n} to {office.to_whom()}'", names)
+    return Bank(names["send"], lambda: setattr(names["office"], "to", "mallory"))
+
+
+def _of_weak_reference() -> Bank:
+    order = Order()
+    found = weakref.ref(order)
+    names = {"found": found, "kept": order}
+    exec("def send(n: int) -> str: return f'{n} to {found().to}'", names)
+    return Bank(names["send"], lambda: setattr(order, "to", "mallory"))
+
+
 TOOL_CHANGES: dict[str, Callable[[], Bank]] = {
+    **{f"object that is read by {name}": _read_by(read) for name, read in READERS.items()},
+    "object that is matched": _of_pattern,
+    "object that is returned": _of_returned_object,
+    "object in a list": _of_listed_objects,
+    "object in an attribute": _of_attribute,
+    "object that is written out by its own method": _of_printed_self,
+    "global of code that was executed": _of_executed_code,
+    "global that is named by a text": _of_globals_by_text,
+    "global of a module of one's own": _of_own_module,
+    "object behind a weak reference": _of_weak_reference,
     "object of a method": _of_method,
     "callable object": _of_instance,
     "what it closes over, in place": _of_closure,

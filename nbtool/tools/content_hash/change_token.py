@@ -15,6 +15,7 @@ from typing import Any
 from nbtool.tools.content_hash.builtins import write
 from nbtool.tools.content_hash.hasher import Unknown
 from nbtool.tools.content_hash.live import LiveInk
+from nbtool.tools.content_hash.live_hasher import Reach
 from nbtool.tools.content_hash.source import compiled
 from nbtool.tools.values.describe import describe, identity
 
@@ -39,7 +40,8 @@ MAX_WRAPPERS = 20
 
 READS_ALL = frozenset({
     "__dict__", "__getattribute__", "__getstate__", "__reduce__", "asdict", "astuple", "attrgetter", "cloudpickle",
-    "deepcopy", "dir", "getattr", "getattr_static", "getmembers", "model_dump", "pickle", "vars",
+    "deepcopy", "dir", "eval", "exec", "getattr", "getattr_static", "getmembers", "locals", "model_dump", "pickle",
+    "vars",
 })  # fmt: skip
 """Names in whose company code may read attributes that it does not name: then all of them count."""
 
@@ -66,13 +68,14 @@ def token_of_tool(function: Callable[..., Any]) -> str:
     of the same notebook that it names; of an object of a class of the person's own, the attributes that the code names.
     What cannot be read counts by its identity; beyond the bounds none of it counts.
     """
-    names: frozenset[str] | None = frozenset()
+    reach = Reach(frozenset())
     while True:
-        ink = LiveInk(MAX_SECONDS, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, names=names)
+        ink = LiveInk(MAX_SECONDS, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
         problem = _written(function, ink)
-        if problem or names is None or ink.found <= names:
+        found = ink.reached()
+        if problem or reach.names is None or found == reach:
             return f"{problem} {_codes(function)}" if problem else ink.word()
-        names = None if ink.found & READS_ALL else names | ink.found
+        reach = Reach() if ink.found & READS_ALL else found
 
 
 def _codes(function: Any) -> str:

@@ -39,6 +39,7 @@ def _array(array: Any, ink: Ink, write: Write) -> None:
     """Write an array as it lies in memory, whatever its strides are."""
     numpy = sys.modules["numpy"]
     ink.mark(f"array {array.dtype.str} {tuple(array.shape)}")
+    ink.mark_live(str(array.flags.writeable))
     if array.dtype.names is not None:  # what lies between the fields is nobody's
         for name in array.dtype.names:
             ink.mark(name)
@@ -64,7 +65,7 @@ def _frame(frame: Any, ink: Ink, write: Write) -> None:
     _index(frame.index, ink, write)
     for place in range(frame.shape[1]):
         _values(frame.iloc[:, place], ink, write)
-    _attributes(frame.attrs, ink, write)
+    _notes(frame, ink, write)
 
 
 def _series(series: Any, ink: Ink, write: Write) -> None:
@@ -72,7 +73,16 @@ def _series(series: Any, ink: Ink, write: Write) -> None:
     write(series.name, ink)
     _index(series.index, ink, write)
     _values(series, ink, write)
-    _attributes(series.attrs, ink, write)
+    _notes(series, ink, write)
+
+
+def _notes(table: Any, ink: Ink, write: Write) -> None:
+    """Write what a person noted on a frame or a series: metadata, flags, attributes of their own."""
+    _attributes(table.attrs, ink, write)
+    if not table.flags.allows_duplicate_labels:
+        ink.mark("no duplicate labels")
+    own = {name: held for name, held in vars(table).items() if name not in _OF_PANDAS}
+    _attributes(own, ink, write)
 
 
 def _attributes(attributes: Any, ink: Ink, write: Write) -> None:
@@ -86,6 +96,7 @@ def _index(index: Any, ink: Ink, write: Write) -> None:
     pandas = sys.modules["pandas"]
     ink.mark("pandas index")
     write(list(index.names), ink)
+    ink.mark_live(str(getattr(index, "freq", None)))
     if type(index) is pandas.RangeIndex:
         write((index.start, index.stop, index.step), ink)
     elif type(index) is pandas.MultiIndex:
@@ -117,6 +128,20 @@ def _values(series: Any, ink: Ink, write: Write) -> None:
     else:
         raise Unknown(f"a column of {type(dtype).__name__} cannot be compared")
 
+
+_OF_PANDAS = {
+    "_attrs",
+    "_cacher",
+    "_flags",
+    "_index",
+    "_is_copy",
+    "_item_cache",
+    "_mgr",
+    "_name",
+    "_references",
+    "_subtyp",
+}
+"""Attributes in which pandas keeps a frame or a series itself."""
 
 _MASKED = (
     "StringDtype", "BooleanDtype", "Float32Dtype", "Float64Dtype", "ArrowDtype",
@@ -175,6 +200,7 @@ def _dataset(dataset: Any, ink: Ink, write: Write) -> None:
     ink.mark("xarray dataset")
     _named(dataset.variables, ink, write)
     _attributes(dataset.attrs, ink, write)
+    _attributes(dataset.encoding, ink, write)
 
 
 def _named(variables: Any, ink: Ink, write: Write) -> None:

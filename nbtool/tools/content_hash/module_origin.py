@@ -6,6 +6,7 @@ import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -19,6 +20,14 @@ def is_ours(module: Any) -> bool:
 def is_own(module: Any) -> bool:
     """Whether a module is the person's own: the notebook, or a file that no installation put there."""
     return type(module) is str and not is_ours(module) and (module == "__main__" or _is_written_here(module))
+
+
+def has_own_globals(function: FunctionType) -> bool:
+    """Whether a function looks up its globals in a module of the person's own, or in names that are no module's."""
+    around = function.__globals__
+    name = around.get("__name__")
+    module = sys.modules.get(name) if type(name) is str else None
+    return module is None or vars(module) is not around or is_own(name)
 
 
 @cache
