@@ -35,6 +35,9 @@ MAX_TOOL_ITEMS = 20_000
 """Python objects of it that are looked at one by one."""
 
 
+MAX_PASSES = 10
+"""Times that a tool is read until nothing more is found that its code names; then all of it counts."""
+
 MAX_WRAPPERS = 20
 """Functions wrapped in each other that are looked through."""
 
@@ -68,14 +71,23 @@ def token_of_tool(function: Callable[..., Any]) -> str:
     of the same notebook that it names; of an object of a class of the person's own, the attributes that the code names.
     What cannot be read counts by its identity; beyond the bounds none of it counts.
     """
-    reach = Reach(frozenset())
-    while True:
-        ink = LiveInk(MAX_SECONDS, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
-        problem = _written(function, ink)
-        found = ink.reached()
-        if problem or reach.names is None or found == reach:
-            return f"{problem} {_codes(function)}" if problem else ink.word()
+    reach, word = Reach(frozenset()), ""
+    for _ in range(MAX_PASSES):
+        before = (reach.names, reach.passed, word)
+        ink, problem = _read_tool(function, reach)
+        found, word = ink.reached(), ink.word()
+        if problem:
+            return f"{problem} {_codes(function)}"
+        if before == (found.names, found.passed, word):
+            return word
         reach = Reach() if ink.found & READS_ALL else found
+    ink, problem = _read_tool(function, Reach())
+    return f"{problem} {_codes(function)}" if problem else ink.word()
+
+
+def _read_tool(function: Callable[..., Any], reach: Reach) -> tuple[LiveInk, str]:
+    ink = LiveInk(MAX_SECONDS, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
+    return ink, _written(function, ink)
 
 
 def _codes(function: Any) -> str:
