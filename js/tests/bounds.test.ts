@@ -4,6 +4,7 @@ import { CODE_LIMIT, highlight } from "../src/rich/highlight";
 import { DEPTH_LIMIT as READ_DEPTH, readJson } from "../src/rich/log/json";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
 import { STACK_LIMIT, Stacks, withoutStacks } from "../src/text/combining";
+import { INDENT_LIMIT, indented } from "../src/text/format";
 
 const table = (columns: number, rows: number): string =>
   `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|b|\n".repeat(rows)}`;
@@ -57,4 +58,11 @@ test("JSON is read up to a depth, and stands as it was written below it", () => 
   expect(readJson(nested(READ_DEPTH))).toBeDefined();
   expect(readJson(nested(READ_DEPTH + 1))).toBeUndefined();
   expect(readJson(`["${"[".repeat(1_000)}"]`)).toEqual(["[".repeat(1_000)]);
+});
+
+test("JSON is indented up to a depth, and stays as it was written below it", () => {
+  const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  expect(indented(nested(INDENT_LIMIT))).toContain("\n");
+  expect(indented(nested(INDENT_LIMIT + 1))).toBe(nested(INDENT_LIMIT + 1));
+  expect(indented('{"a": [1, {}], "b": []}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}');
 });

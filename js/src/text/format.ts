@@ -84,22 +84,30 @@ export function longArguments(text: string): string {
   return visible(readObject(text) ? indented(text) : text);
 }
 
-/** Indent JSON by its tokens alone, so that a long number or a doubled key stays what it is. */
+/** Levels of JSON that are indented; of what lies deeper, the spaces would be most of the text. */
+export const INDENT_LIMIT = 100;
+
+/** Indent JSON by its tokens alone, so that a long number or a doubled key stays what it is; where it is deep, it stays too. */
 export function indented(text: string): string {
+  const out: string[] = [];
   let depth = 0;
-  let out = "";
-  const line = (): string => `\n${"  ".repeat(depth)}`;
+  let before = "";
   for (const token of text.match(JSON_TOKENS) ?? []) {
-    const empty = /[{[]\s*$/.test(out);
-    if (token === "{" || token === "[") {
-      depth++;
-      out += token + line();
-    } else if (token === "}" || token === "]") {
+    const isOpened = before === "{" || before === "[";
+    if (token === "}" || token === "]") {
       depth--;
-      out = empty ? out.trimEnd() + token : out + line() + token;
-    } else out += token === "," ? token + line() : token === ":" ? ": " : token;
+      out.push(isOpened ? "" : line(depth));
+    } else if (isOpened || before === ",") out.push(line(depth));
+    out.push(token === ":" ? ": " : token);
+    if (token === "{" || token === "[") depth++;
+    if (depth > INDENT_LIMIT) return text;
+    before = token;
   }
-  return out;
+  return out.join("");
+}
+
+function line(depth: number): string {
+  return `\n${"  ".repeat(depth)}`;
 }
 
 /** Read a JSON object; null for anything else. */

@@ -15,8 +15,12 @@ export interface Stretch {
   shown: string;
 }
 
+/** What was cut last: a card asks about one text several times. */
+let last: { text: string; cut: Stretch[] } | undefined;
+
 /** Cut a text where odd characters stand, and letters that look like others; each of those is shown as its escape. */
 export function stretches(text: string): Stretch[] {
+  if (last?.text === text) return last.cut;
   const cut: Stretch[] = [];
   let at = 0;
   for (const [from, to] of oddPlaces(text)) {
@@ -26,6 +30,7 @@ export function stretches(text: string): Stretch[] {
     at = to;
   }
   if (at < text.length) cut.push(plain(text.slice(at)));
+  last = { text, cut };
   return cut;
 }
 
@@ -107,7 +112,7 @@ const PIECES = new RegExp(`[^\\n]{0,${NODE_LIMIT - 1}}\\n|[^\\n]{1,${NODE_LIMIT}
 
 /** How many odd characters a text holds. */
 export function oddIn(text: string): number {
-  return oddPlaces(text).length;
+  return stretches(text).filter(({ raw, shown }) => raw !== shown).length;
 }
 
 function oddPlaces(text: string): [from: number, to: number][] {
