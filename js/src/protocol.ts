@@ -85,6 +85,9 @@ export interface ProseBlock {
 export interface Glance {
   columns: string[];
   rows: string[][];
+  /** How many rows and columns of it are not shown. */
+  more_rows?: number;
+  more_columns?: number;
 }
 
 /** An image, a sound or a file of a tool or an attachment; `key` names its bytes, and `data` holds them where it is saved. */

@@ -129,7 +129,8 @@ def _decided(decided: Decided) -> Decided:
 
 def _glance(glance: Glance) -> Glance:
     rows = [[_clipped(cell, NAME_LENGTH) for cell in row[:ENTRIES]] for row in glance["rows"][:ENTRIES]]
-    return {"columns": [_clipped(name, NAME_LENGTH) for name in glance["columns"][:ENTRIES]], "rows": rows}
+    columns = [_clipped(name, NAME_LENGTH) for name in glance["columns"][:ENTRIES]]
+    return {**glance, "columns": columns, "rows": rows}
 
 
 def _clipped(text: str, limit: int) -> str:

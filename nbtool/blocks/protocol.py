@@ -85,10 +85,15 @@ class ProseBlock(TypedDict):
 
 
 class Glance(TypedDict):
-    """The first rows of something that a reference stood for, as texts; only of what the person opened for reading."""
+    """The first rows of something that a reference stood for, as texts; only of what the person opened for reading.
+
+    `more_rows` and `more_columns` count those that are not shown.
+    """
 
     columns: list[str]
     rows: list[list[str]]
+    more_rows: NotRequired[int]
+    more_columns: NotRequired[int]
 
 
 class MediaShape(TypedDict):

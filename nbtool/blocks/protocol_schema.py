@@ -155,7 +155,12 @@ CALL_BLOCK = known(
     {
         "shown": PROSE,
         "traceback": PROSE,
-        "glances": record_of(known({"columns": list_of(NAME), "rows": list_of(list_of(NAME))})),
+        "glances": record_of(
+            known(
+                {"columns": list_of(NAME), "rows": list_of(list_of(NAME))},
+                {"more_rows": COUNT, "more_columns": COUNT},
+            )
+        ),
         "media": list_of(MEDIA),
         "media_left_out": COUNT,
         "asked_arguments": PROSE,

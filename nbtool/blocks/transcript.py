@@ -384,7 +384,11 @@ def _lines(resolved: dict[str, str]) -> dict[str, str]:
 def _glance(seen: dict[str, Any]) -> Glance:
     """Clean the first rows of a table; a journal may hold anything."""
     rows = [[clean_text(str(cell)) for cell in row] for row in seen.get("rows", ())]
-    return {"columns": [clean_text(str(name)) for name in seen.get("columns", ())], "rows": rows}
+    cleaned: Glance = {"columns": [clean_text(str(name)) for name in seen.get("columns", ())], "rows": rows}
+    for name in ("more_rows", "more_columns"):
+        if type(count := seen.get(name)) is int and count > 0:
+            cleaned[name] = count
+    return cleaned
 
 
 def _head() -> Head:

@@ -19,10 +19,11 @@ SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_
 SOURCES = {path: path.read_text(encoding="utf-8") for path in Path(nbtool.__file__).parent.rglob("*.py")}
 
 MATCHED = {
+    "nbtool.practice.arguments.JOINED": "used with `fullmatch` alone; another module has a text of this name",
     "nbtool.wire.prompted.delimiters._PARAMETER": "handed to `_read_tagged`, which matches at one place after another",
     "nbtool.wire.prompted.delimiters._PAIR": "handed to `_read_tagged`, which matches at one place after another",
 }
-"""Patterns that are handed on, and never searched with."""
+"""Patterns that are never searched with, though their names stand alone somewhere."""
 
 BOUNDED = {
     "nbtool.wire.prompted.delimiters._END_TOKENS": MAX_ENDING,

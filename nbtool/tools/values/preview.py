@@ -21,8 +21,8 @@ CELL = 40
 PLAIN_PACKAGES = ("numpy", "pandas", "datetime", "decimal")
 """Packages whose values are told by their own words."""
 
-Glance = dict[str, list[Any]]
-"""`columns`: the names; `rows`: for each row its cells; all texts."""
+Glance = dict[str, Any]
+"""`columns`: the names; `rows`: the cells of each row; all texts. `more_rows`, `more_columns`: those left out."""
 
 
 def glance(value: Any) -> Glance | None:
@@ -38,35 +38,40 @@ def _of_library(value: Any) -> Glance | None:
     match kind:
         case "pandas.DataFrame":
             part = value.iloc[:ROWS, :COLUMNS]
-            return _glance(part.columns, part.itertuples(index=False, name=None))
+            return _glance(part.columns, part.itertuples(index=False, name=None), value.shape)
         case "pandas.Series":
             part = value.iloc[:ROWS]
-            return _glance(("", part.name), zip(part.index, part, strict=True))
+            return _glance(("", part.name), zip(part.index, part, strict=True), (len(value), 2))
         case "polars.DataFrame":
-            return _glance(value.columns[:COLUMNS], value.head(ROWS).select(value.columns[:COLUMNS]).iter_rows())
+            part = value.head(ROWS).select(value.columns[:COLUMNS])
+            return _glance(part.columns, part.iter_rows(), value.shape)
         case "polars.Series":
-            return _glance((value.name,), ((one,) for one in value.head(ROWS)))
+            return _glance((value.name,), ((one,) for one in value.head(ROWS)), (len(value), 1))
         case "numpy.ndarray" if value.ndim == 2:
-            return _glance(range(min(value.shape[1], COLUMNS)), (row[:COLUMNS] for row in value[:ROWS]))
+            return _glance(range(min(value.shape[1], COLUMNS)), (row[:COLUMNS] for row in value[:ROWS]), value.shape)
         case _:
             return None
 
 
 def _of_plain(value: Any) -> Glance | None:
     if type(value) is dict and value:
-        return _glance(("key", "value"), islice(value.items(), ROWS))
+        return _glance(("key", "value"), islice(value.items(), ROWS), (len(value), 2))
     if type(value) not in (list, tuple) or not value:
         return None
     first = list(islice(value, ROWS))
     if all(type(row) is dict for row in first):
-        names = list(dict.fromkeys(name for row in first for name in row))[:COLUMNS]
-        return _glance(names, ([row.get(name, "") for name in names] for row in first))
-    return _glance(("",), ([one] for one in first))
+        names = list(dict.fromkeys(name for row in first for name in row))
+        rows = ([row.get(name, "") for name in names[:COLUMNS]] for row in first)
+        return _glance(names[:COLUMNS], rows, (len(value), len(names)))
+    return _glance(("",), ([one] for one in first), (len(value), 1))
 
 
-def _glance(columns: Any, rows: Any) -> Glance:
+def _glance(columns: Any, rows: Any, shape: tuple[int, int]) -> Glance:
+    """Write the first rows; `shape` is that of the whole table."""
     names = [_cell(name) for name in islice(columns, COLUMNS)]
-    return {"columns": names, "rows": [[_cell(one) for one in islice(row, COLUMNS)] for row in islice(rows, ROWS)]}
+    shown = [[_cell(one) for one in islice(row, COLUMNS)] for row in islice(rows, ROWS)]
+    more = {"more_rows": max(0, shape[0] - len(shown)), "more_columns": max(0, shape[1] - len(names))}
+    return {"columns": names, "rows": shown, **{name: count for name, count in more.items() if count}}
 
 
 def _cell(value: Any) -> str:

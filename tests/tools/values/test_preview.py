@@ -42,6 +42,33 @@ def test_a_large_table_is_glanced_at_within_its_bounds() -> None:
     assert seen is not None
     assert (len(seen["columns"]), len(seen["rows"]), len(seen["rows"][0])) == (COLUMNS, ROWS, COLUMNS)
     assert {len(cell) for row in seen["rows"] for cell in row} == {CELL}
+    assert (seen["more_rows"], seen["more_columns"]) == (1000 - ROWS, 50 - COLUMNS)
+
+
+WIDE = {f"c{n}": list(range(9)) for n in range(11)}
+
+
+@pytest.mark.parametrize(
+    ("value", "rows", "columns"),
+    [
+        (pd.DataFrame(WIDE), 9 - ROWS, 11 - COLUMNS),
+        (pl.DataFrame(WIDE), 9 - ROWS, 11 - COLUMNS),
+        (np.zeros((9, 11)), 9 - ROWS, 11 - COLUMNS),
+        (pd.Series(range(9)), 9 - ROWS, 0),
+        (pl.Series("x", range(9)), 9 - ROWS, 0),
+        ([dict.fromkeys(WIDE, 1)] * 9, 9 - ROWS, 11 - COLUMNS),
+        (list(range(9)), 9 - ROWS, 0),
+        (tuple(range(9)), 9 - ROWS, 0),
+        ({str(n): n for n in range(9)}, 9 - ROWS, 0),
+        (pd.DataFrame(WIDE).head(ROWS), 0, 11 - COLUMNS),
+        (list(range(ROWS)), 0, 0),
+    ],
+)
+def test_what_is_not_shown_of_a_table_is_counted(value: Any, rows: int, columns: int) -> None:
+    seen = glance(value)
+
+    assert seen is not None
+    assert (seen.get("more_rows", 0), seen.get("more_columns", 0)) == (rows, columns)
 
 
 def test_no_code_of_a_cell_is_run() -> None:

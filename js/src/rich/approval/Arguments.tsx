@@ -2,6 +2,7 @@ import { Component, createRef, type JSX } from "preact";
 import { withoutStacks } from "../../text/combining";
 import { indented } from "../../text/format";
 import { own, saidArguments, type Waiting } from "../../views/approval/pending";
+import { Gradual } from "../../views/Gradual";
 import { highlight } from "../highlight";
 import { type Entry, entriesOf, stringOf } from "./argumentText";
 import { Changes } from "./Diff";
@@ -22,6 +23,9 @@ const EDITS = [
   ["old_string", "new_string"],
 ] as const;
 
+/** Arguments that are drawn in one task. */
+const MANY = 50;
+
 interface Props {
   call: Waiting;
   /** The arguments as JSON: those asked about, or what a person put in their place. */
@@ -41,29 +45,32 @@ export function Arguments({ call, text, opened }: Props): JSX.Element {
   const edit = editIn(entries);
   const said = new Map(saidArguments(call).map((one) => [one.name, one]));
   const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
+  const rows = entries
+    .filter(({ name }) => !edit?.names.includes(name))
+    .map((entry) => (
+      <div key={entry.name}>
+        <dt>
+          <code class="nb-prewrap">
+            <Marked text={entry.name} />
+          </code>
+        </dt>
+        <dd>
+          <Value
+            entry={entry}
+            language={languageOf(entry, own(properties, entry.name), entries)}
+            opened={opened}
+          />
+          {said.get(entry.name)?.what && (
+            <div class="nb-quiet nb-stands">
+              <Marked text={standsFor(call, entry.name)} />
+            </div>
+          )}
+        </dd>
+      </div>
+    ));
   return (
     <dl class="nb-arguments">
-      {entries
-        .filter(({ name }) => !edit?.names.includes(name))
-        .map((entry) => (
-          <div key={entry.name}>
-            <dt>
-              <code class="nb-prewrap">{marked(entry.name)}</code>
-            </dt>
-            <dd>
-              <Value
-                entry={entry}
-                language={languageOf(entry, own(properties, entry.name), entries)}
-                opened={opened}
-              />
-              {said.get(entry.name)?.what && (
-                <div class="nb-quiet nb-stands">
-                  <Marked text={standsFor(call, entry.name)} />
-                </div>
-              )}
-            </dd>
-          </div>
-        ))}
+      {rows.length > MANY ? <Gradual nodes={rows} each={MANY} /> : rows}
       {edit && (
         <div>
           <dt>the edit</dt>

@@ -1,5 +1,5 @@
 import { diffLines } from "diff";
-import type { JSX } from "preact";
+import { Component, type JSX } from "preact";
 import { indented } from "../../text/format";
 import { Gradual } from "../../views/Gradual";
 import { entriesOf, stringOf } from "./argumentText";
@@ -17,21 +17,27 @@ const MAX_TIME = 100;
 type Sign = "+" | "−" | " " | "…";
 type Line = readonly [sign: Sign, text: string];
 
-/** Two texts, line by line: what goes with a minus, what comes with a plus; `whole` with every line that stays. */
-export function Changes({
-  before,
-  after,
-  whole = false,
-}: {
+interface ChangesProps {
   before: string;
   after: string;
   whole?: boolean;
-}): JSX.Element {
-  return (
-    <div class="nb-code nb-changes">
-      <Lines lines={linesOf(before, after, whole)} />
-    </div>
-  );
+}
+
+/** Two texts, line by line: what goes with a minus, what comes with a plus; `whole` with every line that stays. */
+export class Changes extends Component<ChangesProps> {
+  override shouldComponentUpdate({ before, after, whole }: ChangesProps): boolean {
+    const { props } = this;
+    return before !== props.before || after !== props.after || whole !== props.whole;
+  }
+
+  render(): JSX.Element {
+    const { before, after, whole = false } = this.props;
+    return (
+      <div class="nb-code nb-changes">
+        <Lines lines={linesOf(before, after, whole)} />
+      </div>
+    );
+  }
 }
 
 /** Lines in groups of so many, and groups that are drawn in one task. */

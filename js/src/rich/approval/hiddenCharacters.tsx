@@ -65,7 +65,7 @@ export class Marked extends Component<{ text: string }> {
     if (text.length <= LONG) return <>{marked(text)}</>;
     if (text !== this.#text) this.#boxes = boxesOf(text);
     this.#text = text;
-    return <Gradual nodes={this.#boxes} each={4} />;
+    return <Gradual nodes={this.#boxes} each={2} />;
   }
 }
 

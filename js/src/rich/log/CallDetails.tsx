@@ -50,7 +50,7 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
       </Part>
       <Part title={shown ? "Result" : "Result, as the model saw it"} when={result.trim() !== ""}>
         <Result text={result} />
-        <Omitted count={more.result} />
+        <Omitted count={more.result} reference={reference} />
       </Part>
       <Part title="What the model saw" when={Boolean(shown?.trim())}>
         <Result text={shown ?? ""} />
@@ -133,8 +133,22 @@ function Scroll({ title, children }: { title: string; children: ComponentChildre
   );
 }
 
-function Omitted({ count }: { count: number | undefined }): JSX.Element | null {
-  return count ? <p class="nb-quiet nb-cut">{marker(count)}</p> : null;
+/** How much is left out, and where all of it is. */
+function Omitted({
+  count,
+  reference,
+}: {
+  count: number | undefined;
+  reference?: string;
+}): JSX.Element | null {
+  if (!count) return null;
+  const rest = reference ? `; all of it is kept as ${oneLine(reference)}, which %chat bind gives a name` : "";
+  return (
+    <p class="nb-quiet nb-cut">
+      {marker(count)}
+      {rest}
+    </p>
+  );
 }
 
 /** Whether the reason says what neither a decision nor the result says. */

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import type { Glance } from "../../protocol";
-import { visible } from "../../text/format";
+import { counted, visible } from "../../text/format";
 
 const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 
@@ -18,8 +18,19 @@ export function ReferenceCard({ name, text, glance }: CardProps): JSX.Element {
       <code>{visible(reference ? `${name} = ${reference}` : name)}</code>{" "}
       <span class="nb-quiet">{visible(what ?? text)}</span>
       {glance && glance.rows.length > 0 && <Rows glance={glance} />}
+      {glance && <More glance={glance} />}
     </div>
   );
+}
+
+/** What is not shown of a table. */
+function More({
+  glance: { more_rows: rows = 0, more_columns: columns = 0 },
+}: {
+  glance: Glance;
+}): JSX.Element | null {
+  const left = [rows && counted(rows, "row"), columns && counted(columns, "column")].filter(Boolean);
+  return left.length ? <p class="nb-quiet nb-small">… {left.join(" and ")} more</p> : null;
 }
 
 function Rows({ glance: { columns, rows } }: { glance: Glance }): JSX.Element {
