@@ -1,0 +1,231 @@
+"""Readers of hostile texts beyond streams and blocks: tools, tables, keys, searches, and what holds text in pieces.
+
+`unread` finds the public functions that take a text and that no row of a table runs.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import CodeType, FrameType, SimpleNamespace
+from typing import Any, cast
+
+import pandas as pd
+
+import nbtool
+from nbtool.blocks.asking import notice_of
+from nbtool.blocks.history.search import search
+from nbtool.events import CallReady
+from nbtool.magics.tool_choice import matches
+from nbtool.messages import user
+from nbtool.tools.excerpt import excerpt
+from nbtool.tools.glance import glance
+from nbtool.tools.mcp.listing import fitted, quoted_instructions
+from nbtool.tools.mcp.variables import variables_in, without_secrets
+from nbtool.tools.plain import visible
+from nbtool.tools.references import parse
+from nbtool.tools.render import render
+from nbtool.tools.secret_patterns import is_secret_name, secret_in
+from nbtool.tools.tool import tool, tools_of
+from nbtool.toolsets.html_text import read_html
+from nbtool.wire import decode
+from nbtool.wire.call_ids import fitting_name
+from nbtool.wire.fetch import checked
+from nbtool.wire.forms import escaped
+from nbtool.wire.keys import _read
+from nbtool.wire.marks import MARKS
+from nbtool.wire.offered import model_names
+from nbtool.wire.providers import parse_model
+from nbtool.wire.pythonic import find_list_end
+from nbtool.wire.reply import parse_arguments
+from nbtool.wire.scanner import Scanner
+from nbtool.wire.shapes import known_name
+from nbtool.wire.sse import EventParser
+from nbtool.wire.status import error_from_response
+from nbtool.wire.think_tags import ThinkTags
+from nbtool.wire.unmarked import begins_as_call
+from tests.faults.test_fuzz import JSON, NAMES, STREAM, with_errors
+
+PIECE = 1_000
+"""Characters of a piece of a text that comes in pieces."""
+
+HTML = [
+    "<p>",
+    "</p>",
+    "<table>",
+    "<tr>",
+    "<td>",
+    "<div style='display:none'>",
+    "<pre>",
+    "&amp;",
+    "<!--",
+    "<a href='x'>",
+    "<",
+]
+ADDRESSES = ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "\\", "xn--", "ü"]
+MENTIONS = ["$VAR_REF{{", "}}", "$", "{{", "a.b", "["]
+MARKED = [
+    "<think>",
+    "</think>",
+    *[mark.opener for mark in MARKS],
+    *[mark.closer for mark in MARKS if mark.closer],
+    "{",
+    '"',
+]
+
+Read = Callable[[str], object]
+
+
+def plain(a: str) -> str:
+    """Give it back."""
+    return a
+
+
+PLAIN = tools_of(tool(plain))[0]
+
+
+def _either(read: Read) -> Read:
+    return lambda text: with_errors(lambda: read(text))
+
+
+def _found(text: str) -> object:
+    turn: Any = SimpleNamespace(turn_id="t", prompt=user(text), log=[CallReady("c", "f", 1, text, {"a": text})])
+    return search([turn], text), search([turn], text[:50])
+
+
+def _in_table(text: str) -> object:
+    cells = [text, *text.split("\n")]
+    frame = pd.DataFrame({text[:100]: cells, "b": [1] * len(cells)})
+    return glance(frame), render(frame), glance([{text: text}]), render({text: [text]})
+
+
+def _env_file(text: str) -> object:
+    with tempfile.NamedTemporaryFile("w", suffix=".env", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+        file.flush()
+        return _read(Path(file.name))
+
+
+def _scanned(text: str) -> None:
+    for names in (None, {"f"}):
+        scanner = Scanner(names=names)
+        for piece in _pieces(text):
+            scanner.feed(piece)
+        scanner.flush()
+        scanner.close()
+
+
+def _thought(text: str) -> None:
+    tags = ThinkTags()
+    for piece in _pieces(text):
+        tags.feed(piece)
+    tags.flush()
+
+
+def _events(text: str) -> None:
+    parser = EventParser()
+    for piece in _pieces(text):
+        parser.feed(piece.encode(errors="replace"))
+    parser.close()
+
+
+def _pieces(text: str) -> Iterator[str]:
+    for at in range(0, len(text), PIECE):
+        yield text[at : at + PIECE]
+
+
+def _of_provider(text: str) -> None:
+    data = text.encode(errors="replace")
+    with_errors(lambda: model_names(data, "a"))
+    with_errors(lambda: decode("chat", data, stream=False))
+    error_from_response(500, {}, data, who="a")
+
+
+MORE: dict[str, tuple[Read, list[str]]] = {
+    "notice of a question": (notice_of, JSON),
+    "search of a history": (_found, ["a", " ", "ß", "İ"]),
+    "web page": (lambda text: read_html(text.encode(errors="replace"), "http://a.example/", links=True), HTML),
+    "pattern of tools": (
+        lambda text: (matches(PLAIN, text), matches(PLAIN, "*a" * 50)),
+        ["*", "?", "[", "!", "]", "*a"],
+    ),
+    "table": (_in_table, ["\n", ",", '"', "\t"]),
+    ".env file": (_env_file, ["A=", "export ", '"', "'", "#", "\\", "\n", "${"]),
+    "references in a text": (_either(parse), MENTIONS),
+    "calls in pieces of text": (_either(_scanned), MARKED),
+    "thinking in pieces of text": (_thought, MARKED),
+    "server-sent events in pieces": (_either(_events), STREAM),
+    "answer of a provider": (_of_provider, JSON),
+    "address of a page": (_either(checked), ADDRESSES),
+    "name of a model": (_either(parse_model), [*ADDRESSES, "openai"]),
+    "name of a tool": (
+        lambda text: (fitting_name(text), fitted("s", text), known_name(text, {"f"}), is_secret_name(text)),
+        [*NAMES, "~", ".bak", " (1)", "_bak"],
+    ),
+    "arguments of a call": (_either(parse_arguments), JSON),
+    "beginning of a call": (lambda text: (begins_as_call(text), find_list_end(f"[{text}", 0)), [*JSON, "f(", "[f("]),
+    "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
+    "settings of a server": (
+        lambda text: (variables_in(text), without_secrets(text, {}, {})),
+        ["${", "${A", ":-", "}", "$"],
+    ),
+    "secrets in a text": (secret_in, ["-----BEGIN ", "sk-", "ghp_", '"type":', "machine a login ", "AKIA", "xox"]),
+    "excerpt of a text": (lambda text: (excerpt(text, 10, 200), visible(text), escaped(text)), HTML),
+}
+"""Readers, and the pieces that each is about."""
+
+PARTS = ("nbtool.blocks", "nbtool.wire", "nbtool.tools")
+
+EXCLUDED: dict[str, str] = {
+    **dict.fromkeys(
+        ["on_tool_loop", "made", "tool",
+         "report", "main", "end", "unknown_tool", "refused_text", "not_run", "note", "named"],
+        "takes names and words of the program itself",
+    ),
+    **dict.fromkeys(["of_class", "field", "field_of"], "takes the name of an attribute or a field"),
+    **dict.fromkeys(["masked", "restored"], "hands a text to the plugins, which have rows of their own"),
+    **dict.fromkeys(["listed", "called"], "takes the name that a person gave a server"),
+    **dict.fromkeys(["unpacked", "beginning", "resolve", "client_for", "unreached", "broken", "proxy_of"], "a network"),
+    **dict.fromkeys(
+        ["register_local", "endpoint", "is_in_process", "list_models", "find_provider", "destination", "check_allowed",
+         "own_key", "configured_url", "shown_path", "on_offer", "kind_of", "can_edit", "answers_with_addresses"],
+        "takes a model, a provider or a path that the person named",
+    ),
+    **dict.fromkeys(["dialect_of", "check_dialect", "provider_error"], "looks up fields of what was parsed already"),
+    "compiled": "compiles a script that `checked`, which has a row, let through",
+}  # fmt: skip
+"""Public functions that take a text and have no row, each with the reason."""
+
+
+def unread(readers: Mapping[str, tuple[Read, list[str]]]) -> list[str]:
+    """Give the public functions of the parts that take a text, and that none of these readers runs."""
+    reached: set[CodeType] = set()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call":
+            reached.add(frame.f_code)
+
+    for read, words in readers.values():
+        sys.setprofile(note)
+        try:
+            read("".join(words))
+        finally:
+            sys.setprofile(None)
+    return [name for name, code in _functions() if code not in reached]
+
+
+def _functions() -> Iterator[tuple[str, CodeType]]:
+    for info in pkgutil.walk_packages(nbtool.__path__, "nbtool."):
+        if not any(info.name == part or info.name.startswith(f"{part}.") for part in PARTS):
+            continue
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
+                kinds = [str(one.annotation) for one in inspect.signature(value).parameters.values()]
+                if any("str" in kind.split(" | ") for kind in kinds):
+                    yield f"{module.__name__}.{name}", cast("Any", inspect.unwrap(value)).__code__
