@@ -17,7 +17,7 @@ MARKUP_LIMIT = 20_000
 COLUMNS_LIMIT = 100
 """Columns of a table."""
 
-LINES_LIMIT = 5_000
+LINES_LIMIT = 3_000
 """Lines of one reply that are read as Markdown."""
 
 SIZE_LIMIT = 100_000

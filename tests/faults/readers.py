@@ -18,37 +18,38 @@ from typing import Any, cast
 import pandas as pd
 
 import nbtool
-from nbtool.blocks.asking import notice_of
 from nbtool.blocks.history.search import search
+from nbtool.blocks.question import notice_of
 from nbtool.events import CallReady
 from nbtool.magics.tool_choice import matches
 from nbtool.messages import user
-from nbtool.tools.excerpt import excerpt
-from nbtool.tools.glance import glance
-from nbtool.tools.mcp.listing import fitted, quoted_instructions
+from nbtool.tools.mcp.tool_list import fitted, quoted_instructions
 from nbtool.tools.mcp.variables import variables_in, without_secrets
-from nbtool.tools.plain import visible
-from nbtool.tools.references import parse
-from nbtool.tools.render import render
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
 from nbtool.tools.tool import tool, tools_of
+from nbtool.tools.values.excerpt import excerpt
+from nbtool.tools.values.preview import glance
+from nbtool.tools.values.render import render
+from nbtool.tools.values.sanitize import visible
+from nbtool.tools.variables.references import parse
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
-from nbtool.wire.call_ids import fitting_name
-from nbtool.wire.fetch import checked
-from nbtool.wire.forms import escaped
-from nbtool.wire.keys import _read
-from nbtool.wire.marks import MARKS
-from nbtool.wire.offered import model_names
-from nbtool.wire.providers import parse_model
-from nbtool.wire.pythonic import find_list_end
+from nbtool.wire.dialects.call_ids import fitting_name
+from nbtool.wire.dialects.think_tag_parser import ThinkTags
+from nbtool.wire.framing.provider_errors import error_from_response
+from nbtool.wire.framing.sse import EventParser
+from nbtool.wire.prompted.call_json import known_name
+from nbtool.wire.prompted.call_python import find_list_end, starts_list
+from nbtool.wire.prompted.delimiters import MARKS
+from nbtool.wire.prompted.instructions import escaped
+from nbtool.wire.prompted.json_tokens import split_values
+from nbtool.wire.prompted.scanner import Scanner
+from nbtool.wire.prompted.undelimited import begins_as_call, read_unmarked
+from nbtool.wire.providers.catalog import parse_model
+from nbtool.wire.providers.credentials import _read
 from nbtool.wire.reply import parse_arguments
-from nbtool.wire.scanner import Scanner
-from nbtool.wire.shapes import known_name
-from nbtool.wire.sse import EventParser
-from nbtool.wire.status import error_from_response
-from nbtool.wire.think_tags import ThinkTags
-from nbtool.wire.unmarked import begins_as_call
+from nbtool.wire.transport.fetch import checked
+from nbtool.wire.transport.model_list import model_names
 from tests.faults.test_fuzz import JSON, NAMES, STREAM, with_errors
 
 PIECE = 1_000
@@ -168,7 +169,11 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         [*NAMES, "~", ".bak", " (1)", "_bak"],
     ),
     "arguments of a call": (_either(parse_arguments), JSON),
-    "beginning of a call": (lambda text: (begins_as_call(text), find_list_end(f"[{text}", 0)), [*JSON, "f(", "[f("]),
+    "call without marks": (
+        _either(lambda text: (begins_as_call(text), read_unmarked(text), starts_list(text, 0), split_values(text))),
+        [*JSON, "f(", "[f("],
+    ),
+    "end of a list of calls": (lambda text: find_list_end(f"[{text}", 0), [*JSON, "f(", "[f("]),
     "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
     "settings of a server": (
         lambda text: (variables_in(text), without_secrets(text, {}, {})),
@@ -188,15 +193,14 @@ EXCLUDED: dict[str, str] = {
         "takes names and words of the program itself",
     ),
     **dict.fromkeys(["of_class", "field", "field_of"], "takes the name of an attribute or a field"),
-    **dict.fromkeys(["masked", "restored"], "hands a text to the plugins, which have rows of their own"),
-    **dict.fromkeys(["listed", "called"], "takes the name that a person gave a server"),
+    **dict.fromkeys(["listed", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
     **dict.fromkeys(["unpacked", "beginning", "resolve", "client_for", "unreached", "broken", "proxy_of"], "a network"),
     **dict.fromkeys(
         ["register_local", "endpoint", "is_in_process", "list_models", "find_provider", "destination", "check_allowed",
          "own_key", "configured_url", "shown_path", "on_offer", "kind_of", "can_edit", "answers_with_addresses"],
         "takes a model, a provider or a path that the person named",
     ),
-    **dict.fromkeys(["dialect_of", "check_dialect", "provider_error"], "looks up fields of what was parsed already"),
+    **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
     "compiled": "compiles a script that `checked`, which has a row, let through",
 }  # fmt: skip
 """Public functions that take a text and have no row, each with the reason."""

@@ -169,6 +169,8 @@ def _table(value: Any, package: str, budget: int) -> Rendered:
     width = value.shape[1] if len(value.shape) == 2 else 1
     head = describe(value)
     tried = min(rows, MAX_ROWS_TRIED, max(PREVIEW_ROWS, budget // (2 * max(1, width))))
+    if package == "pandas" and tried > PREVIEW_ROWS and _widest(value.head(tried)) * tried > budget:
+        tried = PREVIEW_ROWS  # every row is filled up to the longest cell: these would not fit
     text = _rows(value, package, tried, width)
     if tried == rows and width <= MAX_COLUMNS and len(head) + len(text) < budget:
         return Rendered(f"{head}\n{text}", is_object=True)
@@ -184,6 +186,12 @@ def _rows(value: Any, package: str, count: int, width: int) -> str:
     if width > MAX_COLUMNS:
         part = part.iloc[:, :MAX_COLUMNS]
     return str(part.to_string())
+
+
+def _widest(part: Any) -> int:
+    """Give the characters of the longest text in a pandas frame or series."""
+    columns = (part.iloc[:, at] for at in range(min(part.shape[1], MAX_COLUMNS))) if part.ndim == 2 else (part,)
+    return max((len(cell) for column in columns for cell in column if type(cell) is str), default=0)
 
 
 def _csv(part: Any) -> str:

@@ -286,3 +286,13 @@ def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:
     assert "of 120 000 000 characters" in drawn.text
     assert not drawn.is_whole
     assert "\x1b" not in drawn.text
+
+
+def test_one_long_cell_does_not_fill_up_every_row_of_a_frame_to_its_length() -> None:
+    cell = "x" * 100_000
+    began = time.process_time()
+    drawn = render(pd.DataFrame({"a": [cell, *["y"] * 5_000]}))
+
+    assert time.process_time() - began < 1
+    assert not drawn.is_whole
+    assert "of 5,001 rows" in drawn.text or "characters" in drawn.text
