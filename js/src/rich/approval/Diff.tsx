@@ -40,18 +40,29 @@ export class Changes extends Component<ChangesProps> {
   }
 }
 
-/** Lines in groups of so many, and groups that are drawn in one task. */
+/** Lines in groups of so many, each drawn in a task of its own. */
 const GROUP = 100;
-const EACH = 3;
 
 /** Lines of a comparison; many are drawn group by group. */
 function Lines({ lines }: { lines: Line[] }): JSX.Element {
-  const views = lines.map(([sign, text]) => <Changed sign={sign} text={text} />);
-  if (views.length <= GROUP) return <>{views}</>;
-  const groups = Array.from({ length: Math.ceil(views.length / GROUP) }, (_, n) => (
-    <div key={n}>{views.slice(n * GROUP, (n + 1) * GROUP)}</div>
+  if (lines.length <= GROUP) return <Group lines={lines} />;
+  const groups = Array.from({ length: Math.ceil(lines.length / GROUP) }, (_, n) => (
+    <div key={n}>
+      <Group lines={lines.slice(n * GROUP, (n + 1) * GROUP)} />
+    </div>
   ));
-  return <Gradual nodes={groups} each={EACH} />;
+  return <Gradual nodes={groups} each={1} />;
+}
+
+/** A component, so that its lines are made when it is drawn. */
+function Group({ lines }: { lines: Line[] }): JSX.Element {
+  return (
+    <>
+      {lines.map(([sign, text]) => (
+        <Changed sign={sign} text={text} />
+      ))}
+    </>
+  );
 }
 
 function Changed({ sign, text }: { sign: Sign; text: string }): JSX.Element {

@@ -65,36 +65,39 @@ export class Marked extends Component<{ text: string }> {
     if (text.length <= LONG) return <>{marked(text)}</>;
     if (text !== this.#text) this.#boxes = boxesOf(text);
     this.#text = text;
-    return <Gradual nodes={this.#boxes} each={2} />;
+    return <Gradual nodes={this.#boxes} each={1} />;
   }
 }
+
+type Piece = [shown: string, isOdd: boolean];
 
 /** A long text in boxes, each of which holds whole lines where these are not too long. */
 function boxesOf(text: string): VNode[] {
   const boxes: VNode[] = [];
-  let [nodes, length]: [ComponentChildren[], number] = [[], 0];
-  for (const [shown, isOdd] of short(text)) {
-    nodes.push(isOdd ? <mark class="nb-odd">{shown}</mark> : shown);
-    length += shown.length;
-    const isLineEnd = shown.endsWith("\n");
+  let [pieces, length]: [Piece[], number] = [[], 0];
+  for (const piece of short(text)) {
+    pieces.push(piece);
+    length += piece[0].length;
+    const isLineEnd = piece[0].endsWith("\n");
     if (length < BOX || !(isLineEnd || length >= BOX_LIMIT)) continue;
-    boxes.push(
-      <span key={boxes.length} class={isLineEnd ? "nb-lines" : "nb-lines nb-goes-on"}>
-        {nodes}
-      </span>,
-    );
-    [nodes, length] = [[], 0];
+    boxes.push(<Box key={boxes.length} pieces={pieces} goesOn={!isLineEnd} />);
+    [pieces, length] = [[], 0];
   }
-  boxes.push(
-    <span key={boxes.length} class="nb-lines">
-      {nodes}
-    </span>,
-  );
+  boxes.push(<Box key={boxes.length} pieces={pieces} goesOn={false} />);
   return boxes;
 }
 
+/** A component, so that its marks are made when it is drawn. */
+function Box({ pieces, goesOn }: { pieces: Piece[]; goesOn: boolean }): JSX.Element {
+  return (
+    <span class={goesOn ? "nb-lines nb-goes-on" : "nb-lines"}>
+      {pieces.map(([shown, isOdd]) => (isOdd ? <mark class="nb-odd">{shown}</mark> : shown))}
+    </span>
+  );
+}
+
 /** What is shown of a text, in short pieces: odd characters in a row are one mark, and other pieces end with lines. */
-function* short(text: string): Generator<[shown: string, isOdd: boolean]> {
+function* short(text: string): Generator<Piece> {
   let odd = "";
   for (const { raw, shown } of stretches(text)) {
     const isOdd = raw !== shown;
