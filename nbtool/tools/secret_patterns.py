@@ -14,11 +14,13 @@ from functools import lru_cache
 SECRET_FILES = (
     # settings that hold keys
     ".env*", "*.env", "*.env.*", "*.env-*", "*.env_*", "dotenv*", ".envrc*", ".renviron*", ".flaskenv*",
+    "envrc", "local.settings.json", "appsettings.*.json",
     # keys and certificates
     "*id_rsa*", "*id_dsa*", "*id_ecdsa*", "*id_ed25519*", "*.pem", "*.key", "*.p12", "*.p8", "*.pfx", "*.pkcs12",
     "*.jks", "*.keystore", "*.bks", "*.keytab", "*.kdb", "*.kdbx", "*.ppk", "*.gpg", "*.pgp", "*.ovpn",
     "*.agilekeychain", "*.opvault", "*.psafe3", "*private_key*", "*private-key*", "*privatekey*", "ssh_host_*key*",
     "master.key*", "wallet.dat", "otr.private_key",
+    "keystore", "*.keychain", "*.keychain-db", "private.asc", "wg[0-9]*.conf",
     # accounts of programs
     ".netrc*", "_netrc*", ".pgpass*", "pgpass.conf", ".my.cnf*", ".mylogin.cnf", ".npmrc*", ".yarnrc*", ".pypirc*",
     ".htpasswd*", ".git-credentials*", ".dockercfg*", ".dockerconfigjson*", ".boto*", ".s3cfg*", ".vault-token*",
@@ -28,10 +30,13 @@ SECRET_FILES = (
     "kubeconfig*", "*.kubeconfig", "auth.json", "token", "token.json", "token.pickle", "token.txt", "*.token",
     "*access_token*", "accesstokens.json", "azureprofile.json", "*service_account*.json", "*service-account*.json",
     "*serviceaccount*.json", "*adminsdk*.json", "*_key.json", "*-key.json", "*keyfile*.json", "wp-config.php*",
+    "my.cnf", "azureauth.json", "sftp.json", "oauth*.json", "*_token", "*-token", "bearer.txt", "vault.y*ml",
+    "*-vault.y*ml", "connections.xml",
     "logins.json", "login data", "key3.db", "key4.db", "cookies.sqlite", "cookies.txt", "signons.sqlite",
     # whatever says so itself
     "*credential*", "secrets", "secret", "secrets.*", "secret.*", "*client_secret*", "*client-secret*",
     "*secret*.json", "*secret*.y*ml", "*secret*.toml", "*secret*.ini", "*secret*.cfg", "*secret*.conf", "*secret*.txt",
+    "*secret*.md", "pass.txt",
     "*secret*.key", "*secret*.properties", "*secret*.xml", "*password*.txt", "*password*.json", "*password*.y*ml",
     "*password*.ini", "*password*.csv", "*password*.xls*", "*passwords*", "password", "passwd*", "shadow", "*api_key*",
     "*api-key*", "*apikey*", "htpasswd", "*.secret", "*.secrets", "*.password",
@@ -44,6 +49,7 @@ SECRET_FILES = (
 SECRET_FOLDERS = frozenset({
     ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker", ".gcloud", ".password-store", ".kaggle", ".databricks",
     ".snowsql", ".oci", ".boto", ".chef", ".mozilla", ".thunderbird", ".bitcoin", ".electrum", "keyrings", "gcloud",
+    "keychains",
 })  # fmt: skip
 """Names of folders in which everything is a secret."""
 
@@ -75,6 +81,7 @@ SECRET_TEXTS = (
     ("a token of Vault", r"\bhv[sb]\.[A-Za-z0-9_-]{24}"),
     ("a token of DigitalOcean or Shopify", r"\b(?:do[opr]_v1|shp(?:at|ca|pa|ss))_[a-f0-9]{32}"),
     ("a key of Azure", r"\bAccountKey=[A-Za-z0-9+/]{40}"),
+    ("a key of WireGuard", r"(?m)^\s{0,9}P(?:rivate|reshared)Key\s{0,9}=\s{0,9}[A-Za-z0-9+/]{43}="),
     ("an entry of .netrc", r"(?m)^\s{0,9}machine\s{1,9}\S{1,200}\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s"),
 )  # fmt: skip
 """What a secret is called, and the pattern of its beginning."""

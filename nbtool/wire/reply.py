@@ -236,9 +236,22 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
         return {}, None
     if not isinstance(value, dict):
         return None, f"The arguments are a JSON {type(value).__name__}; an object is expected."
+    if "\\ud" in arguments.lower() and _has_half_pairs(value):
+        return None, "The arguments hold half of a surrogate pair, which is no character."
     if _is_nested(value):
         return None, f"The arguments are nested deeper than {MAX_NESTING} levels."
     return value, None
+
+
+def _has_half_pairs(value: Any) -> bool:
+    """Whether a text holds half of a surrogate pair (RFC 8259 section 8.2): it could not be written again."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    except RecursionError:  # what nests so deeply is refused as such
+        return False
+    return False
 
 
 def _is_nested(value: Any) -> bool:

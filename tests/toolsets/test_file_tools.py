@@ -362,14 +362,17 @@ KEPT_APART = [
     "service_account.json", "gcp-key.json", "prod-secrets.yml", "passwords.txt", "openai_api_key.txt", "token.json",
     ".git-credentials~", ".pgpass.bak", ".ssh.bak/config", "terraform.tfvars", "x.tfstate.backup", ".zsh_history",
     ".Renviron", ".databrickscfg", "kubeconfig.yaml", ".kaggle/any.txt", "wallet.dat", "x.keytab", ".htpasswd.old",
-    "ID_RSA.BAK", "\uff4bAGGLE.json",
+    "envrc", "local.settings.json", "appsettings.Production.json", "keystore", "login.keychain", "wg0.conf",
+    "private.asc",
+    "my.cnf", "azureauth.json", "sftp.json", "oauth2.json", "api_token", "bearer.txt", "vault.yml", "ansible-vault.yml",
+    "connections.xml", "my-secrets.md", "pass.txt", "ID_RSA.BAK", "\uff4bAGGLE.json",
 ]  # fmt: skip
 
 DATA = [
     "environment.yml", "data.csv", "README.md", "tokenizer.json", "config.json", "secretary.csv", "keys.csv",
     "monkey.json", "train.py", "requirements.txt", "sales_2024.csv", "old.csv", "notes.txt", "turkey.json",
     "history.csv", "environment.txt", "params.yaml", "authors.json", "compass.json", "sales (1).csv",
-    "copy of sales.csv", "prices.bak", "tokens.csv",
+    "copy of sales.csv", "prices.bak", "tokens.csv", "appsettings.json", "author.json", "bypass.txt", "vault.csv",
 ]  # fmt: skip
 
 
@@ -411,6 +414,7 @@ EXAMPLES = {
     "a token of Vault": "hvs." + "a1" * 12,
     "a token of DigitalOcean or Shopify": "dop_v1_" + "a1" * 16,
     "a key of Azure": "AccountKey=" + "a1" * 20,
+    "a key of WireGuard": "PrivateKey = " + "a1" * 21 + "b=",
     "an entry of .netrc": "machine host login me password x",
 }
 
