@@ -745,6 +745,38 @@ def _of_listed_objects() -> Bank:
     return Bank(send, lambda: setattr(orders[0], "to", "mallory"))
 
 
+def _of_objects_taken_out() -> Bank:
+    orders = deque([Order()])
+
+    def send(n: int) -> str:
+        return f"{n} to {orders.copy().pop()}"
+
+    return Bank(send, lambda: setattr(orders[0], "to", "mallory"))
+
+
+def _of_members_of_a_set() -> Bank:
+    sender = Sender("alice")
+    senders = {sender}
+
+    def send(n: int) -> str:
+        return f"{n} to {vars_of(senders.copy().pop())}"
+
+    return Bank(send, lambda: setattr(sender, "to", "mallory"))
+
+
+def vars_of(it: Any) -> str:
+    return str(it.__reduce_ex__(2))
+
+
+def _of_attributes_of_attributes() -> Bank:
+    office = types.SimpleNamespace(inside=types.SimpleNamespace(order=Order()))
+
+    def send(n: int) -> str:
+        return f"{n} to {office.inside.order}"
+
+    return Bank(send, lambda: setattr(office.inside.order, "to", "mallory"))
+
+
 def _of_attribute() -> Bank:
     sender = Sender(Order())  # type: ignore[arg-type]  # a recipient with more to it
     return Bank(sender.send, lambda: setattr(sender.to, "to", "mallory"))
@@ -794,6 +826,9 @@ TOOL_CHANGES: dict[str, Callable[[], Bank]] = {
     "object that is matched": _of_pattern,
     "object that is returned": _of_returned_object,
     "object in a list": _of_listed_objects,
+    "object that is taken out of a container": _of_objects_taken_out,
+    "object in a set": _of_members_of_a_set,
+    "object in attributes of attributes": _of_attributes_of_attributes,
     "object in an attribute": _of_attribute,
     "object that is written out by its own method": _of_printed_self,
     "global of code that was executed": _of_executed_code,

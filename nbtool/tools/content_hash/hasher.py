@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
-from typing import Any
+from typing import Any, Self
 
 MAX_BYTES = 8 * 1024**3
 """Bytes of one object that are read; SHA-256 takes one to two gigabytes a second where the processor helps."""
@@ -112,7 +112,7 @@ class Ink:
         """Come out of the container that was entered last."""
         self._above.pop()
 
-    def apart(self) -> Ink:
+    def apart(self) -> Self:
         """Give ink for a part whose place must not matter; what it may read is taken from the same measure."""
         part = copy.copy(self)
         part._digest = hashlib.sha256()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from nbtool.tools.content_hash.builtins import write
 from nbtool.tools.content_hash.fields import short_name
@@ -60,7 +60,16 @@ class LiveHasher(Ink):
         return time.thread_time()
 
     def enter(self, container: object) -> bool:
-        """Go into a container; False where it was written before, which is then named by its number."""
+        """Go into a container; False where it was written before, which is then named by its number.
+
+        What lies in one is a whole: code takes it out by a key, a method or a loop, and not by its name.
+        """
+        is_whole = self.is_whole
+        entered = self._enter(container)
+        self.is_whole = entered or is_whole
+        return entered
+
+    def _enter(self, container: object) -> bool:
         if self.is_whole:
             self.whole.add(id(container))
         if found := self._written.get(id(container)):
@@ -71,6 +80,12 @@ class LiveHasher(Ink):
         self.is_whole = self.is_whole or id(container) in self.reach.whole
         self._written[id(container)] = (len(self._written), container)  # kept alive: an id must not be used again
         return entered
+
+    def apart(self) -> Self:
+        """Give a hasher for a member of a set, which is a whole like what lies in any container."""
+        part = super().apart()
+        part.is_whole = True
+        return part
 
     def leave(self) -> None:
         """Come out of the container that was entered last."""
@@ -129,7 +144,7 @@ class LiveHasher(Ink):
 
     def write_inside(self, value: Any, writer: Callable[[Any, LiveHasher], None]) -> None:
         """Write an object that may hold others, once."""
-        if not self.enter(value):
+        if not self._enter(value):
             return
         depth, is_whole = len(self._above), self._flags[-1]
         try:

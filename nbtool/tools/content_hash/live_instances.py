@@ -35,6 +35,7 @@ def write_instance(value: Any, ink: LiveHasher) -> None:
         ink.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
     write_class(kind, ink)
     if base is not object:
+        ink.is_whole = True  # as what lies in any container
         reader = BASES.get(id(base)) or _array
         reader(value, ink)
     wanted = _wanted(value, line, ink)
