@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
@@ -127,7 +127,7 @@ class ScriptedWire(_Script[ScriptedReply]):
 
     A reply is a text; a part or a delta, or a list of them (`[thinking("Hm."), call("price", ticker="A")]`); an error
     to raise, at its place in the list; or a function from the prompt to any of these. Every reply is complete unless
-    it holds a `cut()` or an error. `prompts` keeps what was asked.
+    it holds a `cut()` or an error. `prompts` keeps what was asked; `abilities` are those of the provider it stands for.
 
     >>> wire = ScriptedWire(["Hello."], model="tiny")
     >>> wire.assert_done()
@@ -136,8 +136,16 @@ class ScriptedWire(_Script[ScriptedReply]):
     nbtool.testing.ScriptError: Expected 1 replies to be asked for, and 0 were. Next in the script: 'Hello.'.
     """
 
-    def __init__(self, replies: Sequence[ScriptedReply], *, host: str = "scripted", model: str = "scripted") -> None:
+    def __init__(
+        self,
+        replies: Sequence[ScriptedReply],
+        *,
+        host: str = "scripted",
+        model: str = "scripted",
+        abilities: Iterable[str] = (),
+    ) -> None:
         super().__init__(replies, of="replies")
+        self.abilities = frozenset(abilities)
         self.host = host
         self.model = model
         self.dialect = "scripted"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import EndReason
 from nbtool.messages import Usage
 
@@ -33,13 +33,17 @@ LEAST_SECONDS = 0.2
 SAME_BATCHES = 3
 """A batch of calls that came with the same arguments and the same results this often is a loop."""
 
+REPORTS_COST = "reports_cost"
+"""The ability of a provider whose replies say what they cost in US dollars."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The bounds of one turn; None means no bound of that kind.
 
     `max_rounds` counts requests to the model, the one for a last word among them; `seconds` is for the whole turn,
-    `tokens` for input and output together, `cost` in US dollars as far as the provider names them.
+    `tokens` for input and output together, `cost` in US dollars, which only a provider that names them can be held to.
+    Once tokens or cost are spent no further request is made, not even for a last word.
     """
 
     max_rounds: int = 10
@@ -66,13 +70,14 @@ class Reached:
 
 @dataclass(slots=True)
 class Meter:
-    """What a turn has used so far."""
+    """What a turn has used so far; `unpriced` counts replies that did not say what they cost."""
 
     limits: Limits
     rounds: int = 0
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=time.monotonic)
+    unpriced: int = 0
     _batches: Counter[str] = field(default_factory=Counter)
 
     def reached(self) -> Reached | None:
@@ -85,19 +90,28 @@ class Meter:
             return Reached("calls", f"the limit of {limits.max_calls} tool calls was reached")
         if self._batches and max(self._batches.values()) >= SAME_BATCHES:
             return Reached("repetition", f"the same calls gave the same results {SAME_BATCHES} times")
-        return self._overspent()
+        return None
 
     def may_request(self) -> bool:
         """Whether one more request may be made after a last word was asked for."""
-        return self.rounds < self.limits.max_rounds and self._overspent() is None
+        return self.rounds < self.limits.max_rounds and self.overspent() is None
 
-    def _overspent(self) -> Reached | None:
-        limits = self.limits
-        if limits.tokens is not None and self.usage.total_tokens >= limits.tokens:
-            return Reached("tokens", f"the budget of {limits.tokens} tokens was used up")
-        if limits.cost is not None and (self.usage.cost or 0.0) >= limits.cost:
-            return Reached("cost", f"the budget of {limits.cost:g} USD was used up")
+    def overspent(self) -> Reached | None:
+        """Return the budget that allows no further request, with what was spent of it; None while there is none."""
+        limits, usage = self.limits, self.usage
+        if limits.tokens is not None and usage.total_tokens >= limits.tokens:
+            spent = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+            return Reached("tokens", f"The turn spent {spent} of its budget of {limits.tokens:,}.")
+        if limits.cost is not None and (usage.cost or 0.0) >= limits.cost:
+            return Reached("cost", f"The turn spent {usage.cost:.4g} USD of its budget of {limits.cost:g} USD.")
+        if limits.cost is not None and self.unpriced:
+            return Reached("cost", f"A reply did not say what it cost, so the budget of {limits.cost:g} USD is unsure.")
         return None
+
+    def add(self, usage: Usage) -> None:
+        """Count what a reply used."""
+        self.usage += usage
+        self.unpriced += usage.cost is None
 
     def calls_left(self) -> int:
         """How many more calls may run."""
@@ -111,6 +125,29 @@ class Meter:
     def seconds(self) -> float:
         """How long the turn has lasted."""
         return time.monotonic() - self.started
+
+
+def out_of_budget(reached: Reached) -> LimitReached:
+    """Return the error that ends a turn whose budget is spent."""
+    return LimitReached(
+        f"{reached.text} Nothing more was sent.",
+        fix="To go on from here: `%%chat --resume` with a larger `--budget`.",
+    )
+
+
+def require_known_cost(limits: Limits, abilities: frozenset[str], model: str) -> None:
+    """Refuse a budget in US dollars that nothing could measure.
+
+    Raises:
+        BadUsage: the provider does not say what a reply costs.
+    """
+    if limits.cost is None or REPORTS_COST in abilities:
+        return
+    raise BadUsage(
+        f"A budget of {limits.cost:g} USD cannot be kept: {model} does not say what a reply costs. Nothing was sent.",
+        fix=f"Give it in tokens (`--budget 20000`), or name the price: Chat(plugins=[Budget(usd={limits.cost:g},"
+        f" prices={{{model!r}: Price(input, output)}})]).",
+    )
 
 
 class CancelSignal:

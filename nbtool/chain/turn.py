@@ -34,6 +34,7 @@ from nbtool.chain.hooks import (
     StreamContext,
     TurnContext,
 )
+from nbtool.chain.limits import out_of_budget, require_known_cost
 from nbtool.chain.stop_reasons import AT_ONCE, end_reason_of, notice_of
 from nbtool.chain.turn_end import Ending
 from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
@@ -176,6 +177,7 @@ class Engine:
             elif is_wanted and turn.meter.may_request():
                 ask = Ask(is_final=True)
             elif not is_wanted and self._may_answer(reply) and not ask.is_final:
+                self._require_budget()
                 ask = Ask(EMPTY_REPLY, is_final=True)
             else:
                 break
@@ -193,13 +195,23 @@ class Engine:
         return self._turn.meter.rounds < self._turn.limits.max_rounds
 
     async def _next(self) -> Ask:
-        """Say what the next request is for: another round, or a last word where a limit was reached."""
+        """Say what the next request is for: another round, or a last word where a limit was reached.
+
+        Raises:
+            LimitReached: the budget is spent, so that there is no next request.
+        """
+        self._require_budget()
         reached = self._turn.meter.reached()
         if reached is None:
             return Ask()
         self._outcome.end_reason = reached.kind
         await self._turn.emit(Notice(LIMITED.format(reason=reached.text), "warning", reached.kind))
         return Ask(LAST_WORD.format(reason=reached.text), is_final=True)
+
+    def _require_budget(self) -> None:
+        if spent := self._turn.meter.overspent():
+            self._outcome.end_reason = spent.kind
+            raise out_of_budget(spent)
 
     async def _start(self) -> None:
         for hook in self._hooks.of("on_turn_start"):
@@ -224,6 +236,7 @@ class Engine:
         if self._given and (known := await self._given(self._turn)):
             return await self._take(known)
         turn, self._phase = self._turn, "final_reply" if ask.is_final else "request"
+        require_known_cost(turn.limits, turn.abilities, turn.model)
         request = RequestContext(
             turn,
             turn.meter.rounds + 1,
@@ -250,7 +263,7 @@ class Engine:
         finally:
             reply = builder.reply()
             self._outcome.rounds.append(reply)
-            turn.meter.usage += reply.usage
+            turn.meter.add(reply.usage)
             if reply.message.parts or reply.complete:
                 await self._append(without_calls(reply.message) if ask.is_final else reply.message)
             await turn.emit(

@@ -14,6 +14,7 @@ from math import inf
 from typing import ClassVar
 
 from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContext
+from nbtool.chain.limits import Limits, require_known_cost
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
 from nbtool.loop import LentThread
@@ -47,7 +48,8 @@ class Budget:
 
         Chat(plugins=[Budget(usd=0.50, prices={"gpt-5-mini": Price(0.25, 2.00, cached=0.025)})])
 
-    A cost that the provider names counts; where it names none, `prices` by model tell it. `ask` decides (an approver,
+    A cost that the provider names counts; where it names none, `prices` by model tell it, and a model that has neither
+    is not asked for dollars. `ask` decides (an approver,
     or a function of one question); without it the turn's own approver and desk do, as for calls. Where nobody can be
     asked the answer is no, and the turn ends with `LimitReached`. A reply whose usage or price is unknown is asked
     about too. What a reply cost that was stopped or broke off counts as far as it was reported.
@@ -83,7 +85,11 @@ class Budget:
 
         Raises:
             LimitReached: nobody allowed it.
+            BadUsage: the budget is in dollars, and nothing says what this model costs.
         """
+        turn = request.turn
+        if self.usd is not None and turn.model not in self.prices:
+            require_known_cost(Limits(cost=self.usd), turn.abilities, turn.model)
         async with self._asking:
             self._count(request.turn)
             if reason := self._used_up():

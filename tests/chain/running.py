@@ -31,6 +31,7 @@ def run(
     limits: Limits | None = None,
     cancel: CancelSignal | None = None,
     history: Sequence[Message] = (),
+    abilities: Sequence[str] = (),
 ) -> Ran:
     limits = limits or Limits()
     events: list[Event] = []
@@ -42,7 +43,7 @@ def run(
         context = TurnContext(
             "turn_1", user("Hello"), tuple(history), limits, emit, cancel or CancelSignal(), Meter(limits)
         )
-        wire = ScriptedWire(replies)
+        wire = ScriptedWire(replies, abilities=abilities)
         outcome = await Engine(context, wire, plugins).run()
         return Ran(outcome, wire, context, events)
 

@@ -13,8 +13,7 @@ from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
-from nbtool.events import ReplyEnd, UsageDelta
-from nbtool.messages import Usage
+from nbtool.events import ReplyEnd
 from nbtool.plugins.continuation import NO_ROOM, Continuation
 from nbtool.testing import ScriptedReply, ScriptedWire, call
 
@@ -35,15 +34,9 @@ class Heard:
         self.replies.append((reply.reply.text, reply.is_final, reply.can_request))
 
 
-def costly(n: int, cost: float | None = None) -> list[Any]:
-    return [call("double", n=n), UsageDelta(Usage(60, 0, cost=cost)), ReplyEnd("tools", "tool_calls")]
-
-
 LIMITED: dict[str, tuple[Limits, list[ScriptedReply]]] = {
     "rounds": (Limits(max_rounds=2), [call("double", n=1)]),
     "calls": (Limits(max_calls=1), [call("double", n=1)]),
-    "tokens": (Limits(tokens=50), [costly(1)]),
-    "cost": (Limits(cost=0.05), [costly(1, 0.06)]),
     "repetition": (Limits(), [call("double", n=1)] * 3),
 }
 """Limits by the reason that they give, and what a model says until it is reached."""

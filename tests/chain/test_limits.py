@@ -4,9 +4,10 @@ import pytest
 
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import ROUNDS_CEILING, CancelSignal, Limits, Meter
-from nbtool.errors import BadUsage
+from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import ToolResult, Usage, results, user
+from nbtool.plugins.continuation import Continuation
 from nbtool.testing import call
 from tests.chain.running import run
 
@@ -35,17 +36,57 @@ def test_a_limit_of_nothing_makes_no_sense(name: str) -> None:
 
 
 @pytest.mark.promise("bounded")
-def test_tokens_that_are_used_up_end_the_rounds_with_a_last_word() -> None:
-    ran = run([costly(60), costly(60), "Enough."], Answering(), limits=Limits(tokens=100))
+@pytest.mark.parametrize(
+    ("limits", "reply", "spent"),
+    [
+        (Limits(tokens=100), costly(60), "spent 120 tokens (120 in, 0 out) of its budget of 100"),
+        (Limits(cost=0.05), costly(1, 0.04), "spent 0.08 USD of its budget of 0.05 USD"),
+    ],
+    ids=["tokens", "cost"],
+)
+def test_a_spent_budget_ends_the_turn_without_one_more_request(limits: Limits, reply: list[object], spent: str) -> None:
+    ran = run([reply, reply, "Too much."], Answering(), limits=limits, abilities=["reports_cost"])
 
-    assert "budget of 100 tokens" in ran.wire.prompts[-1].messages[-1].text
-    assert (ran.outcome.status, ran.outcome.text) == ("completed", "Enough.")
+    assert len(ran.wire.prompts) == 2
+    assert ran.outcome.status == "error"
+    assert isinstance(ran.outcome.error, LimitReached)
+    assert spent in str(ran.outcome.error)
+    assert ran.outcome.end_reason == ("tokens" if limits.tokens else "cost")
+    assert len(ran.of("error_raised")) == 1
 
 
-def test_money_that_is_used_up_ends_the_rounds_with_a_last_word() -> None:
-    ran = run([costly(1, 0.04), costly(1, 0.04), "Enough."], Answering(), limits=Limits(cost=0.05))
+@pytest.mark.promise("bounded")
+def test_an_empty_reply_is_not_asked_about_once_the_budget_is_spent() -> None:
+    empty: list[object] = [UsageDelta(Usage(60, 0)), ReplyEnd("end", "stop")]
+    ran = run([costly(60), empty, "Too much."], Answering(), limits=Limits(tokens=100))
 
-    assert "budget of 0.05 USD" in ran.wire.prompts[-1].messages[-1].text
+    assert len(ran.wire.prompts) == 2
+    assert isinstance(ran.outcome.error, LimitReached)
+
+
+@pytest.mark.promise("bounded")
+def test_a_last_word_is_not_continued_once_the_budget_is_spent() -> None:
+    cut_off: list[object] = ["Half", UsageDelta(Usage(60, 0)), ReplyEnd("length", "length")]
+    ran = run([costly(60), cut_off, "Too much."], Answering(), Continuation(), limits=Limits(tokens=100, max_rounds=2))
+
+    assert len(ran.wire.prompts) == 2
+    assert ran.outcome.text == "Half"
+
+
+def test_a_budget_of_dollars_for_a_model_of_unknown_price_is_refused_before_anything_is_sent() -> None:
+    ran = run(["Hello."], limits=Limits(cost=0.0001))
+
+    assert ran.wire.prompts == []
+    assert isinstance(ran.outcome.error, BadUsage)
+    assert "0.0001 USD cannot be kept" in str(ran.outcome.error)
+    assert "--budget 20000" in str(ran.outcome.error)
+
+
+def test_a_reply_that_does_not_say_its_cost_ends_a_turn_with_a_budget_of_dollars() -> None:
+    ran = run([costly(1, 0.01), costly(1), "Too much."], Answering(), limits=Limits(cost=1), abilities=["reports_cost"])
+
+    assert len(ran.wire.prompts) == 2
+    assert "did not say what it cost" in str(ran.outcome.error)
 
 
 def test_a_signal_is_set_once_and_tells_its_first_reason() -> None:

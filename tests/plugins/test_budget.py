@@ -87,9 +87,17 @@ def test_where_it_names_none_the_price_of_the_model_does() -> None:
     assert budget.spent == usage
 
 
+def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sent() -> None:
+    with ScriptedWire([]) as wire:
+        turn = Chat(wire=wire, plugins=[Budget(usd=1, ask=lambda _: Approved())]).send("Go.")
+
+    assert isinstance(turn.error, BadUsage)
+    assert "scripted does not say what a reply costs. Nothing was sent." in str(turn.error)
+
+
 @pytest.mark.parametrize(("budget", "said"), [(Budget(usd=1), reply("One.", 5)), (Budget(tokens=9), ["One."])])
 def test_a_reply_whose_cost_is_unknown_is_asked_about(budget: Budget, said: list[Any]) -> None:
-    with ScriptedWire([said]) as wire:
+    with ScriptedWire([said], abilities=["reports_cost"]) as wire:
         chat = Chat(wire=wire, plugins=[budget])
         chat.send("Go.")
         turn = chat.send("Go.")

@@ -195,7 +195,8 @@ class Batch:
             has_acted = any(call.started for call in turn.calls)
             if self._stopped or has_acted or not self._pace.wants_again(turn.error, attempt):
                 break
-        if turn.status == "error" and isinstance(turn.error, LimitReached):
+        is_own_limit = bool(turn.end_reason)  # of this turn alone: the others go on
+        if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
             self._stopped = self._stopped or LimitReached(f"{turn.error.message} This prompt was not asked.")
         if turn.status != "completed":
             return self._answer(one, turn=turn, error=turn.error or Cancelled(f"The turn was {turn.status}."))

@@ -36,6 +36,7 @@ ABILITIES = {
     "empty_content": "fails on messages without `content`, and takes an empty one beside calls",
     "short_call_ids": "takes ids of calls of nine letters and digits only",
     "developer_role": "wants the system prompt under the role `developer`",
+    "reports_cost": "says with every reply what it cost in US dollars",
     "no_cache_control": "refuses `cache_control` marks on the Messages wire",
     "kind:chat": "its models chat, whatever they are called",
     "kind:image": "its models make images",
@@ -113,7 +114,8 @@ _OURS = (
     ),
     Provider(
         "openrouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",),
-        abilities=_can("images", "audio", "files", "echo_reasoning", "kind:chat"), default_model="openrouter/auto",
+        abilities=_can("images", "audio", "files", "echo_reasoning", "reports_cost", "kind:chat"),
+        default_model="openrouter/auto",
         key_page="https://openrouter.ai/settings/keys",
     ),
     Provider(

@@ -17,10 +17,12 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chain.hooks import RequestContext, StreamContext
+from nbtool.chain.limits import Limits
 from nbtool.chat.batch import Answer, Batch
 from nbtool.chat.batch.progress import ProgressLine
+from nbtool.chat.chat import TurnSettings
 from nbtool.errors import BadUsage, Cancelled, InvalidAnswer, LimitReached, RateLimited
-from nbtool.events import Retrying, UsageDelta
+from nbtool.events import ReplyEnd, Retrying, UsageDelta
 from nbtool.messages import Usage
 from nbtool.plugins.budget import Price
 from nbtool.plugins.privacy import Privacy
@@ -393,3 +395,19 @@ def test_the_tools_of_a_map_run_on_a_dask_cluster(tmp_path: Path) -> None:
     pids = {one.turn.calls[0].result for one in batch.answers if one.turn}
     assert pids
     assert os.getpid() not in pids
+
+
+def test_a_row_that_spent_the_budget_of_its_own_turn_does_not_stop_the_others() -> None:
+    asks = [call("nothing"), UsageDelta(Usage(60, 0)), ReplyEnd("tools", "tool_calls")]
+    with ScriptedWire([asks, "Done."]) as wire:
+        settings = TurnSettings(limits=Limits(tokens=50))
+        batch = Chat(wire=wire).map(["a", "b"], concurrency=1, settings=settings)
+
+    assert [type(one).__name__ for one in batch.values] == ["LimitReached", "str"]
+
+
+def test_dollars_without_a_price_are_refused_before_any_row_is_asked() -> None:
+    with ScriptedWire([]) as wire:
+        batch = Chat(wire=wire).map(["a", "b"], usd=0.5, concurrency=1)
+
+    assert ["Nothing was sent." in str(one) for one in batch.values] == [True, True]
