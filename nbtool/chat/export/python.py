@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from nbtool.blocks.sanitize import one_line, visible
 from nbtool.chat.export.calls import Around, CallWriter, arguments_of
+from nbtool.chat.export.definitions import Definitions, definitions_of
 from nbtool.chat.export.dependencies import Told, needed, succeeded, used_by
 from nbtool.chat.export.literals import Unwritable, Writer, text_literal
 from nbtool.chat.export.model_code import BY_MODEL, UNSEEN, as_comment, as_source, compiles, names_in
@@ -23,6 +24,10 @@ from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.eviction import Dropped
 
 TITLE = "# The calls of a chat as plain Python. nbtool wrote this; running it needs neither nbtool nor a model."
+TITLE_WITH_NBTOOL = (
+    "# The calls of a chat as plain Python. nbtool wrote this; running it needs no model, and nbtool only for: {names}."
+)
+DEFINED = "# Of your notebook, without tool decorators; where a name is taken, yours stays:"
 FROM_FILE = "# It comes from an imported file: nobody here saw these calls happen. Read them before you run them."
 
 LEFT_OUT: dict[str, str] = {
@@ -118,12 +123,16 @@ class _Sheet:
 
     def code(self) -> Code:
         """Give everything that was written, with what it needs before it."""
-        head = [TITLE] if self._writer.around.trusted else [TITLE, FROM_FILE]
-        if self._names.used:
-            head.append(f"# It needs, of your notebook: {', '.join(sorted(self._names.used))}")
+        used = definitions_of(sorted(self._names.used), self._writer.around.notebook)
+        head = [_title(used)] if self._writer.around.trusted else [_title(used), FROM_FILE]
+        if used.needed:
+            needed = ", ".join(f"{name} ({one_line(kind, 40)})" for name, kind in sorted(used.needed.items()))
+            head.append(f"# Needs from your notebook: {needed}")
         if self._left_out:
             head.append(f"# Calls that are left out: {_counted(self._left_out)}.")
-        pieces = ["\n".join(head), "\n".join(sorted(self._names.imports)), "\n".join(self._names.made)]
+        imports = sorted({*self._names.imports, *used.imports})
+        defined = "\n".join([DEFINED, *used.sources]) if used.sources else ""
+        pieces = ["\n".join(head), "\n".join(imports), defined, "\n".join(self._names.made)]
         first = Cell("\n\n".join(piece.rstrip("\n") for piece in pieces if piece))
         return Code((first, *self._cells), self._calls, dict(self._left_out))
 
@@ -235,6 +244,10 @@ class _Sheet:
         if self._lines:
             self._cells.append(Cell("\n".join(self._lines), turn_id=self._turn_id))
             self._lines = []
+
+
+def _title(used: Definitions) -> str:
+    return TITLE_WITH_NBTOOL.format(names=", ".join(used.of_nbtool)) if used.of_nbtool else TITLE
 
 
 def _names_of_code(turns: Sequence[Told]) -> set[str]:

@@ -133,7 +133,9 @@ def test_what_the_code_gives_is_what_the_call_gave(name: str, script: bool) -> N
     code = written(chat, turn, notebook=book, script=script)
 
     assert (turn.calls[0].status, code.calls, dict(code.left_out)) == ("ok", 1, {})
-    assert "nbtool" not in code.text.replace("nbtool wrote this; running it needs neither nbtool nor a model.", "")
+    title, _, rest = code.text.partition("\n")
+    assert "nbtool" not in rest
+    assert ("nbtool only for: " in title) == name.startswith("reporting")  # that is what makes a `Progress` here
     assert in_another_python(code.text, script=script) == turn.calls[0].result
 
 

@@ -180,7 +180,7 @@ def test_a_result_that_was_edited_is_the_text_that_a_person_put_there() -> None:
 
     assert turn.calls[1].result == "<nothing>"
     assert names["r3"] == "<nothing>"
-    assert "SECRET" not in code.text
+    assert "SECRET" not in code.cells[-1].source
 
 
 def test_names_clash_with_nothing() -> None:
