@@ -12,6 +12,7 @@ from typing import Any
 
 import nbtool
 from nbtool.wire.prompted.delimiters import MAX_ENDING
+from nbtool.wire.prompted.undelimited import _MAX_BEGINNING
 
 SAMPLES = {codes.CATEGORY_DIGIT: "1", codes.CATEGORY_SPACE: " ", codes.CATEGORY_WORD: "a"}
 
@@ -26,6 +27,7 @@ MATCHED = {
 """Patterns that are never searched with, though their names stand alone somewhere."""
 
 BOUNDED = {
+    "nbtool.wire.prompted.undelimited._MAY_BEGIN": _MAX_BEGINNING,
     "nbtool.wire.prompted.delimiters._END_TOKENS": MAX_ENDING,
     "nbtool.practice.plan.FAILED": 80,
 }
