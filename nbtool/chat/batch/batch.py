@@ -57,7 +57,8 @@ class Batch:
     """Many prompts on their way, each a turn of its own.
 
     Iterate over it (`for`, `async for`) to have each `Answer` as it comes; `values` waits and gives them in order: a
-    list, or a column beside the one that was asked. What failed stands there as its exception; nothing is raised.
+    list, or a column beside the one that was asked. Nothing is raised: what failed stands there as its exception, or is
+    missing (`NA`) in a column of bool, int or float; `errors` has them all.
     """
 
     def __init__(self, questions: Questions, asking: Asking, how: MapSettings, pace: Pace) -> None:
@@ -89,7 +90,10 @@ class Batch:
 
     @property
     def values(self) -> Any:
-        """All values in order, and exceptions for what failed; waits for the last one."""
+        """All values in order, and exceptions for what failed; waits for the last one.
+
+        A column of answers that are all bool, int or float has that dtype; where some failed it is the nullable one.
+        """
         answers = self.wait().answers
         return self._questions.shape([answer.error or answer.value for answer in answers])
 

@@ -64,6 +64,12 @@ def _of_rows(template: str, rows: Any) -> Questions:
     if not wanted:
         raise BadUsage("The template has no {column}, so every row would ask the same.", fix='"Classify {text}"')
     labels, shape = _index_of(rows)
+    if labels is not None and not hasattr(rows, "columns"):
+        name = str(rows.name) if isinstance(getattr(rows, "name", None), str) else wanted[0]
+        raise BadUsage(
+            f"Rows are a frame or a list of dicts, not a {type(rows).__name__}: it has no column {wanted[0][:60]!r}.",
+            fix=f"Give a frame: rows.to_frame({name[:60]!r}) with {{{name[:60]}}} in the template.",
+        )
     if not hasattr(rows, "columns"):
         if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
             raise BadUsage(f"Rows are a frame or a list of dicts, not a {type(rows).__name__}.")
@@ -126,7 +132,24 @@ def _index_of(table: Any) -> tuple[Sequence[Any] | None, Shape]:
         return None, list
     pandas: Any = sys.modules["pandas"]  # it is loaded: the table is of it
     index = table.index
-    return list(index), lambda values: pandas.Series(values, index=index, name="answer", dtype=object)
+    return list(index), lambda values: pandas.Series(**_column(values, pandas), index=index, name="answer")
+
+
+_DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
+"""The dtype of a column of such answers, and the one where some of them failed."""
+
+
+def _column(values: list[Any], pandas: Any) -> dict[str, Any]:
+    """Return the data and the dtype of a column: answers of one plain type have its dtype, and failures are missing."""
+    came = [value for value in values if not isinstance(value, BaseException)]
+    kind = type(came[0]) if came else object
+    has_failed = len(came) < len(values)
+    if kind not in _DTYPES or any(type(value) is not kind for value in came):
+        return {"data": values, "dtype": object}
+    if kind is int and not all(-(2**63) <= value < 2**63 for value in came):
+        return {"data": values, "dtype": object}
+    data = [pandas.NA if isinstance(value, BaseException) else value for value in values]
+    return {"data": data, "dtype": _DTYPES[kind][has_failed]}
 
 
 def _bounded(items: Iterable[Any]) -> list[Any]:

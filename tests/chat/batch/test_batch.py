@@ -67,11 +67,13 @@ def test_what_fails_is_a_value_and_stops_nothing() -> None:
 def test_a_column_of_a_frame_gives_a_column_of_values_of_a_type() -> None:
     frame = pd.DataFrame({"text": ["1", "2", "x"]}, index=[30, 10, 20])
     with ScriptedWire([lambda p: p.messages[-1].text[-1]] * 5) as wire:
-        values = Chat(wire=wire).map("Give {text}", frame, as_=int, concurrency=1).values
+        batch = Chat(wire=wire).map("Give {text}", frame, as_=int, concurrency=1)
+    values = batch.values
 
     assert list(values.index) == [30, 10, 20]
     assert list(values[:2]) == [1, 2]
-    assert isinstance(values[20], InvalidAnswer)
+    assert values[20] is pd.NA
+    assert [(one.label, type(one.error)) for one in batch.errors] == [(20, InvalidAnswer)]
     assert list(frame.assign(answer=values).answer[:2]) == [1, 2]
 
 
