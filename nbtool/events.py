@@ -159,7 +159,8 @@ class TurnStarted:
     `node_id` is the place in the conversation that the turn is a version of, `parent_id` the place before it, and
     `child_id`, where it was put between two, the place that follows it from now on. `replayed` is the date (ISO 8601)
     of the recording that it is told from; empty where a model is asked. `told_from` is the version whose first
-    `told_rounds` rounds this one tells before anything else.
+    `told_rounds` rounds this one tells before anything else. `tools` and `exposed` are the names of the chat's tools
+    and of the notebook's objects that references can point to; None where they were not written down.
     """
 
     turn_id: str
@@ -173,6 +174,8 @@ class TurnStarted:
     replayed: str = ""
     told_from: str = ""
     told_rounds: int = 0
+    tools: tuple[str, ...] | None = None
+    exposed: tuple[str, ...] | None = None
     kind: Literal["turn_started"] = "turn_started"
 
 

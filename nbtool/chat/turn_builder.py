@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from types import MappingProxyType
@@ -257,7 +257,11 @@ class Speaker(Conversation):
             engine, context = self._engine(turn, endpoint, plan, emit, options, how)
             version = _reruns(plan.node) + 2 if turn.is_rerun else 1
             await take.look_up(turn, context.history, version=version, is_made_up=plan.difference is not None)
-            started = _started(turn, plan, take.date)
+            started = replace(
+                _started(turn, plan, take.date),
+                tools=tuple(self.tools.tools()),
+                exposed=tuple(entry.name for entry in self.exposed() if entry.is_live),
+            )
             await emit(started)
             self.tree.put(plan.node, turn)
         if take.found:

@@ -14,7 +14,7 @@ from nbtool.chat.chat import Chat, TurnSettings, wait_for
 from nbtool.chat.model import Model
 from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, Verb
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadUsage, NotRecorded
+from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
 from nbtool.magics.approver import Roads
 from nbtool.magics.cell_source import Cells
@@ -22,6 +22,7 @@ from nbtool.magics.interrupts import Interrupts, one_interrupt
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
 from nbtool.magics.namespace import Namespace
 from nbtool.magics.options import budget, mentions
+from nbtool.magics.restored_names import former_needs, restore_for_turn, settle_names
 from nbtool.magics.views import View, may_park, view_for
 
 STUCK = (
@@ -67,7 +68,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
     if flags.out:
         names.check_free(flags.out, replace=flags.replace)
     attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
-    model = chat.model
+    model, put_back = chat.model, names.checkpoint(chat)
     with _unless_refused(names, chat):
         configure(chat, names, flags, body)
         how = turn_settings(shell, chat, flags)
@@ -77,7 +78,7 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
         if interrupts.is_heard:
             raise TurnStopped
     if turn.status in ("error", "timeout"):
-        raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _taken_back(chat, model, turn))
+        raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _taken_back(chat, model, turn, put_back))
     return turn
 
 
@@ -129,14 +130,22 @@ def _unless_refused(names: Namespace, chat: Chat) -> Iterator[None]:
         raise
 
 
-def _taken_back(chat: Chat, former: Model, turn: Turn) -> str:
-    """Give a chat its former model where the one that this cell named never answered, and say so."""
+def _taken_back(chat: Chat, former: Model, turn: Turn, put_back: Callable[[], None]) -> str:
+    """Give a chat its former model where the one that this cell named never answered, and say so.
+
+    Where the provider knows no such model, the cell changes nothing else either, and its turn is deleted.
+    """
     replies = [event for event in turn.log if isinstance(event, ReplyFinished)]
     has_answered = any(reply.complete or reply.message.parts for reply in replies)
-    if has_answered or chat.model is former:
+    if has_answered:
         return ""
+    stays = f" The chat stays with {one_line(former.name, 100)}." if chat.model is not former else ""
     chat.model = former
-    return f" The chat stays with {one_line(former.name, 100)}."
+    if not isinstance(turn.error, ModelNotFound):
+        return stays
+    chat.delete(turn)
+    put_back()
+    return f"{stays} The chat is as it was before this cell; `%chat undo` brings the turn back."
 
 
 def _beginning_with(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -211,27 +220,32 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
     for name in (*flags.var, *flags.read, *mentioned.variables):
         names.find(name, "variable")
     exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
-    check_hidden(flags, exposed)
+    former = former_needs(names, chat)  # a cell may say that it does without them
+    check_hidden(flags, exposed, former.variables)
     chat.model = model
     names.refresh_tools(chat)
     names.add_tools(chat, (*flags.tool, *named))
-    names.remove_tools(chat, flags.no_tool)
+    names.remove_tools(chat, [word for word in flags.no_tool if word not in former.tools or word in chat.tools])
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)
     for name in flags.hide:
         chat.variables.hide(name)
     if flags.system is not None:
         chat.system = flags.system
+    verb = verb_of(flags)
+    if isinstance(verb, Rerun | Resume | Reexecute):
+        restore_for_turn(names, chat, chat.named(verb.turn)[1], flags)
+    settle_names(names, chat, flags)
 
 
-def check_hidden(flags: Flags, exposed: Collection[str]) -> None:
-    """See that `--hide` names what is exposed: a misspelt name would stay open without a word.
+def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:
+    """See that `--hide` names what is exposed, or was in an earlier kernel: a misspelt name would stay open.
 
     Raises:
         BadUsage: it does not.
     """
     for name in flags.hide:
-        if name not in exposed:
+        if name not in exposed and name not in former:
             there = f"Exposed are {', '.join(sorted(exposed))}." if exposed else "No variable is."
             raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=there)
 

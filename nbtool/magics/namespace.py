@@ -13,6 +13,7 @@ from typing import Any
 from nbtool.chat.attachments import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
+from nbtool.magics.earlier_names import Earlier
 from nbtool.magics.rebinding import Noticed
 from nbtool.magics.tool_choice import Offer, choose, matches, source_named
 from nbtool.messages import Part
@@ -35,6 +36,7 @@ class Namespace:
         self._tools: dict[str, dict[str, Offer]] = {}
         self._noticed = Noticed(names)
         self._bound: dict[str, Any] = {}
+        self.earlier: dict[str, Earlier] = {}
 
     def find(self, name: str, wanted: str) -> Any:
         """Give the object of a name.
@@ -105,6 +107,10 @@ class Namespace:
     def is_function(self, name: str) -> bool:
         """Whether the notebook has a function of its own of this name."""
         return callable(found := self._names.get(name)) and not isinstance(found, type)
+
+    def has_name(self, name: str) -> bool:
+        """Whether the notebook has a variable of this name."""
+        return name in self._names
 
     def refresh_tools(self, chat: Chat) -> None:
         """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
@@ -250,11 +256,12 @@ class Namespace:
 
     def checkpoint(self, chat: Chat) -> Callable[[], None]:
         """Give what puts a chat, and what is known of its tools here, back as they are now."""
-        restore, tools = chat.checkpoint(), dict(self._of(chat))
+        restore, tools, earlier = chat.checkpoint(), dict(self._of(chat)), dict(self.earlier)
 
         def put_back() -> None:
             restore()
             self._tools[chat.chat_id] = tools
+            self.earlier = earlier
 
         return put_back
 

@@ -88,3 +88,18 @@ def test_a_setting_of_a_model_that_is_mistyped_is_refused(shell: Any, capsys: py
     told = capsys.readouterr()
     assert "Did you mean openai?" in told.out + told.err
     assert shell.run_cell("%%chat -q\nHello").success
+
+
+@pytest.mark.parametrize("flags", ["", "-t rows -v received -s New", "--rerun"])
+def test_a_mistyped_model_of_a_known_provider_leaves_no_turn_and_changes_nothing(
+    shell: Any, flags: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert shell.run_cell(SET_UP).success
+    before = state(shell)
+    shell.run_cell(f"%%chat -q -m practice:fsat {flags}\n{'' if flags == '--rerun' else 'Hello.'}")
+    told = capsys.readouterr()
+
+    assert state(shell) == before
+    assert "The chat stays with practice:fast. The chat is as it was before this cell" in told.out + told.err
+    assert shell.run_cell("%chat undo").success
+    assert "practice:fsat" in {turn.model for node in before[0].tree.nodes() for turn in node.versions}

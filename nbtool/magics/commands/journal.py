@@ -49,8 +49,9 @@ def about_history(here: Here, words: list[str]) -> str:
 def open_(here: Here, words: list[str]) -> str:
     """Continue an old chat in this kernel: `open ID`, as `history chats` lists it, or `open FILE` from an export.
 
-    Its tree comes back with all versions, and its tools where the notebook has functions of their names. Nothing runs,
-    no approval is carried over, and what its references pointed to is gone until it is exposed again.
+    Its tree comes back with all versions, its tools where the notebook has functions of their names, and its exposed
+    objects, by reference alone, where the notebook has some of their names. Nothing runs, no approval and no right to
+    read values is carried over, and results of calls are gone.
     """
     if len(words) != 1:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")

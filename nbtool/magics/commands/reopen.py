@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 
 from nbtool.chat import restore
 from nbtool.chat.chat import Chat
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Here
-from nbtool.magics.namespace import STANDARD
-from nbtool.magics.options import mentions
-from nbtool.toolsets import standard
-
-MAX_NAMES = 20
-"""Names that one line lists."""
-
-STANDARD_NAMES = ("inspection", "files", "python", "web")
-"""The toolsets that come with nbtool."""
+from nbtool.magics.restored_names import restore_names
 
 TURN_ID = re.compile(r"turn_\w+")
 
@@ -57,44 +48,14 @@ def continue_chat(here: Here, chat: Chat, chat_id: str) -> str:
         nbtool.errors.JournalError: the journal cannot be read.
     """
     events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
-    exposed = {entry.name for entry in chat.exposed()}
-    dead = restore.into(chat, chat_id, events)
+    restore.into(chat, chat_id, events)
     turns = len(chat.tree.line)
     said = f"{chat_id} goes on here as {here.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
-    lost = _listed([name for name in dead if name not in exposed])
-    return f"{said}{lost and f' Not exposed any more: {lost}.'}{_tools(here, chat)}{_broken(chat)}"
+    return f"{said}{restore_names(here.kernel.names, chat)}{_broken(chat)}"
 
 
 def _knows(chat: Chat, turn: str) -> bool:
     return any(version.turn_id.startswith(turn) for node in chat.tree.nodes() for version in node.versions)
-
-
-def _tools(here: Here, chat: Chat) -> str:
-    """Expose the tools of the earlier turns that the notebook has by name, and say which it has not."""
-    turns = [version for node in chat.tree.nodes() for version in node.versions]
-    named = {call.name for turn in turns for call in turn.calls if call.status != "not_found"}
-    named |= {name for turn in turns for name in mentions(turn.prompt.text).tools}
-    wanted = sorted(named - chat.tools.tools().keys() - _OWN)
-    there = [name for name in wanted if here.kernel.names.is_function(name)]
-    here.kernel.names.add_tools(chat, there)
-    standards = _standard_tools() if len(there) < len(wanted) else {}
-    gone = [f"{name} (`-t {standards[name]}`)" if name in standards else name for name in wanted if name not in there]
-    back = f" Tools that are here again: {_listed(there)}." if there else ""
-    missing = f" Tools that are not in this notebook: {_listed(gone)}; give them with `-t NAME`." if gone else ""
-    return f"{back}{missing}"
-
-
-_OWN = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
-"""Tools that every chat has for its variables."""
-
-
-def _standard_tools() -> dict[str, str]:
-    """Return the tools that come with nbtool, each with the name of its toolset."""
-    found: dict[str, str] = {}
-    for name in STANDARD_NAMES:
-        with suppress(BadUsage):  # it needs a package that is not here
-            found |= dict.fromkeys(standard(name).tools(), f"{STANDARD}{name}")
-    return found
 
 
 def _broken(chat: Chat) -> str:
@@ -102,7 +63,3 @@ def _broken(chat: Chat) -> str:
     last = next((node.turn for node in chat.tree.line[-1:]), None)
     is_broken = last is not None and isinstance(last.error, restore.Interrupted)
     return " Its last turn was interrupted; `%%chat --resume` goes on with it." if is_broken else ""
-
-
-def _listed(names: list[str]) -> str:
-    return f"{', '.join(names[:MAX_NAMES])}{' …' if len(names) > MAX_NAMES else ''}"

@@ -47,7 +47,8 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert begun in opened
     assert "2 turns" in opened
     assert "And the second" in said(shell, "history", capsys)
-    assert said(shell, "vars", capsys).startswith("No variables")
+    assert "Exposed again, by reference: df." in opened
+    assert said(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
     assert "3 turns" in said(shell, f"open {begun}", capsys)
 

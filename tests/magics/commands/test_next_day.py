@@ -73,7 +73,7 @@ def test_with_its_tool_in_the_notebook_it_works(
 
 
 @pytest.mark.parametrize("button", WRITTEN)
-def test_without_its_tool_it_works_and_says_which_is_missing(
+def test_without_its_tool_it_says_which_is_missing(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
     told = shown(shell, WRITTEN[button].format(turn=yesterday), capsys)
@@ -116,3 +116,104 @@ def test_a_tool_that_comes_with_nbtool_is_said_with_the_name_of_its_toolset(
     capsys.readouterr()
 
     assert "run_python (`-t nbtool:python`)" in shown(shell, f"%chat switch {turn}", capsys)
+
+
+def chat_of(shell: Any) -> Any:
+    return shell.magics_manager.registry["ChatMagics"].chats["main"]
+
+
+@pytest.mark.parametrize("deed", ["rerun", "re-execute"])
+def test_a_turn_is_not_said_again_without_its_tools_and_finds_them_once_they_are_defined(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], deed: str
+) -> None:
+    refused = shown(shell, f"%%chat --{deed} {yesterday}", capsys)
+    versions = len(chat_of(shell).tree.roots[0].versions)
+    shell.run_cell(PRICE)
+    again = shown(shell, f"%%chat --{deed} {yesterday} --approve auto", capsys)
+
+    assert "was said with the tool price, which this chat does not have here; nothing was sent." in refused
+    assert "Run the cells that define them and then this cell again, or add `-t NAME`; `-T NAME`" in refused
+    assert versions == 1
+    assert "Tools that are here again: price." in again
+    last = chat_of(shell).tree.roots[0].versions[-1]
+    assert [(call.name, call.status) for call in last.calls] == [("price", "ok")]
+
+
+def test_a_turn_is_said_again_without_its_tools_where_the_cell_says_so(
+    shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown(shell, f"%%chat --rerun {yesterday} -T price", capsys)
+
+    assert len(chat_of(shell).tree.roots[0].versions) == 2
+    assert not chat_of(shell).tree.roots[0].versions[-1].calls
+
+
+def test_a_tool_that_was_offered_and_never_called_is_looked_for_too(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(PRICE)
+    shell.run_cell("%%chat -q -m practice:fast -t price -o answer\nGood morning.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    shell.user_ns.pop("price")
+    shell.run_line_magic("reload_ext", "nbtool")
+
+    assert "was said with the tool price" in shown(shell, f"%%chat --rerun {turn}", capsys)
+
+
+@pytest.fixture
+def with_frames(shell: Any, capsys: pytest.CaptureFixture[str]) -> str:
+    """Let a turn have one variable from the line, one that may be read, one from the prompt and one that is hidden."""
+    shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
+    shell.run_cell("%%chat -q -m practice:fast -v given hidden --read readable\nGood morning.")
+    shell.run_cell(PRICE)
+    shell.run_cell("%%chat -q -t price --approve auto --hide hidden -o answer\nUse &`price` for AAPL, see $`penguins`.")
+    turn = str(shell.user_ns.pop("answer").turn_id)
+    for name in ("penguins", "given", "readable", "hidden", "price"):
+        shell.user_ns.pop(name)
+    shell.run_line_magic("reload_ext", "nbtool")
+    shell.run_line_magic("config", "NbTool.model = 'practice:fast'")
+    capsys.readouterr()
+    return turn
+
+
+def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_alone(
+    shell: Any, with_frames: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(PRICE)
+    shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
+    told = shown(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
+
+    assert "Exposed again, by reference: given, penguins, readable." in told
+    assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed()} == {
+        "given": False,
+        "penguins": False,
+        "readable": False,
+    }
+    assert "is gone" not in "".join(call.shown for call in chat_of(shell).tree.line[-1].turn.calls)
+
+
+def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_counted(
+    shell: Any, with_frames: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said(shell, f"switch {with_frames}", capsys)
+
+    assert "Variables that are not in this notebook: given, penguins, readable; define them, and give" in told
+    assert "`-v NAME`" in told
+    assert "_result" not in told
+    assert "result is gone with the earlier kernel." in told
+    refused = shown(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    assert "was said with the variables given, penguins, readable, which this chat does not have here" in refused
+    shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
+    again = shown(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    assert "Exposed again, by reference: given, penguins, readable." in again
+
+
+def test_a_variable_that_is_hidden_in_this_kernel_stays_hidden(
+    shell: Any, with_frames: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell(PRICE)
+    shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
+    shown(shell, f"%%chat --rerun {with_frames} --approve auto --hide given", capsys)
+    shown(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
+
+    assert {entry.name for entry in chat_of(shell).exposed()} == {"penguins", "readable"}

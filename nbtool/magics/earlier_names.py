@@ -1,0 +1,71 @@
+"""What a chat that goes on here had in an earlier kernel: the names of its tools and of its exposed objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from nbtool.chat.turn import Turn
+from nbtool.events import TurnStarted
+from nbtool.magics.options import mentions
+
+MAX_NAMES = 20
+"""Names that one line lists."""
+
+_OWN = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
+"""Tools that every chat has for its variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """Names of tools and of variables."""
+
+    tools: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What a chat had when its kernel ended, and its turns until then; `settled` names are looked for no more."""
+
+    needs: Needs = Needs()
+    turn_ids: frozenset[str] = frozenset()
+    settled: Needs = Needs()
+
+    def settle(self, tools: Iterable[str], variables: Iterable[str]) -> Earlier:
+        """Return the same with names that the chat has again, or that a person does without."""
+        settled = Needs(self.settled.tools | {*tools}, self.settled.variables | {*variables})
+        return replace(self, settled=settled)
+
+
+def needs_of(turn: Turn) -> Needs:
+    """Return what a turn had: what its journal says, and where an older one does not, what was mentioned or called.
+
+    Nothing that a model wrote names a variable here: it could name one that was never exposed.
+    """
+    began = next((event for event in turn.log if isinstance(event, TurnStarted)), None)
+    mentioned = mentions(turn.prompt.text)
+    called = {call.name for call in turn.calls if call.status != "not_found"}
+    tools = {*mentioned.tools, *called} if began is None or began.tools is None else began.tools
+    variables = mentioned.variables if began is None or began.exposed is None else began.exposed
+    return Needs(frozenset(tools) - _OWN, frozenset(variables))
+
+
+def earlier(turns: Iterable[Turn]) -> Earlier:
+    """Return what a chat had at its end: what the last turn had, and before one that does not say, what each had."""
+    tools: frozenset[str] = frozenset()
+    variables: frozenset[str] = frozenset()
+    ids: list[str] = []
+    for turn in sorted(turns, key=lambda one: one.started or 0.0):
+        ids.append(turn.turn_id)
+        needs, began = needs_of(turn), next((event for event in turn.log if isinstance(event, TurnStarted)), None)
+        tools = needs.tools if began and began.tools is not None else tools | needs.tools
+        variables = needs.variables if began and began.exposed is not None else variables | needs.variables
+    return Earlier(Needs(tools, variables), frozenset(ids))
+
+
+def listed(names: Iterable[str]) -> str:
+    """Write names in a line, `MAX_NAMES` at most."""
+    every = list(names)
+    more = f" and {len(every) - MAX_NAMES} more" if len(every) > MAX_NAMES else ""
+    return f"{', '.join(every[:MAX_NAMES])}{more}"

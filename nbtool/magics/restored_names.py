@@ -1,0 +1,130 @@
+"""Names of an earlier kernel: a chat gets its tools and objects again by name, or says which are missing."""
+
+from __future__ import annotations
+
+from argparse import Namespace as Flags
+from collections.abc import Iterable
+from contextlib import suppress
+
+from nbtool.chat.chat import Chat
+from nbtool.chat.turn import Turn
+from nbtool.errors import BadUsage
+from nbtool.magics.earlier_names import Earlier, Needs, earlier, listed, needs_of
+from nbtool.magics.namespace import STANDARD, Namespace
+from nbtool.toolsets import standard
+
+STANDARD_NAMES = ("inspection", "files", "python", "web")
+"""The toolsets that come with nbtool."""
+
+
+def restore_names(names: Namespace, chat: Chat) -> str:
+    """Give a chat that goes on here what the notebook has of its names; returns what is here again and what is not."""
+    turns = [version for node in chat.tree.nodes() for version in node.versions]
+    names.earlier[chat.chat_id] = earlier(turns)
+    wanted = names.earlier[chat.chat_id].needs
+    back = _give(names, chat, wanted)
+    gone = _missing(chat, wanted)
+    results = len({call.former_reference for turn in turns for call in turn.calls if call.former_reference})
+    texts = [_said_again(back)]
+    if gone.variables:
+        texts.append(
+            f" Variables that are not in this notebook: {listed(sorted(gone.variables))}; define them, and give them "
+            "with `-v NAME`."
+        )
+    if results:
+        texts.append(f" {results} {'result is' if results == 1 else 'results are'} gone with the earlier kernel.")
+    if gone.tools:
+        texts.append(f" Tools that are not in this notebook: {_with_toolsets(gone.tools)}; give them with `-t NAME`.")
+    return "".join(texts)
+
+
+def restore_for_turn(names: Namespace, chat: Chat, turn: Turn, flags: Flags) -> None:
+    """Look again for the names of a turn of an earlier kernel, which is to be said once more, and print what came back.
+
+    Raises:
+        BadUsage: the notebook has not all of them, and the cell does not say to go on without.
+    """
+    former = names.earlier.get(chat.chat_id)
+    if former is None or turn.turn_id not in former.turn_ids:
+        return
+    settled = former.settle(flags.no_tool, flags.hide).settled
+    needs = needs_of(turn)
+    wanted = Needs(needs.tools - settled.tools, needs.variables - settled.variables)
+    # What the chat no longer had at its end was taken away: then only the person gives it again.
+    back = _give(names, chat, Needs(wanted.tools & former.needs.tools, wanted.variables & former.needs.variables))
+    gone = _missing(chat, wanted)
+    if gone.tools or gone.variables:
+        raise _refusal(turn, gone)
+    if note := _said_again(back).strip():
+        print(note)  # noqa: T201 - what a chat offers again is said to the person
+
+
+def settle_names(names: Namespace, chat: Chat, flags: Flags) -> None:
+    """Note which names of an earlier kernel a chat has again, or a cell does without."""
+    if former := names.earlier.get(chat.chat_id):
+        exposed = (entry.name for entry in chat.exposed())
+        names.earlier[chat.chat_id] = former.settle((*chat.tools.tools(), *flags.no_tool), (*exposed, *flags.hide))
+
+
+def former_needs(names: Namespace, chat: Chat) -> Needs:
+    """Return all tools and variables that turns of a chat had in an earlier kernel."""
+    former = names.earlier.get(chat.chat_id, Earlier())
+    turns = (turn for node in chat.tree.nodes() for turn in node.versions) if former.turn_ids else ()
+    had = [former.needs, *(needs_of(turn) for turn in turns if turn.turn_id in former.turn_ids)]
+    return Needs(frozenset().union(*(one.tools for one in had)), frozenset().union(*(one.variables for one in had)))
+
+
+def _give(names: Namespace, chat: Chat, wanted: Needs) -> Needs:
+    """Make tools of functions, and expose objects, by reference alone, where the notebook has them by these names."""
+    absent = _missing(chat, wanted)
+    tools = [name for name in sorted(absent.tools) if names.is_function(name)]
+    names.add_tools(chat, tools)
+    variables: list[str] = []
+    for name in sorted(absent.variables):
+        if names.has_name(name):
+            with suppress(BadUsage):  # it holds secrets now, or a result has its name
+                names.expose(chat, [name])
+                variables.append(name)
+    if former := names.earlier.get(chat.chat_id):
+        names.earlier[chat.chat_id] = former.settle(tools, variables)
+    return Needs(frozenset(tools), frozenset(variables))
+
+
+def _missing(chat: Chat, wanted: Needs) -> Needs:
+    exposed = {entry.name for entry in chat.exposed()}
+    return Needs(wanted.tools - chat.tools.tools().keys(), wanted.variables - exposed)
+
+
+def _said_again(back: Needs) -> str:
+    variables = f" Exposed again, by reference: {listed(sorted(back.variables))}." if back.variables else ""
+    tools = f" Tools that are here again: {listed(sorted(back.tools))}." if back.tools else ""
+    return f"{variables}{tools}"
+
+
+def _refusal(turn: Turn, gone: Needs) -> BadUsage:
+    tools = [f"the tool{'' if len(gone.tools) == 1 else 's'} {_with_toolsets(gone.tools)}"] if gone.tools else []
+    named = listed(sorted(gone.variables))
+    variables = [f"the variable{'' if len(gone.variables) == 1 else 's'} {named}"] if gone.variables else []
+    give = [*(["`-t NAME`"] if gone.tools else []), *(["`-v NAME`"] if gone.variables else [])]
+    leave = [*(["`-T NAME`"] if gone.tools else []), *(["`--hide NAME`"] if gone.variables else [])]
+    return BadUsage(
+        f"{turn.turn_id} was said with {' and '.join([*tools, *variables])}, which this chat does not have "
+        "here; nothing was sent.",
+        fix=f"Run the cells that define them and then this cell again, or add {' and '.join(give)}; "
+        f"{' and '.join(leave)} runs it without.",
+    )
+
+
+def _with_toolsets(tools: Iterable[str]) -> str:
+    """Write names of tools; one that comes with nbtool with the word that gives its toolset."""
+    known = _standard_tools()
+    return listed(f"{name} (`-t {known[name]}`)" if name in known else name for name in sorted(tools))
+
+
+def _standard_tools() -> dict[str, str]:
+    """Return the tools that come with nbtool, each with the name of its toolset."""
+    found: dict[str, str] = {}
+    for name in STANDARD_NAMES:
+        with suppress(BadUsage):  # it needs a package that is not here
+            found |= dict.fromkeys(standard(name).tools(), f"{STANDARD}{name}")
+    return found
