@@ -248,6 +248,42 @@ test.each([
   },
 );
 
+test("where the kernel does not know its magic, one cell that loads nbtool is put for all buttons until it restarts", async () => {
+  const turns = [0, 1].map(() => globalThis.document.createElement("div"));
+  const cells = turns.map((node) => ({ node, source: "%%chat\nHello" }));
+  const listeners: (() => void)[] = [];
+  const kernel = {
+    status: "idle",
+    requestInspect: async () => ({ content: { status: "ok", found: false } }),
+  };
+  const sharedModel = {
+    getCell: (at: number) => ({ getSource: () => cells[at]?.source ?? "" }),
+    insertCell: (at: number, { source }: { source: string }) =>
+      cells.splice(at, 0, { node: globalThis.document.createElement("div"), source }),
+  };
+  const panel = {
+    content: { widgets: cells, model: { sharedModel } },
+    sessionContext: {
+      session: { kernel },
+      statusChanged: { connect: (listen: () => void) => listeners.push(listen), disconnect: () => undefined },
+    },
+  } as unknown as NotebookPanel;
+  const press = async (turn: number): Promise<string[]> => {
+    putBelow(turns[turn] as HTMLElement, panel, "code", head);
+    await drawn();
+    return cells.map(({ source }) => source.split("\n")[0] ?? "");
+  };
+  const load = "%load_ext nbtool";
+
+  await press(0);
+  expect(await press(0)).toEqual(["%%chat", load, "%chat code t", "%chat code t", "%%chat"]);
+  expect(await press(1)).toEqual(["%%chat", load, "%chat code t", "%chat code t", "%%chat", "%chat code t"]);
+
+  kernel.status = "restarting";
+  for (const listen of listeners) listen();
+  expect((await press(1)).filter((source) => source === load)).toHaveLength(2);
+});
+
 const FORGED_PLACES = {
   "a cell that runs a file": "%%run evil.py\nHello",
   "a shell": "%%bash\nHello",

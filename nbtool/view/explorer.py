@@ -49,7 +49,8 @@ class History(Protocol):
 class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
     """Shows the history of one conversation, as it stands when the page asks for it.
 
-    `title` says of which; `acts` are the deeds that the page may offer (see `asked.CellDeed`).
+    `title` says of which, `turn` which of its turns is open first (empty: the last one);
+    `acts` are the deeds that the page may offer (see `asked.CellDeed`).
     """
 
     _esm = built("explorer.js")
@@ -58,13 +59,14 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
     nonce = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
+    turn = traitlets.Unicode().tag(sync=True)
     acts = traitlets.List(traitlets.Unicode()).tag(sync=True)
 
-    def __init__(self, history: History, *, title: str, acts: Sequence[str]) -> None:
+    def __init__(self, history: History, *, title: str, acts: Sequence[str], turn: str = "") -> None:
         self._history = history
         self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
         self._lock = threading.Lock()
-        super().__init__(nonce=uuid4().hex, title=title, acts=list(acts))
+        super().__init__(nonce=uuid4().hex, title=title, acts=list(acts), turn=turn)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
         self.on_msg(lambda _widget, content, _buffers: self.hear(content))
 

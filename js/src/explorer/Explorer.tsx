@@ -45,13 +45,18 @@ export class Explorer extends Component<{ talk: Talk }, State> {
 
   #heard(): void {
     const { index } = this.props.talk.heard();
-    if (index && !placeOf(index, this.state.turn)) this.#openLast(index);
+    if (index && !placeOf(index, this.state.turn)) this.#openFirst(index);
     else if (this.state.turn && this.state.view === "turn") this.props.talk.open(this.state.turn);
     this.forceUpdate();
   }
 
-  /** Open the last turn of the active line, where one begins to look. */
-  #openLast(index: Index): void {
+  /** Open the turn that was asked for, else the last one of the active line, where one begins to look. */
+  #openFirst(index: Index): void {
+    const { first } = this.props.talk;
+    if (!this.state.turn && placeOf(index, first)) {
+      this.#open(first);
+      return;
+    }
     const last = index.rows.findLast((row) => row.line) ?? index.rows.at(-1);
     const version = last && currentOf(last);
     if (version) this.#open(version.turn_id);

@@ -41,6 +41,8 @@ export interface Talk {
   write(wanted: CellWanted): void;
   closeWritten(): void;
   title: string;
+  /** The turn that is open first; empty for the last one. */
+  first: string;
   acts: readonly string[];
 }
 
@@ -80,6 +82,7 @@ export function talk(model: Model & Notebook, signal: AbortSignal): Talk {
     },
     closeWritten: asks.closeWritten,
     title: String(model.get("title") ?? ""),
+    first: String(model.get("turn") ?? ""),
     acts: listed(model.get("acts")),
   };
 }

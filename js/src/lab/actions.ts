@@ -1,5 +1,5 @@
 import type { Deed, Head } from "../protocol";
-import type { NotebookPanel, NotebookTracker } from "./types";
+import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
 
 /** Of what a cell is written: the words that it begins with, the turn, what stood in the turn's own cell, a version. */
 interface Of {
@@ -53,10 +53,34 @@ export function putBelow(
   const { sharedModel } = content.model;
   const source = written(deed, head, sharedModel.getCell(at).getSource(), version);
   if (!source) return;
-  sharedModel.insertCell(at + 1, { cell_type: "code", source, metadata: { trusted: true } });
-  content.activeCellIndex = at + 1;
+  // A cell that loads nbtool and was put below before goes on being above what needs it.
+  const place = isLoading(content, at + 1) ? at + 2 : at + 1;
+  sharedModel.insertCell(place, { cell_type: "code", source, metadata: { trusted: true } });
+  content.activeCellIndex = place;
   content.mode = "command";
-  void putLoading(node, panel, source);
+  if (place === at + 1) void putLoading(node, panel, source);
+}
+
+const LOADING = "%load_ext nbtool";
+
+/** Kernels for which a cell that loads nbtool was put, and that have not been seen to know its magic since. */
+const waiting = new WeakSet<object>();
+
+/** Whether a cell does nothing but load nbtool. */
+function isLoading({ model, widgets }: NotebookPanel["content"], at: number): boolean {
+  if (!model || at < 0 || at >= widgets.length) return false;
+  return model.sharedModel.getCell(at).getSource().trim() === LOADING;
+}
+
+/** Note that a cell was put which loads nbtool, until the kernel begins again. */
+function waitForLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
+  waiting.add(kernel);
+  const forget = (): void => {
+    if (!["restarting", "autorestarting", "dead"].includes(kernel.status)) return;
+    waiting.delete(kernel);
+    sessionContext.statusChanged?.disconnect(forget);
+  };
+  sessionContext.statusChanged?.connect(forget);
 }
 
 /** Put the cell that loads nbtool above the one that was put below, where the kernel does not know its magic. */
@@ -67,10 +91,15 @@ async function putLoading(node: Node, panel: NotebookPanel | undefined, source: 
   const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
   const at = panel.content.widgets.findIndex((cell) => cell.node.contains(node));
   const model = panel.content.model;
+  if (content.found) waiting.delete(kernel);
   if (content.status !== "ok" || content.found !== false || at < 0 || !model) return;
+  if (isLoading(panel.content, at)) return;
+  const isThere = panel.content.widgets.some((_, place) => isLoading(panel.content, place));
+  if (isThere && waiting.has(kernel)) return;
+  waitForLoading(panel, kernel);
   model.sharedModel.insertCell(at + 1, {
     cell_type: "code",
-    source: "%load_ext nbtool",
+    source: LOADING,
     metadata: { trusted: true },
   });
   panel.content.activeCellIndex = at + 1;

@@ -38,6 +38,22 @@ test("the last turn of the active line is opened first, and only what is seen is
   );
 });
 
+test("the turn that was asked for is opened first, and the last one where there is no such turn", async () => {
+  const wanted = turnId(5);
+  kernel.turn = wanted;
+  const el = await kernel.show();
+
+  expect(kernel.of("open").map((one) => one.turn)).toEqual([wanted]);
+  expect(el.querySelector("article")).not.toBeNull();
+  kernel.close();
+
+  kernel = new Kernel();
+  kernel.turn = "turn_that_is_not_there";
+  await kernel.show();
+  const last = RECORDED.index.rows.findLast((row) => row.line);
+  expect(kernel.of("open").map((one) => one.turn)).toEqual([last?.versions[last.current]?.turn_id]);
+});
+
 test("five thousand places need no more of the page than sixty", async () => {
   const row = RECORDED.index.rows[1];
   if (!row) throw new Error("not recorded");

@@ -27,12 +27,14 @@ export class Kernel {
   found: string[] = [];
   acts = ["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind"];
   cell = "%%chat --rerun";
+  /** The turn that is to be open first. */
+  turn = "";
   widget_manager: unknown;
   #listeners = new Set<(content: unknown) => void>();
   #close = (): void => {};
 
   get = (name: string): unknown =>
-    ({ nonce: "n", title: "History of main", place: "model-1", acts: this.acts })[name];
+    ({ nonce: "n", title: "History of main", place: "model-1", acts: this.acts, turn: this.turn })[name];
   on = (event: string, hear: (content: unknown) => void): void => {
     if (event === "msg:custom") this.#listeners.add(hear);
   };

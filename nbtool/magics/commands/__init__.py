@@ -54,7 +54,8 @@ def check_options(name: str, words: list[str]) -> None:
 
 def help_(_: Here, __: list[str]) -> str:
     """List the commands."""
-    return table(*((name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()))
+    rows = [(name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()]
+    return table(*rows, ("-c NAME", "Before or after any of these: the chat that it is about, `main` unless named."))
 
 
 OF_TURNS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))

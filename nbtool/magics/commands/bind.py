@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from nbtool.errors import BadUsage
+import shlex
+
+from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.bind import bind_reference
+from nbtool.magics.cell_source import Cells
 from nbtool.magics.command_context import Command, Here
+from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"
 
@@ -14,10 +18,37 @@ def bind(here: Here, words: list[str]) -> str:
     match [word for word in words if word != REPLACE]:
         case [reference, *name] if len(name) < 2:
             names = here.kernel.shell.user_ns
-            bound = bind_reference(here.chat, reference, names, *name, replace=REPLACE in words)
+            try:
+                bound = bind_reference(here.chat, reference, names, *name, replace=REPLACE in words)
+            except UnknownReference as error:
+                raise _not_in(here, reference, error) from None
             return f"{bound} is bound in the notebook."
         case _:
             raise BadUsage("%chat bind takes a reference and perhaps a name.", fix="`%chat bind price_1_result prices`")
 
 
 COMMANDS: dict[str, Command] = {"bind": bind}
+
+
+def _not_in(here: Here, written: str, error: UnknownReference) -> UnknownReference:
+    """Say which chat was looked in, and which other one of this kernel has the variable."""
+    name = _variable_name(written)
+    others = [
+        other
+        for other, chat in here.kernel.chats.items()
+        if other != here.name and any(entry.name == name for entry in chat.variables.entries())
+    ]
+    where = f"The chat {here.name!r} was looked in: {error.message}"
+    if not others:
+        return UnknownReference(where, fix=error.fix)
+    lines = " or ".join(f"`{Cells(other, here.kernel.magic).line(f'bind {shlex.quote(written)}')}`" for other in others)
+    return UnknownReference(where, fix=f"It is in another chat: {lines}.")
+
+
+def _variable_name(written: str) -> str:
+    """Return the name of the variable that a reference begins at; `written` as it is where it is none."""
+    try:
+        found = parse(written)
+    except UnknownReference:
+        return written
+    return next((part.name for part in found if isinstance(part, Reference)), written)

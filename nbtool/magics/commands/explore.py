@@ -17,16 +17,20 @@ NOTHING = "Nothing was said yet. `%chat history chats` lists earlier chats, `%ch
 
 
 def explore(here: Here, words: list[str]) -> str:
-    """Explore the history: tree, time lines, search, comparison, totals; `explore [CHAT_ID] [--static]`.
+    """Explore the history: tree, time lines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
 
     In a page it is a widget, and below it the same as text, which a saved notebook keeps. What is done from there is a
     cell that it puts below, for you to run. A past chat of the journal is named by its id, or by one of its
-    turns, and then goes on here.
+    turns, and then goes on here. The turn that is named is the one that is open first.
     """
     named = [word for word in words if word != STATIC and not TURN_ID.fullmatch(word)]
     if len(named) > 1:
         raise BadUsage("%chat explore takes one chat at most.", fix="`%chat history chats` lists them.")
+    turns = [word for word in words if TURN_ID.fullmatch(word)]
+    if len(turns) > 1 or (turns and named):
+        raise BadUsage("%chat explore takes one turn or one chat at most.", fix="`%chat history` lists the turns.")
     explored = _past(here, named[0]) if named else Explored(here)
+    turn = turn_to_open(explored, turns)
     if not explored.tree.roots:
         return NOTHING
     kept = explored.bundle()
@@ -37,9 +41,18 @@ def explore(here: Here, words: list[str]) -> str:
         from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415
 
         title = f"History of {named[0] if named else here.name}"
-        display(ExplorerWidget(explored, title=title, acts=explored.acts))  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        display(ExplorerWidget(explored, title=title, acts=explored.acts, turn=turn))  # type: ignore[no-untyped-call]  # IPython ships no types for it
     display(kept, raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
+
+
+def turn_to_open(explored: Explored, words: list[str]) -> str:
+    """Return the whole id of the turn that is to be open first; empty where none is named.
+
+    Raises:
+        BadUsage: there is no such turn.
+    """
+    return explored.tree.found(words[0])[1].turn_id if words else ""
 
 
 COMMANDS: dict[str, Command] = {"explore": explore}

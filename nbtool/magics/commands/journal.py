@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
+from contextlib import suppress
 from pathlib import Path
 
 from nbtool.blocks.sanitize import one_line
@@ -18,7 +20,14 @@ from nbtool.magics.commands.reopen import continue_chat
 MAX_LISTED = 50
 """Chats, or places found, that are listed; the latest first."""
 
-USAGE = "`%chat history [chats | search TEXT | frame [NAME] [--replace] | vacuum [DAYS] | erase all|ID]`"
+EVERYWHERE = "--all"
+"""Tells prompts of other notebooks too, which a saved output would otherwise carry into this one."""
+
+FRAME_FLAGS = (REPLACE, EVERYWHERE)
+
+USAGE = (
+    "`%chat history [chats [--all] | search TEXT | frame [NAME] [--replace] [--all] | vacuum [DAYS] | erase all|ID]`"
+)
 
 
 def about_history(here: Here, words: list[str]) -> str:
@@ -29,12 +38,12 @@ def about_history(here: Here, words: list[str]) -> str:
         nbtool.errors.JournalError: the journal cannot be read or written.
     """
     match words:
-        case ["chats"]:
-            return _listed()
+        case ["chats", *rest] if rest in ([], [EVERYWHERE]):
+            return _listed(everywhere=bool(rest))
         case ["search", *words]:
             return _found(" ".join(words))
-        case ["frame" | "--frame", *rest] if len(named := [word for word in rest if word != REPLACE]) < 2:
-            return _frame(here, *named, replace=REPLACE in rest)
+        case ["frame" | "--frame", *rest] if len(named := [word for word in rest if word not in FRAME_FLAGS]) < 2:
+            return _frame(here, *named, replace=REPLACE in rest, everywhere=EVERYWHERE in rest)
         case ["vacuum", *days] if len(days) < 2:
             return _vacuumed(days)
         case ["erase", "all"]:
@@ -68,16 +77,27 @@ def open_(here: Here, words: list[str]) -> str:
 COMMANDS: dict[str, Command] = {"open": open_}
 
 
-def _listed() -> str:
+def _listed(*, everywhere: bool) -> str:
+    lines, here = journal().read(queries.chats)[:MAX_LISTED], journal().notebook
     rows = [
         (
             line.chat_id,
-            f"{_when(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}  {one_line(line.title, 60)}"
-            + (f"  ({one_line(line.notebook, 60)})" if line.notebook else ""),
+            f"{_when(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}"
+            + (f"  {one_line(line.title, 60)}" if everywhere or line.notebook == here else "")
+            + (f"  ({one_line(_notebook_name(line.notebook), 60)})" if line.notebook else ""),
         )
-        for line in journal().read(queries.chats)[:MAX_LISTED]
+        for line in lines
     ]
-    return table(*rows) if rows else "The journal is empty."
+    has_others = not everywhere and any(line.notebook != here for line in lines)
+    more = "\nPrompts of other notebooks are not shown; `%chat history chats --all` shows them." if has_others else ""
+    return table(*rows) + more if rows else "The journal is empty."
+
+
+def _notebook_name(path: str) -> str:
+    """Return a notebook's path from the working folder on, or its file name: a saved output tells no other folders."""
+    with suppress(ValueError, OSError):
+        return str(Path(path).relative_to(Path.cwd()))
+    return Path(path).name
 
 
 def _found(text: str) -> str:
@@ -94,13 +114,19 @@ def _found(text: str) -> str:
     return table(*rows) + more if rows else f"Nothing in the journal holds {one_line(text, 80)!r}."
 
 
-def _frame(here: Here, name: str = "history", *, replace: bool = False) -> str:
+def _frame(here: Here, name: str = "history", *, replace: bool = False, everywhere: bool = False) -> str:
     if not name.isidentifier():
         raise BadUsage(f"{name[:60]!r} is no name for a variable.", fix=USAGE)
     here.kernel.names.check_free(name, replace=replace)
-    made = frame(journal().read(queries.turns))
+    lines = journal().read(queries.turns)
+    shown = [line for line in lines if everywhere or line.notebook == journal().notebook]
+    made = frame(dataclasses.replace(line, notebook=_notebook_name(line.notebook)) for line in shown)
     here.kernel.names.bind(name, made, replace=replace)
-    return f"{name} is a frame of {len(made):,} turns."
+    others = len(lines) - len(shown)
+    more = (
+        f" {others:,} of other notebooks are not in it; `%chat history frame --all` takes them too." if others else ""
+    )
+    return f"{name} is a frame of {len(made):,} turns.{more}"
 
 
 def _vacuumed(days: list[str]) -> str:

@@ -55,3 +55,20 @@ def test_what_cannot_be_bound_is_refused(found: Any, words: str) -> None:
 
     assert not found.run_cell(f"%chat bind {words}").success
     assert set(found.user_ns) == before
+
+
+def test_a_result_of_another_chat_is_named_with_the_line_that_binds_it(
+    found: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found.run_cell("%%chat -q -c side -m practice:fast\nHello")
+    capsys.readouterr()
+    found.run_cell("%chat -c side bind find_1_result things")
+    out = capsys.readouterr()
+    text = out.out + out.err
+
+    assert "The chat 'side' was looked in: There is no variable 'find_1_result'." in text
+    assert "It is in another chat: `%chat bind find_1_result`." in text
+    found.run_cell("%chat -c main bind nothing_1_result")
+    out = capsys.readouterr()
+    assert "The chat 'main' was looked in: There is no variable 'nothing_1_result'." in out.out + out.err
+    assert "-c NAME" in said(found, "help", capsys)

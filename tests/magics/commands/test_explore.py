@@ -7,6 +7,7 @@ import pytest
 from nbtool import Chat
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Here
+from nbtool.magics.commands.explore import turn_to_open
 from nbtool.magics.commands.history_source import Explored
 from nbtool.testing import ScriptedWire, call
 from nbtool.view.explorer_messages import CellWanted
@@ -104,3 +105,15 @@ def test_the_times_of_a_recalled_turn_come_from_the_journal(talked: Any) -> None
 
     assert [step["label"] for step in recalled["steps"]] == [step["label"] for step in own["steps"]]
     assert all(step["at"] is not None for step in recalled["steps"])
+
+
+def test_the_turn_that_is_named_is_open_first(talked: Any) -> None:
+    from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415 - only this test imports widgets
+
+    first = talked.user_ns["first"].turn_id
+
+    assert turn_to_open(explored(talked), [first[:12]]) == first
+    assert turn_to_open(explored(talked), []) == ""
+    assert ExplorerWidget(explored(talked), title="x", acts=(), turn=first).turn == first
+    with pytest.raises(BadUsage, match="one turn or one chat"):
+        talked.magics_manager.registry["ChatMagics"].workbench.line(f"explore {first} {first}")

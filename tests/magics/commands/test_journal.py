@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -109,3 +110,32 @@ def test_bad_usage_is_one_line(shell: Any, capsys: pytest.CaptureFixture[str], c
 
     assert why in out.out + out.err
     assert "Traceback" not in out.out + out.err
+
+
+def test_other_notebooks_are_named_without_folders_and_their_prompts_are_told_where_asked(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, prompt in ((tmp_path / "sub" / "near.ipynb", "A marmot"), (Path("/far/away/other.ipynb"), "A badger")):
+        monkeypatch.setenv("JPY_SESSION_NAME", str(path))
+        journal.cache_clear()
+        shell.run_cell(f"%%chat -q --new -m practice:fast\n{prompt}")
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "sub" / "near.ipynb"))
+    journal.cache_clear()
+
+    listed, every = said(shell, "history chats", capsys), said(shell, "history chats --all", capsys)
+    own, frames = said(shell, "history frame own", capsys), said(shell, "history frame every --all", capsys)
+
+    for text in (listed, every):
+        assert "(sub/near.ipynb)" in text
+        assert "(other.ipynb)" in text
+        assert "away" not in text
+        assert str(tmp_path) not in text
+        assert "A marmot" in text
+    assert "A badger" not in listed
+    assert "`%chat history chats --all` shows them" in listed
+    assert "A badger" in every
+    assert list(shell.user_ns["own"].prompt) == ["A marmot"]
+    assert "own is a frame of 1 turns. 1 of other notebooks are not in it; `%chat history frame --all`" in own
+    assert sorted(shell.user_ns["every"].notebook) == ["other.ipynb", "sub/near.ipynb"]
+    assert "not in it" not in frames
