@@ -66,6 +66,8 @@ export interface Decided {
   by: string;
   reason: string;
   edited: boolean;
+  /** Why it did not count, and the call was asked about again. */
+  again?: { reason: "changed" | "unwatched" | "invalid"; problem: string };
 }
 
 /** For each text that was too long to show: how many characters were left out. */

@@ -8,6 +8,7 @@ from typing import Any
 from nbtool.blocks.limits import marker
 from nbtool.blocks.protocol import CallBlock, CallState, Decided, Head
 from nbtool.blocks.sanitize import one_line, visible
+from nbtool.events import Gate
 
 STATES: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),
@@ -37,6 +38,23 @@ ENDS = {
     "parked": "Parked: a call waits for a decision (see %chat approvals).",
 }
 """What is said below a turn that is not completed."""
+
+DECIDED_BY = {
+    "button": "",
+    "input": "",
+    "expired": ": nobody answered in time",
+    "policy": " without asking",
+    "error": ": the approver failed",
+    "remembered": " as remembered",
+}
+"""What is said after a verdict, by who decided; of anybody else the name."""
+
+ASKED_AGAIN = {
+    "changed": "it had changed since it was shown",
+    "unwatched": "it may have changed since it was shown",
+    "invalid": "the edited arguments did not fit",
+}
+"""Why a decision did not count, and the call was asked about again."""
 
 CUT = "cut off here"
 EDITED = "edited by you"
@@ -70,17 +88,28 @@ def call_facts(block: CallBlock) -> str:
     facts = [] if told else [word]
     if block["seconds"] is not None and block["started"] is not None:
         facts.append(seconds(block["seconds"]))
-    facts += [f"{decided['verdict']} by {one_line(decided['by'], 40)}" for decided in block["decisions"]]
-    facts += [EDITED] if "asked_arguments" in block else []
+    counted = [decided for decided in block["decisions"] if "again" not in decided]
+    facts += [decision_words(one["verdict"], one["by"], edited=one["edited"], gate=one["gate"]) for one in counted]
+    facts += [EDITED] if "asked_arguments" in block and not any(one["edited"] for one in counted) else []
     return " · ".join(facts)
+
+
+def decision_words(verdict: str, by: str, *, edited: bool = False, gate: Gate = "run") -> str:
+    """Tell of a decision in a few words: what was decided, and who did where that was no click and no answer here."""
+    who = DECIDED_BY.get(by, f" by {one_line(by, 40)}")
+    what = f"result {verdict}" if gate == "result" else verdict
+    return f"{what}{' with your edit' if edited else ''}{who}"
 
 
 def decision_line(decided: Decided) -> str:
     """Tell of one decision in full."""
     what = "The call was" if decided["gate"] == "run" else "The result was"
-    edited = ", after an edit" if decided["edited"] else ""
+    words = decision_words(decided["verdict"], decided["by"], edited=decided["edited"])
+    if again := decided.get("again"):
+        problem = f": {one_line(again['problem'], 2000)}" if again["problem"] else ""
+        return f"{what} {words}, and asked about again, since {ASKED_AGAIN[again['reason']]}{problem}"
     reason = f": {one_line(decided['reason'], 2000)}" if decided["reason"] else ""
-    return f"{what} {decided['verdict']} by {one_line(decided['by'], 80)}{edited}{reason}"
+    return f"{what} {words}{reason}"
 
 
 def reason_line(block: CallBlock) -> str:

@@ -124,7 +124,10 @@ def _call(block: CallBlock) -> CallBlock:
 def _decided(decided: Decided) -> Decided:
     """Leave out the digest: it names a question that nobody can answer any more."""
     by, reason = _clipped(decided["by"], NAME_LENGTH), _clipped(decided["reason"], LINE_LENGTH)
-    return {**decided, "digest": "", "by": by, "reason": reason}
+    kept: Decided = {**decided, "digest": "", "by": by, "reason": reason}
+    if again := decided.get("again"):
+        kept["again"] = {**again, "problem": _clipped(again["problem"], LINE_LENGTH)}
+    return kept
 
 
 def _glance(glance: Glance) -> Glance:

@@ -62,8 +62,19 @@ class AgainShape(TypedDict):
     edited: str
 
 
+Again = Literal["changed", "unwatched", "invalid"]
+"""Why a call is asked about again."""
+
+
+class NotCounted(TypedDict):
+    """Why a decision did not count; `problem` is what was wrong with the arguments that a person put in."""
+
+    reason: Again
+    problem: str
+
+
 class Decided(TypedDict):
-    """What was decided at a gate, and by whom."""
+    """What was decided at a gate, and by whom; `again` says why it did not count and the call was asked about again."""
 
     gate: Gate
     digest: str
@@ -71,6 +82,7 @@ class Decided(TypedDict):
     by: str
     reason: str
     edited: bool
+    again: NotRequired[NotCounted]
 
 
 class ProseBlock(TypedDict):

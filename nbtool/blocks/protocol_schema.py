@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from nbtool.blocks.limits import NOTICE_LIMIT
 from nbtool.blocks.media import SAVED_LIMIT
-from nbtool.blocks.protocol import VERSION, TextState
+from nbtool.blocks.protocol import VERSION, Again, TextState
 from nbtool.events import CallStatus, Gate, TurnStatus
 
 DATA_LIMIT = 300_000
@@ -115,7 +115,8 @@ DECIDED = known(
         "by": NAME,
         "reason": LINE,
         "edited": {"type": "boolean"},
-    }
+    },
+    {"again": known({"reason": {"enum": list(get_args(Again))}, "problem": LINE})},
 )
 MORE = known(
     {}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback", "asked_arguments"), COUNT)

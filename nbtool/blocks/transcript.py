@@ -17,6 +17,7 @@ from nbtool.blocks.protocol import VERSION, Block, Decided, Document, Glance, He
 from nbtool.blocks.question import asked
 from nbtool.blocks.sanitize import without_controls
 from nbtool.events import (
+    AskedAgain,
     CallAsked,
     CallDecided,
     CallDelta,
@@ -248,6 +249,7 @@ class Transcript:
         question = asked(event, self._asked.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
         newer = _newer(entry, event) if event.gate == "run" and event.resolved else {}
+        newer |= _not_counted(entry, event.again)
         return patches + entry.update(state="waiting", question=question, **newer) + self._told()
 
     def _call_decided(self, event: CallDecided) -> list[Patch]:
@@ -400,3 +402,12 @@ def _head() -> Head:
 
 def _usage(usage: Usage) -> UsageShape:
     return cast("UsageShape", asdict(usage))
+
+
+def _not_counted(entry: Entry, again: AskedAgain | None) -> dict[str, Any]:
+    """Let the last decision say why it did not count, where its call is asked about again."""
+    decisions = entry.block_part["decisions"]
+    if again is None or not decisions:
+        return {}
+    why = {"reason": again.reason, "problem": without_controls(again.problem)}
+    return {"decisions": [*decisions[:-1], {**decisions[-1], "again": why}]}

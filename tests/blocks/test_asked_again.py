@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nbtool.blocks.labels import call_facts, decision_line, decision_words
 from nbtool.blocks.question import AGAIN, remarks_of
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
@@ -100,7 +101,8 @@ def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() ->
     assert (block["arguments"], block["asked_arguments"]) == (EDITED, WRITTEN)
     assert block["resolved"] == {"df": '"other"'}
     assert 'send(df="other")' in text
-    assert "edited by you" in text
+    assert "approved with your edit" in text
+    assert "edited by you" not in text.replace("Arguments, edited by you", "")
     assert "What the model asked for" in page
     assert "$VAR_REF{{df}}" in page
 
@@ -109,3 +111,40 @@ def test_a_call_that_is_told_from_the_record_shows_its_edited_arguments_too() ->
     block: Any = fold(RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, edited=EDITED)).block("c1")
 
     assert (block["arguments"], block["asked_arguments"]) == (EDITED, WRITTEN)
+
+
+def test_a_first_edit_that_did_not_fit_is_told_with_why_and_the_second_as_approved() -> None:
+    refused = AskedAgain("invalid", problem="'n' is missing", edited="{}")
+    transcript = fold(
+        *START,
+        ASKED[0],
+        CallDecided("c1", "run", "d1", "approved", "button", edited=True),
+        CallAsked("c1", "run", "d2", "send", WRITTEN, resolved=FORMER, again=refused),
+    )
+    waiting: Any = transcript.block("c1")
+    assert call_facts(waiting) == "waiting for a decision"
+
+    transcript.feed(CallDecided("c1", "run", "d2", "approved", "button", edited=True))
+    decided: Any = transcript.block("c1")
+
+    assert [decision_line(one) for one in decided["decisions"]] == [
+        "The call was approved with your edit, and asked about again, since the edited arguments did not fit:"
+        " 'n' is missing",
+        "The call was approved with your edit",
+    ]
+    assert call_facts(decided) == "ready · approved with your edit"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "by", "words"),
+    [
+        ("approved", "button", "approved"),
+        ("denied", "input", "denied"),
+        ("denied", "expired", "denied: nobody answered in time"),
+        ("denied", "policy", "denied without asking"),
+        ("approved", "remembered", "approved as remembered"),
+        ("denied", "my_rules", "denied by my_rules"),
+    ],
+)
+def test_who_decided_is_told_in_plain_words(verdict: str, by: str, words: str) -> None:
+    assert decision_words(verdict, by) == words

@@ -68,7 +68,7 @@ def test_a_thousand_turns_are_scrolled_searched_opened_compared_and_replayed(lab
     call = pane.locator("details.nb-call").last
     call.locator("summary").first.click()
     expect(call).to_contain_text("DataFrame, 120 rows by 3 columns")
-    expect(call).to_contain_text("The call was approved by button")
+    expect(call).to_contain_text("The call was approved")
     expect(call).to_contain_text("onerror")
     assert notebook.page.evaluate("() => window.hacked") is None
 

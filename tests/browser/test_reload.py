@@ -42,7 +42,7 @@ def test_a_question_stands_again_after_a_reload_and_its_click_is_heard_in_the_ru
     load_anew(notebook)
     card(notebook, 1).get_by_role("button", name="Approve").click()
 
-    notebook.wait_output(1, "approved by button")
+    notebook.wait_output(1, "approved")
     expect(notebook.output(1).get_by_role("button", name="Rerun")).to_be_visible()
     notebook.run_cell(2)
     notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")

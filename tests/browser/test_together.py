@@ -38,7 +38,7 @@ def test_a_question_stands_in_both_browsers_and_the_other_one_answers_it(togethe
     card(other, 1).get_by_role("button", name="Approve").click()
 
     for notebook in (one, other):
-        notebook.wait_output(1, "approved by button")
+        notebook.wait_output(1, "approved")
         expect(notebook.output(1).get_by_role("button", name="Rerun")).to_have_count(1)
     one.run_cell(2)
     one.wait_output(2, "same object: True | completed | ['ok', 'ok']")

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
-import { counted, indented, oneLine, readObject, STATES, seconds } from "../text/format";
+import { counted, decisionFacts, indented, oneLine, readObject, STATES, seconds } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
 import type { Talk } from "./client";
 import { callPairs, type Pair, pieces, proseOf } from "./diff";
@@ -177,7 +177,7 @@ function CallPair({ pair: { left, right } }: { pair: Pair<CallBlock> }): JSX.Ele
 /** A call as text that can be compared. */
 function told(call: CallBlock): string {
   const [sign, word] = STATES[call.state] ?? STATES.unknown;
-  const decisions = call.decisions.map(({ verdict, by }) => `${verdict} by ${oneLine(by, 40)}`).join(", ");
+  const decisions = decisionFacts(call.decisions).join(", ");
   return [
     `${sign} ${oneLine(call.name, 64)}: ${word}${decisions && ` (${decisions})`}`,
     readObject(call.arguments) ? indented(call.arguments) : call.arguments,

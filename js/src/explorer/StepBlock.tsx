@@ -1,7 +1,7 @@
 import { Component, createRef, type JSX } from "preact";
 import { Island } from "../kernel/lazy";
 import type { Block, CallBlock } from "../protocol";
-import { longArguments, oneLine, STATES, seconds, shortArguments } from "../text/format";
+import { decisionFacts, longArguments, oneLine, STATES, seconds, shortArguments } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
 import { Pictures } from "../views/MediaList";
 import { Notice } from "../views/Notice";
@@ -116,7 +116,7 @@ function facts(block: CallBlock, word: string): string {
   return [
     !isTold && word,
     block.started !== null && block.seconds !== null && seconds(block.seconds),
-    ...block.decisions.map(({ verdict, by }) => `${verdict} by ${oneLine(by, 40)}`),
+    ...decisionFacts(block.decisions),
   ]
     .filter(Boolean)
     .join(" · ");

@@ -138,8 +138,41 @@ export function marker(omitted: number | undefined): string {
   return omitted ? `… ${omitted.toLocaleString("en")} characters more` : "";
 }
 
+/** What is said after a verdict, by who decided; of anybody else the name. */
+const DECIDED_BY: ReadonlyMap<string, string> = new Map([
+  ["button", ""],
+  ["input", ""],
+  ["expired", ": nobody answered in time"],
+  ["policy", " without asking"],
+  ["error", ": the approver failed"],
+  ["remembered", " as remembered"],
+]);
+
+/** Why a decision did not count, and the call was asked about again. */
+const ASKED_AGAIN = {
+  changed: "it had changed since it was shown",
+  unwatched: "it may have changed since it was shown",
+  invalid: "the edited arguments did not fit",
+} as const;
+
+/** What was decided about a call in a few words each, without what did not count. */
+export function decisionFacts(decisions: readonly Decided[]): string[] {
+  return decisions
+    .filter(({ again }) => again === undefined)
+    .map((decided) => `${decided.gate === "result" ? "result " : ""}${decisionWords(decided)}`);
+}
+
 /** One decision in full. */
-export function decisionLine({ gate, verdict, by, edited, reason }: Decided): string {
-  const what = gate === "run" ? "The call was" : "The result was";
-  return `${what} ${verdict} by ${oneLine(by, 80)}${edited ? ", after an edit" : ""}${reason ? `: ${oneLine(reason, 2000)}` : ""}`;
+export function decisionLine(decided: Decided): string {
+  const { gate, reason, again } = decided;
+  const what = `${gate === "run" ? "The call was" : "The result was"} ${decisionWords(decided)}`;
+  if (again !== undefined) {
+    const problem = again.problem && `: ${oneLine(again.problem, 2000)}`;
+    return `${what}, and asked about again, since ${ASKED_AGAIN[again.reason]}${problem}`;
+  }
+  return `${what}${reason && `: ${oneLine(reason, 2000)}`}`;
+}
+
+function decisionWords({ verdict, by, edited }: Decided): string {
+  return `${verdict}${edited ? " with your edit" : ""}${DECIDED_BY.get(by) ?? ` by ${oneLine(by, 40)}`}`;
 }

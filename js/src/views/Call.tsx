@@ -1,7 +1,16 @@
 import { Component, type JSX } from "preact";
 import { Island } from "../kernel/lazy";
 import type { CallBlock } from "../protocol";
-import { EDITED, longArguments, marker, oneLine, STATES, seconds, shortArguments } from "../text/format";
+import {
+  decisionFacts,
+  EDITED,
+  longArguments,
+  marker,
+  oneLine,
+  STATES,
+  seconds,
+  shortArguments,
+} from "../text/format";
 import { LongText } from "./AppendOnlyText";
 
 /** One call: a line that says how it stands, and all of it in the fold, made when it is first opened. */
@@ -48,11 +57,15 @@ function facts(block: CallBlock, word: string): string {
     !isTold && word,
     block.fraction !== null && `${Math.round(block.fraction * 100)} %`,
     block.started !== null && block.seconds !== null && seconds(block.seconds),
-    ...block.decisions.map(({ verdict, by }) => `${verdict} by ${oneLine(by, 40)}`),
-    block.asked_arguments !== undefined && EDITED,
+    ...decisionFacts(block.decisions),
+    block.asked_arguments !== undefined && !block.decisions.some(isCountedEdit) && EDITED,
   ]
     .filter(Boolean)
     .join(" · ");
+}
+
+function isCountedEdit({ edited, again }: CallBlock["decisions"][number]): boolean {
+  return edited && again === undefined;
 }
 
 /** The texts of a call as they are. */

@@ -60,7 +60,7 @@ test("three calls at once, of which one was decided elsewhere and one is decided
 });
 
 test("a call that was allowed elsewhere says so while its round lasts", async () => {
-  expect(await replay("running")).toBe("nbtool askedprice: The call was approved by button.");
+  expect(await replay("running")).toBe("nbtool askedprice: The call was approved.");
 });
 
 test.each(["streaming", "finished", "cancelled", "error"])("%s: no card", async (name) => {

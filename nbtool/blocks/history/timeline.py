@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nbtool.blocks.history.protocol import Span, Who
+from nbtool.blocks.labels import decision_words
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import (
     CallAsked,
@@ -74,7 +75,7 @@ class _Line:
                     self._end(at, "tool", event.call_id, "ran")
                 self._begin(at, "person", event.call_id, *self._named(event.call_id, event.tool))
             case CallDecided():
-                self._end(at, "person", event.call_id, f"{event.verdict} by {one_line(event.by, 40)}")
+                self._end(at, "person", event.call_id, decision_words(event.verdict, event.by))
             case CallStarted():
                 self._end(event.started, "person", event.call_id, "")
                 self._begin(event.started, "tool", event.call_id, *self._named(event.call_id, ""))

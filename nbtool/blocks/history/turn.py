@@ -14,7 +14,7 @@ from nbtool.blocks.history.protocol import Detail, Step
 from nbtool.blocks.history.rows import made
 from nbtool.blocks.history.source import Told, log_of
 from nbtool.blocks.history.timeline import spans
-from nbtool.blocks.labels import STATES
+from nbtool.blocks.labels import STATES, decision_words
 from nbtool.blocks.limits import clip, marker
 from nbtool.blocks.protocol import Patch
 from nbtool.blocks.sanitize import one_line
@@ -106,7 +106,7 @@ _LABELS: Mapping[str, Callable[[Any, str], str]] = {
     "reply_finished": lambda event, _: f"Round {event.round}: the reply {'came' if event.complete else 'broke off'}",
     "call_ready": lambda _, name: f"{name} is asked for",
     "call_asked": lambda event, name: f"{name}: {'may it run?' if event.gate == 'run' else 'may its result be read?'}",
-    "call_decided": lambda event, name: f"{name} {event.verdict} by {one_line(event.by, 40)}",
+    "call_decided": lambda event, name: f"{name} {decision_words(event.verdict, event.by)}",
     "call_started": lambda _, name: f"{name} runs",
     "call_progress": lambda _, name: f"{name} prints",
     "call_finished": lambda event, name: f"{name}: {STATES[event.status][1]}",

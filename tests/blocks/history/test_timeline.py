@@ -41,7 +41,7 @@ def test_model_person_and_tools_are_told_apart_with_their_lengths() -> None:
         ("model", "round 1"), ("tool", "price"), ("person", "order"), ("tool", "order"), ("model", "round 2"),
     ]  # fmt: skip
     assert [span["end"] - span["start"] for span in found] == pytest.approx([1.5, 0.83, 3.2, 0.61, 1.1], abs=0.005)
-    assert found[2]["state"] == "approved by button"
+    assert found[2]["state"] == "approved"
 
 
 def test_a_tool_has_run_when_its_result_is_asked_about_and_then_the_person_is_waited_for() -> None:
