@@ -72,7 +72,7 @@ def test_what_acts_is_a_cell_with_the_words_of_the_magics(talked: Any) -> None:
     assert cell("edit") == f"%%chat --edit {turn_id}\nDouble four."
     assert cell("switch") == f"%chat switch {turn_id}"
     assert "double(4)" in cell("code") or "double(n=4)" in cell("code")
-    assert cell("code", call_id=turn.calls[0].call_id).count("double(") == 1
+    assert cell("code", call_id=turn.calls[0].call_id).count("= double(") == 1
     assert cell("bind", call_id=turn.calls[0].call_id) == f"%chat bind {turn.calls[0].reference}"
 
 
