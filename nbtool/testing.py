@@ -136,6 +136,8 @@ class ScriptedWire(_Script[ScriptedReply]):
     nbtool.testing.ScriptError: Expected 1 replies to be asked for, and 0 were. Next in the script: 'Hello.'.
     """
 
+    abilities: frozenset[str] = frozenset()
+
     def __init__(
         self,
         replies: Sequence[ScriptedReply],
@@ -145,7 +147,8 @@ class ScriptedWire(_Script[ScriptedReply]):
         abilities: Iterable[str] = (),
     ) -> None:
         super().__init__(replies, of="replies")
-        self.abilities = frozenset(abilities)
+        if abilities:
+            self.abilities = frozenset(abilities)
         self.host = host
         self.model = model
         self.dialect = "scripted"

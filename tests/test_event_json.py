@@ -25,6 +25,7 @@ SAMPLES: dict[str, Any] = {
     "Media": Media("image/png", b"\x00"),
     "AskedAgain | None": AskedAgain("changed", problem="p"),
     "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
+    "tuple[str, ...] | None": ("a", "b"),
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),
     "dict[str, str]": {"a": "b"}, "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
     "dict[str, dict[str, Any]]": {"a": {"columns": ["b"], "rows": [[1]]}},

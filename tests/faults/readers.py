@@ -189,10 +189,11 @@ PARTS = ("nbtool.blocks", "nbtool.wire", "nbtool.tools")
 EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
         ["on_tool_loop", "made", "tool",
-         "report", "main", "end", "unknown_tool", "refused_text", "not_run", "note", "named"],
+         "report", "main", "end", "unknown_tool", "refused_text", "not_run", "note", "named",
+         "decision_words"],
         "takes names and words of the program itself",
     ),
-    **dict.fromkeys(["of_class", "field", "field_of"], "takes the name of an attribute or a field"),
+    **dict.fromkeys(["of_class", "field", "field_of", "may_run"], "takes the name of an attribute or a field"),
     **dict.fromkeys(["listed", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
     **dict.fromkeys(["unpacked", "beginning", "resolve", "client_for", "unreached", "broken", "proxy_of"], "a network"),
     **dict.fromkeys(
@@ -201,6 +202,7 @@ EXCLUDED: dict[str, str] = {
         "takes a model, a provider or a path that the person named",
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
+    "answer_for": "takes the two ends of a message, each of a bounded length",
     "compiled": "compiles a script that `checked`, which has a row, let through",
 }  # fmt: skip
 """Public functions that take a text and have no row, each with the reason."""

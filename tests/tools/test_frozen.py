@@ -288,6 +288,19 @@ def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about
     assert seen[0] is it
 
 
+def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_and_after() -> None:
+    frame = pd.DataFrame({"a": range(344)})
+    questions, approve = asking(lambda: frame.insert(1, "b", 0))
+    desk = desktop(taking([]), notebook={"it": frame}, expose=["it"], approver=approve)
+    record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
+
+    assert (record.status, len(questions)) == ("ok", 2)
+    assert questions[1].again is not None
+    (difference,) = questions[1].again.differences
+    assert "344 rows by 1 columns" in difference.before
+    assert "344 rows by 2 columns" in difference.after
+
+
 @pytest.mark.parametrize("kind", WATCHED)
 def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
     questions, approve = asking()

@@ -39,7 +39,8 @@ class Bound:
     `tokens` change when what a reference stands for does, `tool_token` when what the tool works with beside its
     arguments does (empty until it is read). `glances` are the first rows of what was opened for reading, by the names
     of the arguments that refer to it, `effect` is what the call will change, as its tool tells it. `closed` are the
-    references to what was exposed by reference alone.
+    references to what was exposed by reference alone. `described` has each argument in a line, as it was when it was
+    bound: references by name, type and shape, anything else as JSON.
     """
 
     tool: Tool
@@ -51,6 +52,7 @@ class Bound:
     effect: str = field(default="", repr=False)
     closed: tuple[Link, ...] = field(default=(), repr=False)
     tool_token: str = ""
+    described: dict[str, str] = field(default_factory=dict)
 
     @property
     def is_disclosing(self) -> bool:
@@ -77,11 +79,6 @@ class Bound:
             for link, token in zip(self.resolved.links[path], tokens, strict=True)
             if token.problem
         )
-
-    @property
-    def described(self) -> dict[str, str]:
-        """Each argument in a line: references by name, type and shape, anything else as JSON."""
-        return {name: self._line(name, value) for name, value in self.arguments.items()}
 
     @property
     def shown(self) -> str:
@@ -120,7 +117,7 @@ class Bound:
             notice=notice,
             schema=schema,
             arguments=arguments,
-            resolved=self.described,
+            resolved=dict(self.described),
             effect=self.effect if gate == "run" else "",
             media=media,
             sensitive=sensitive,
@@ -174,13 +171,6 @@ class Bound:
             return texts
         return [text for text, old, new in zip(texts, self.words, now.words, strict=True) if old != new]
 
-    def _line(self, name: str, value: Any) -> str:
-        written = json.dumps(value, ensure_ascii=False)
-        links = "; ".join(link.description for link in self.resolved.links_in(name))
-        if not links:
-            return written
-        return links if (name,) in self.resolved.objects else f"{written} ({links})"
-
 
 def is_quick(tool: Tool, arguments: Mapping[str, Any]) -> bool:
     """Whether binding takes no time and runs nobody's own code: plain values for plain parameters, no reference."""
@@ -207,7 +197,16 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     values = tool.parameters.check(resolved)
     tokens = {path: _tokens(path, resolved) for path in resolved.links}
     glances, effect = _glances(resolved, variables), _effect(tool, resolved)
-    return Bound(tool, json.dumps(written), resolved, values, tokens, glances, effect, closed)
+    lines = {name: _line(name, value, resolved) for name, value in written.items()}
+    return Bound(tool, json.dumps(written), resolved, values, tokens, glances, effect, closed, described=lines)
+
+
+def _line(name: str, value: Any, resolved: Resolved) -> str:
+    written = json.dumps(value, ensure_ascii=False)
+    links = "; ".join(link.description for link in resolved.links_in(name))
+    if not links:
+        return written
+    return links if (name,) in resolved.objects else f"{written} ({links})"
 
 
 def _write_out(tool: Tool, resolved: Resolved, variables: Variables) -> None:

@@ -130,6 +130,7 @@ FAILURES: dict[str, Callable[[dict[str, Any], bytes], tuple[int, Any, dict[str, 
     "html": lambda _, __: (200, b"<html>Back soon</html>", {"kind": "text/html"}),
     "large": lambda _, data: (200, data, {}),
     "large event": lambda _, data: (200, b"data: " + data + b"\n\n", {"kind": STREAM}),
+    "complex": lambda said, _: (200, nested(said["id"]), {}),
     "compressed": lambda _, data: (200, gzip.compress(data), {"encoding": "gzip"}),
     "broken": lambda _, __: (200, b"{", {"length": 100}),
     "broken stream": lambda _, __: (200, b": nothing\n\n", {"kind": STREAM}),
@@ -155,6 +156,11 @@ async def respond(
     headers.append((b"content-length", str(len(data) if length is None else length).encode()))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": data, "more_body": length is not None})
+
+
+def nested(id_: Any) -> bytes:
+    """Write an answer of a thousand levels."""
+    return b'{"jsonrpc": "2.0", "id": %s, "result": ' % json.dumps(id_).encode() + b"[" * 1_000 + b"]" * 1_000 + b"}"
 
 
 def error(id_: Any, code: int, message: str) -> dict[str, Any]:

@@ -82,6 +82,7 @@ HTTP_ROWS = [
     Row("broken stream", "tools/call", "broke off its answer. It is not known whether the tool ran", ran=1),
     Row("large", "tools/call", "answered with more than 50000 bytes, which were not read. The tool ran", ran=1),
     Row("large event", "tools/call", "answered with more than 50000 bytes, which were not read. The tool ran", ran=1),
+    Row("complex", "tools/call", "values or 100 levels of them, which were not read. The tool ran", ran=1),
     Row("compressed", "tools/call", "sent a compressed answer, though it was asked not to", ran=1),
     Row("accepted", "tools/call", "says: server answered a request with 202 Accepted", ran=1),
     Row("no json", "tools/call", "says: Failed to parse JSON response", ran=1),
@@ -129,6 +130,7 @@ def test_every_kind_of_failure_over_http_has_its_row() -> None:
         "unsent": "stopped",
         "broken": "broken",
         "too_large": "large",
+        "too_complex": "complex",
         "compressed": "compressed",
     }
     ways = {row.fails for row in HTTP_ROWS}
