@@ -48,25 +48,31 @@ STEPS = [
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Let a chat hand closed values on in every way, and give every file that comes of it."""
     folder = tmp_path_factory.mktemp("closed")
-    notebook = {"rec": {"text": "SENTINEL-1", "n": 90210}, "words": "SENTINEL-2 and so on"}
-    with ScriptedWire([*STEPS, "Done.", "Done again."]) as wire:
-        chat = Chat(wire=wire, tools=[same, say, script_tools()], notebook=notebook, approver=_approve,
-                    plugins=[EventLog(folder / "log.jsonl")], history="results", max_rounds=20)  # fmt: skip
-        for name in notebook:
-            chat.variables.expose(name)
-        chat.record(folder / "turns.json")
-        turn = chat.send("Go.")
-        chat.send("And now?")
-    assert turn.status == "completed", turn.error
-    return {
-        "requests": repr(wire.prompts),
-        "recording": (folder / "turns.json").read_text(),
-        "event log": (folder / "log.jsonl").read_text(),
-        "journal": "".join(
-            path.read_bytes().decode("latin-1") for path in journal().path.parent.rglob("*") if path.is_file()
-        ),
-        **{name: write(chat, turn, notebook) for name, write in WRITERS.items()},
-    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NBTOOL_HOME", str(folder / "home"))
+        journal.cache_clear()  # the process's journal may be another test's, with words of its own
+        notebook = {"rec": {"text": "SENTINEL-1", "n": 90210}, "words": "SENTINEL-2 and so on"}
+        with ScriptedWire([*STEPS, "Done.", "Done again."]) as wire:
+            chat = Chat(wire=wire, tools=[same, say, script_tools()], notebook=notebook, approver=_approve,
+                        plugins=[EventLog(folder / "log.jsonl")], history="results", max_rounds=20)  # fmt: skip
+            for name in notebook:
+                chat.variables.expose(name)
+            chat.record(folder / "turns.json")
+            turn = chat.send("Go.")
+            chat.send("And now?")
+        assert turn.status == "completed", turn.error
+        texts = {
+            "requests": repr(wire.prompts),
+            "recording": (folder / "turns.json").read_text(),
+            "event log": (folder / "log.jsonl").read_text(),
+            "journal": "".join(
+                path.read_bytes().decode("latin-1") for path in journal().path.parent.rglob("*") if path.is_file()
+            ),
+            **{name: write(chat, turn, notebook) for name, write in WRITERS.items()},
+        }
+        journal().close()
+        journal.cache_clear()
+        return texts
 
 
 def _approve(question: Any) -> Any:
