@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nbtool.errors import BadUsage
+from nbtool.events import ReplyEnd
 from nbtool.wire.base import Decoder, Endpoint, Prompt, Request, Target, ToolSpec, Wire
 from nbtool.wire.registry import WIRES, find_wire
 from nbtool.wire.reply import Reply, ReplyBuilder
@@ -39,7 +40,10 @@ def decode(wire: str, body: bytes, *, stream: bool = True) -> Reply:
         raise BadUsage(f"A body is bytes; {type(body).__name__} came.", fix="Read the file in binary mode.")
     decoder = find_wire(wire).decoder(stream=stream)
     builder = ReplyBuilder(wire=wire)
-    for delta in (*decoder.feed(bytes(body)), *decoder.close()):
+    deltas = (*decoder.feed(bytes(body)), *decoder.close())
+    if deltas and not isinstance(deltas[-1], ReplyEnd):
+        deltas += (*decoder.close(),)  # an error that follows deltas is raised by the next call
+    for delta in deltas:
         builder.add(delta)
     return builder.reply()
 

@@ -83,7 +83,10 @@ class Decoder(Protocol):
         """
 
     def close(self) -> list[Delta]:
-        """Take note that no more bytes will come; a `ReplyEnd` appears only where one was earned."""
+        """Take note that no more bytes will come; a `ReplyEnd` appears only where one was earned.
+
+        An error that follows deltas, here or in `feed`, is raised by the next call, so that none of them is lost.
+        """
 
     @property
     def is_done(self) -> bool:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
+from nbtool.errors import TooLarge
 from nbtool.events import (
     CallDelta,
     Delta,
@@ -25,10 +27,18 @@ from nbtool.events import (
 )
 from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinking, ToolCall, Usage, clean_text, new_id
 
+T = TypeVar("T")
+
 CUT_SHORT: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "calls", "error"})
 
 MAX_REPLY_CALLS = 256
 """Calls of one reply; one that asks for more is not read any further, and none of its calls runs."""
+
+MAX_ITEMS = 10_000
+"""Items or blocks of one reply; one with more is refused, and what came before them is kept."""
+
+CALLS_CEILING = 4096
+"""Calls of one reply that are ever read, whatever a person allows: a decoder builds no more of them."""
 
 MAX_ARGUMENTS = 4 * 1024 * 1024
 """Characters of the arguments of one reply's calls; one that writes more is not read any further either."""
@@ -77,7 +87,7 @@ class ReplyBuilder:
 
     def __init__(self, *, wire: str = "", host: str = "", model: str = "", max_calls: int = MAX_REPLY_CALLS) -> None:
         self.is_full = False
-        self._max_calls = max_calls
+        self._max_calls = min(max_calls, CALLS_CEILING)
         self._origin = (wire, host, model)
         self._segments: list[_Prose | _Picture | _Call] = []
         self._calls: dict[str, _Call] = {}
@@ -277,6 +287,26 @@ def _finite(number: str) -> float:
     if math.isinf(value := float(number)):
         raise ValueError(f"{number[:20]} is too large for a number")
     return value
+
+
+def require_few_items(count: int) -> None:
+    """Refuse a reply of more than `MAX_ITEMS` items.
+
+    Raises:
+        nbtool.errors.TooLarge: it has more.
+    """
+    if count > MAX_ITEMS:
+        raise TooLarge(f"The reply has more than {MAX_ITEMS:,} items.", fix="Ask for less.")
+
+
+def up_to_ceiling(items: Iterable[T], is_call: Callable[[T], bool]) -> Iterator[T]:
+    """Yield the items of a reply up to the first call beyond `CALLS_CEILING`, at which its builder stops."""
+    calls = 0
+    for item in items:
+        yield item
+        calls += is_call(item)
+        if calls > CALLS_CEILING:
+            return
 
 
 def sendable_arguments(arguments: object) -> str:

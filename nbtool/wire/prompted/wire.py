@@ -28,9 +28,12 @@ from nbtool.wire.prompted.instructions import Form, FormName, arguments_of, writ
 from nbtool.wire.prompted.parse import ParsedText, parse_calls
 from nbtool.wire.prompted.scanner import Scanner
 from nbtool.wire.prompted.segments import Calls, Held, Prose
-from nbtool.wire.reply import CUT_SHORT
+from nbtool.wire.reply import CALLS_CEILING, CUT_SHORT
 
 __all__ = ["ParsedText", "Prompted", "parse_calls"]
+
+PIECE = 64 * 1024
+"""Characters of a reply that are scanned at a time."""
 
 _NO_CALL = "Answer now, in plain words, and call no tool."
 _MUST_CALL = "Call a tool now."
@@ -111,13 +114,20 @@ class _PromptedDecoder:
     def _translated(self, delta: Delta) -> Iterator[Delta]:
         match delta:
             case TextDelta() if not self._ended:
-                yield from self._as_deltas(self._scanner.feed(delta.text))
+                yield from self._scanned(delta.text)
                 return
             case ThinkingDelta() | RefusalDelta() | MediaDelta() | CallDelta():
                 yield from self._as_deltas(self._scanner.flush())
             case ReplyEnd() if not self._ended:
                 yield from self._end(complete=delta.stop_reason not in CUT_SHORT)
         yield delta
+
+    def _scanned(self, text: str) -> Iterator[Delta]:
+        """Scan a text, a piece at a time where it is long; none after more calls than one reply may have."""
+        for at in range(0, len(text), PIECE):
+            if self._count > CALLS_CEILING:
+                return
+            yield from self._as_deltas(self._scanner.feed(text[at : at + PIECE]))
 
     def _end(self, *, complete: bool) -> list[Delta]:
         self._ended = True
@@ -144,6 +154,8 @@ class _PromptedDecoder:
                     yield CallHeld(size)
                 case Calls(calls):  # pragma: no branch - a piece is one of three
                     for call in calls:
+                        if self._count > CALLS_CEILING:
+                            return
                         self._count += 1
                         arguments = json.dumps(call.args, ensure_ascii=False)
                         key = f"written-{self._count}"

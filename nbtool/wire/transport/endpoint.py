@@ -12,7 +12,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import (
@@ -32,6 +32,7 @@ from nbtool.errors import (
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
+from nbtool.thread_pool import in_worker
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, SPENT, error_from_response, may_retry, named
@@ -56,6 +57,12 @@ ERROR_SECONDS = 10.0
 
 DRAIN_SECONDS = 0.05
 """How long the end of the body is waited for after the reply's own end, so that the connection can be used again."""
+
+LARGE = 64 * 1024
+"""Bytes of a reply up to which they are decoded on nbtool's own loop."""
+
+AT_ONCE = 64
+"""Deltas that are given out before the loop may do something else."""
 
 ADVICE_SECONDS = 3.0
 """How long an error about an unknown model waits for the list of those that there are."""
@@ -142,7 +149,7 @@ class HttpEndpoint:
             shown = False
             failure: WireError
             try:
-                async with aclosing(self._attempt(request, content)) as batches:
+                async with aclosing(_in_parts(self._attempt(request, content))) as batches:
                     async for batch in batches:
                         for delta in batch:
                             shown = shown or not isinstance(delta, UsageDelta)
@@ -192,11 +199,11 @@ class HttpEndpoint:
             self._response(request, content, clock) as response,
             aclosing(Ahead(unpacked(response, MAX_BODY, self.who))) as body,
         ):
-            is_empty = True
+            size = 0
             while piece := await self._next(body, clock, decoder):
-                is_empty = False
                 was_done = decoder.is_done
-                deltas = _read(decoder, piece)
+                size += len(piece)
+                deltas = await _decoded(partial(_read, decoder, piece), len(piece))
                 if deltas or decoder.is_done is not was_done:
                     clock.reset(self._patience(request, decoder))
                 if deltas:
@@ -204,16 +211,18 @@ class HttpEndpoint:
                     if isinstance(deltas[-1], ReplyEnd):
                         await body.drain(DRAIN_SECONDS)
                         return
-            last = decoder.close()
+            last = await _decoded(decoder.close, size)
             if pending := getattr(decoder, "pending", ""):
                 raise BadReply(
                     f"{self.who} makes this reply in the background (it is {pending!r}), which is not supported.",
                     fix="Leave out the option `background`.",
                 )
-            if is_empty and not last:
+            if not (size or last):
                 fix = _SEND_WHOLE if request.stream else _SEND_AGAIN
                 raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=fix))
             yield last
+            if last and not isinstance(last[-1], ReplyEnd):
+                yield decoder.close()  # an error that follows deltas is raised by the next call
 
     def _patience(self, request: Request, decoder: Decoder) -> float:
         """Give the seconds that the next delta may take."""
@@ -337,6 +346,27 @@ def _read(decoder: Decoder, piece: bytes) -> list[Delta]:
         return together(decoder.feed(piece))
     except (Overloaded, RateLimited) as error:
         raise _Again(error) from None
+
+
+async def _in_parts(batches: AsyncGenerator[list[Delta], None]) -> AsyncGenerator[list[Delta], None]:
+    """Give large batches of deltas in parts, between which the loop may do something else."""
+    async with aclosing(batches):
+        async for batch in batches:
+            for start in range(0, len(batch), AT_ONCE):
+                yield batch[start : start + AT_ONCE]
+                if start + AT_ONCE < len(batch):
+                    await asyncio.sleep(0)
+
+
+async def _decoded(decode: Callable[[], list[Delta]], size: int) -> list[Delta]:
+    """Decode so many bytes: on the loop where that takes no time, else in a thread, so that a stop is heard."""
+    if size <= LARGE:
+        return decode()
+    outcome = await in_worker(decode)
+    if outcome.error:
+        raise outcome.error
+    deltas: list[Delta] = outcome.value
+    return deltas
 
 
 def _body(request: Request) -> tuple[bytes, str]:

@@ -17,7 +17,7 @@ from nbtool.events import CallDelta, Delta, ReplyEnd, StopReason, TextDelta, Thi
 from nbtool.messages import Usage
 from nbtool.wire.framing.provider_errors import provider_error, told_error
 from nbtool.wire.framing.typed_events import TypedEvents
-from nbtool.wire.reply import CUT_SHORT, parse_arguments
+from nbtool.wire.reply import CUT_SHORT, parse_arguments, require_few_items, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -94,6 +94,7 @@ class AnthropicDecoder(TypedEvents):
         if not isinstance(message, dict):
             raise told_error(message) or BadReply("The reply is JSON, but no message.", fix=_FIX)
         if message.get("error") or message.get("type") == "error":
+            self._begin(message, deltas)
             raise provider_error(message)
         if not isinstance(message.get("content"), list):
             raise told_error(message) or BadReply("The reply has no `content`.", fix=_FIX)
@@ -128,7 +129,8 @@ class AnthropicDecoder(TypedEvents):
             raise BadReply("A second, different message began inside the first.", fix="Send it again.")
         self._has_begun, self._message_id = True, message.get("id")
         content = message.get("content")
-        for index, block in enumerate(content if isinstance(content, list) else []):
+        blocks = content if isinstance(content, list) else []
+        for index, block in enumerate(up_to_ceiling(blocks, _is_call)):
             if isinstance(block, dict):
                 self._start(index, block, deltas)
                 self._fill(index, deltas)
@@ -200,6 +202,7 @@ class AnthropicDecoder(TypedEvents):
         return not (self._blocks[before].is_cited or self._blocks[index].is_cited)
 
     def _add(self, index: int, block: Block) -> None:
+        require_few_items(len(self._blocks) + 1)
         self._blocks[index] = _Growing(block)
         self._highest = max(self._highest, index)
 
@@ -273,6 +276,10 @@ def _number(usage: dict[str, Any], name: str) -> int:
 def _object(written: str) -> Any:
     """Read the arguments of a call; what is no object cannot go back, so nothing stands in its place."""
     return parse_arguments(written)[0] or {}
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use"
 
 
 def _is_index(value: Any) -> bool:

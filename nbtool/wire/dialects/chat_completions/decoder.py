@@ -82,9 +82,7 @@ class ChatDecoder:
             try:
                 self._values(self._reader.feed(data), deltas)
             except WireError as error:
-                if not deltas:
-                    raise
-                self._error = error
+                self._hold(error, deltas)
         return deltas
 
     def close(self) -> list[Delta]:
@@ -93,10 +91,19 @@ class ChatDecoder:
         deltas: list[Delta] = []
         if self._is_over:
             return deltas
-        self._values(self._reader.close(), deltas)
-        if self._is_ended and not self._is_over:
-            self._end(deltas)
+        try:
+            self._values(self._reader.close(), deltas)
+            if self._is_ended and not self._is_over:
+                self._end(deltas)
+        except WireError as error:
+            self._hold(error, deltas)
         return deltas
+
+    def _hold(self, error: WireError, deltas: list[Delta]) -> None:
+        """Hold an error for the next call where deltas came before it."""
+        if not deltas:
+            raise error
+        self._error = error
 
     def _raise_held(self) -> None:
         if error := self._error:
@@ -119,7 +126,7 @@ class ChatDecoder:
         get = value.get
         choices = get("choices")
         if get("error") or not choices or name == "error":
-            self._check(value, name)
+            self._check(value, name, deltas)
         if usage := get("usage") or field_of(get("x_groq"), "usage"):
             self._usage(usage, deltas)
         if type(choices) is list:
@@ -137,12 +144,16 @@ class ChatDecoder:
         elif self._reader.is_whole and isinstance(value, list):
             self._value("", value[0] if value and isinstance(value[0], dict) else {}, deltas)
 
-    def _check(self, value: dict[str, Any], name: str) -> None:
-        """Raise what a value without choices, or with an error, has to say."""
+    def _check(self, value: dict[str, Any], name: str, deltas: list[Delta]) -> None:
+        """Raise what a value without choices, or with an error, has to say; what is written beside it is kept."""
         check_dialect(value, "chat")
         is_error = value.get("error") or name == "error" or value.get("object") == "error"
         unwrapped = "choices" not in value and "usage" not in value and error_words(value).message
         if is_error or unwrapped:
+            choices = value.get("choices")
+            for choice in choices[:1] if isinstance(choices, list) else ():
+                part = field_of(choice, "message" if self._reader.is_whole else "delta")
+                self._fragment(part if isinstance(part, dict) else {}, deltas)
             raise provider_error(value)
         if self._reader.is_whole and not isinstance(value.get("choices"), list):
             raise BadReply("The reply is JSON, but holds no choices.", fix="Check the address and the wire (`--wire`).")

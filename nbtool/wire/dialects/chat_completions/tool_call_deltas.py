@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.events import CallDelta
-from nbtool.wire.reply import parse_arguments
+from nbtool.wire.reply import CALLS_CEILING, parse_arguments
 
 
 @dataclass(slots=True, eq=False)
@@ -45,6 +45,8 @@ class CallSorter:
         deltas: list[CallDelta] = []
         touched: set[_Call] = set()
         for position, fragment in enumerate(fragments):
+            if len(self._calls) > CALLS_CEILING:
+                break  # the builder of the reply has stopped at the last of them
             if not isinstance(fragment, dict):
                 continue
             function = fragment.get("function")

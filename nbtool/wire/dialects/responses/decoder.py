@@ -36,7 +36,7 @@ from nbtool.wire.dialects.responses.output_items import (
 )
 from nbtool.wire.framing.provider_errors import provider_error, told_error
 from nbtool.wire.framing.typed_events import TypedEvents
-from nbtool.wire.reply import CUT_SHORT
+from nbtool.wire.reply import CUT_SHORT, MAX_ITEMS, require_few_items, up_to_ceiling
 
 _PROSE: dict[str, Callable[[str], Delta]] = {
     "text": TextDelta,
@@ -80,11 +80,10 @@ class ResponsesDecoder(TypedEvents):
         """Read a whole body: an error, a response that is over, or one that is still being made."""
         if not isinstance(response, dict):
             raise told_error(response) or BadReply("The reply is JSON, but no response.", fix=_FIX)
-        if response.get("error"):
-            raise provider_error(response)
         status = response.get("status")
-        if status in ("failed", "cancelled"):
-            raise provider_error(f"The response has {status}.")
+        if response.get("error") or f"response.{status}" in _FAILURES:
+            self._items(response, deltas)  # what was written until then is kept
+            raise provider_error(response if response.get("error") else f"The response has {status}.")
         if not isinstance(response.get("output"), list):
             raise _told(response) or BadReply("The reply has no `output`.", fix=_FIX)
         if status is None or _text(response, "status") in _COMPLETE:
@@ -112,6 +111,7 @@ class ResponsesDecoder(TypedEvents):
         response = event.get("response")
         response = response if isinstance(response, dict) else {}
         if kind in _FAILURES or (kind in _ENDS and response.get("error")):
+            self._items(response, deltas)
             raise provider_error(response.get("error") or f"The response has {kind.removeprefix('response.')}.")
         self.pending = "queued" if kind == "response.queued" else ""
         if kind == "response.incomplete":
@@ -196,11 +196,13 @@ class ResponsesDecoder(TypedEvents):
         """
         output = response.get("output")
         items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+        items = list(up_to_ceiling(items, lambda item: _text(item, "type") in CALLS))
         streamed = list(self._slots.all)
-        pairs = self._slots.final(items)
+        pairs = self._slots.final(items[:MAX_ITEMS])
         for slot, item in pairs:
             self._slots.finish(slot)
             self._settle(slot, item, deltas)
+        require_few_items(len(items))
         if (usage := read_usage(response.get("usage"))) is not None:
             deltas.append(UsageDelta(usage))
         final = {slot.key for slot, _ in pairs}

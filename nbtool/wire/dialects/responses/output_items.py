@@ -14,6 +14,7 @@ from typing import Any
 
 from nbtool.errors import BadReply
 from nbtool.messages import Media, Usage
+from nbtool.wire.reply import require_few_items
 
 Item = dict[str, Any]
 
@@ -143,6 +144,7 @@ class Slots:
         return exact or at_place or (found.get((None, item_id)) if item_id else None)
 
     def _new(self, index: int | None, item_id: str, item_type: str) -> Slot:
+        require_few_items(len(self.all) + 1)
         slot = Slot(str(len(self.all)), item_type)
         self.all.append(slot)
         self._open.setdefault(item_type, {})[slot.key] = slot
