@@ -45,7 +45,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
     """Give one browser profile for all tests, on the disk: JupyterLab's scripts are fetched and compiled once."""
     path = find_chromium()
     if path is None:
-        pytest.fail("There is no Chromium: `make chromium` says what to do.", pytrace=False)
+        pytest.fail("There is no Chromium: `make install-chromium` says what to do.", pytrace=False)
     with sync_playwright() as playwright:
         profile = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"),

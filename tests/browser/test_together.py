@@ -17,7 +17,7 @@ TOGETHER = ROOT / "build" / "places" / "together"
 @pytest.fixture
 def together(profile: BrowserContext, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     if not TOGETHER.is_dir():
-        pytest.fail("There is no jupyter-collaboration: `make places` installs it.", pytrace=False)
+        pytest.fail("There is no jupyter-collaboration: `make compat-env` installs it.", pytrace=False)
     with lab_of(Server(tmp_path_factory.mktemp("together"), extensions=TOGETHER), profile) as lab:
         yield lab
 

@@ -63,7 +63,7 @@ def _(look, mo, received, turn):
 def page(tmp_path: Path) -> Iterator[Page]:
     """Give a page of marimo that has opened the notebook."""
     if not OVERLAY.is_dir():
-        pytest.fail("There is no marimo: `make places` installs it.", pytrace=False)
+        pytest.fail("There is no marimo: `make compat-env` installs it.", pytrace=False)
     (tmp_path / "app.py").write_text(APP, encoding="utf-8")
     path = os.pathsep.join([str(OVERLAY), str(ROOT), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-m", "marimo", "--yes", "run", "app.py", "--headless", "--no-token", "--port", "0"]

@@ -133,7 +133,7 @@ def test_a_plain_script_uses_the_same_chat(tmp_path: Path) -> None:
 def test_marimo_runs_it_as_functions_and_shows_the_turn(tmp_path: Path) -> None:
     overlay = ROOT / "build" / "places" / "marimo"
     if not overlay.is_dir():
-        pytest.fail("There is no marimo: `make places` installs it.", pytrace=False)
+        pytest.fail("There is no marimo: `make compat-env` installs it.", pytrace=False)
     (tmp_path / "app.py").write_text(MARIMO, encoding="utf-8")
     path = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
     ran("-m", "marimo", "export", "html", "app.py", "-o", "page.html", cwd=tmp_path, PYTHONPATH=path)

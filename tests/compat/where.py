@@ -1,4 +1,4 @@
-"""Where nbtool runs: the README's table, each row with the tests that try it. `make where` runs them and writes it.
+"""Where nbtool runs: the table of docs/compatibility.md, each row with the tests that try it. `make compat-table` runs them and writes it.
 
     python -m tests.compat.where            # run all of it, and write the table and what was recorded
     python -m tests.compat.where marimo     # run the rows whose text has this word
@@ -20,7 +20,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "compatibility.md"
 FOUND = Path(__file__).with_name("where.json")
 HEAD = "| where | streaming view | approving a call | tried by |\n|---|---|---|---|\n"
 PACKAGES = ("ipykernel", "jupyterlab", "notebook", "ipywidgets", "nbclient", "papermill")
@@ -177,9 +177,9 @@ def main(words: list[str]) -> int:
     found["rows"] = {place.where: found["rows"][place.where] for place in PLACES if place.where in found["rows"]}
     found["versions"] = {name: version(name) for name in PACKAGES}
     FOUND.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(HEAD)
-    README.write_text(before + rows(found) + rest[rest.index("\n\n") + 1 :], encoding="utf-8")
+    PAGE.write_text(before + rows(found) + rest[rest.index("\n\n") + 1 :], encoding="utf-8")
     return int("not passed" in rows(found))
 
 

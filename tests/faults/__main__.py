@@ -32,7 +32,7 @@ from tests.faults.rows import ROWS, Row
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "build" / "faults"
 PAGE = ROOT / "docs" / "reliability.md"
-BEGIN, END = "<!-- table: make faults -->", "<!-- end of table -->"
+BEGIN, END = "<!-- table: make fault-campaign -->", "<!-- end of table -->"
 LANES = {
     "quick": "not nightly and not weekly and not shots",
     "nightly": "nightly and not weekly",

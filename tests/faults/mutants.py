@@ -44,7 +44,7 @@ BUILD = Path(tempfile.gettempdir()) / "nbtool-mutants"
 PAGE = ROOT / "docs" / "reliability.md"
 REASONS = Path(__file__).with_name("survivors.toml")
 FIGURES = ROOT / "build" / "faults" / "C20-weekly.json"
-BEGIN, END = "<!-- mutants: make mutants -->", "<!-- end of mutants -->"
+BEGIN, END = "<!-- mutants: make mutation-test -->", "<!-- end of mutants -->"
 
 PARTS = {"chain": 0.2, "tools": 0.3, "wire": 0.3, "chat/journal": 0.2}
 """The parts that are changed, and their shares of the sample."""

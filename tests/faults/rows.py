@@ -129,7 +129,7 @@ ROWS = (
             r"tests/faults/test_fuzz.py::",
         ),
     ),
-    Row("C20", "mutants of the code: noticed, or told with a reason", why="`make mutants`, below"),
+    Row("C20", "mutants of the code: noticed, or told with a reason", why="`make mutation-test`, below"),
     Row("C21", "promises without a test", (r"tests/architecture/test_promises.py::",)),
     Row("C22", "the tests in other orders", (r"tests/faults/test_order.py::",)),
     Row(

@@ -1,4 +1,4 @@
-"""What the README says is tried, is tried."""
+"""The compatibility table of the docs names tests that exist, and is what their last run found."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import json
 import re
 from pathlib import Path
 
-from tests.compat.where import FOUND, PLACES
+from tests.compat.where import FOUND, PAGE, PLACES
 from tests.compat.where import rows as rows_found
 
 ROOT = Path(__file__).parents[2]
 
 
 def rows() -> list[list[str]]:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = readme.split("## Where it runs")[1].split("\n## ")[0]
+    table = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines() if line[:2] == "| "][
         1:
     ]
@@ -23,16 +22,16 @@ def rows() -> list[list[str]]:
 def test_the_table_of_places_is_what_its_tests_were_found_to_do() -> None:
     found = json.loads(FOUND.read_text(encoding="utf-8"))
 
-    assert rows_found(found) in (ROOT / "README.md").read_text(encoding="utf-8"), "`make where` writes the table"
+    assert rows_found(found) in PAGE.read_text(encoding="utf-8"), "`make compat-table` writes the table"
     for place in PLACES:
         assert found["rows"].get(place.where, {"tests": 0})["tests"] >= len(place.tests), place.where
 
 
 def test_each_place_names_the_tests_that_try_it_or_says_that_none_does() -> None:
-    told = {row[0]: row[3] for row in rows()}
+    tests_of = {row[0]: row[3] for row in rows()}
 
-    assert len(told) >= 10
-    for place, tried in told.items():
+    assert len(tests_of) >= 10
+    for place, tried in tests_of.items():
         files = [ROOT / name for name in re.findall(r"`(tests/[\w/]+\.py)`", tried)]
         assert all(file.is_file() for file in files), place
         assert files or tried == "not tried", place
