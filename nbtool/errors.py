@@ -43,6 +43,8 @@ Every message is one line that says what was expected, what came, and what to do
 
 from __future__ import annotations
 
+from typing import Self
+
 _OURS = __file__.removesuffix("errors.py")
 
 
@@ -59,6 +61,16 @@ class NbtoolError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.fix}" if self.fix else self.message
+
+    def changed(self, *, message: str | None = None, fix: str | None = None) -> Self:
+        """Return the same error with another message or fix; one that was raised is never changed itself."""
+        copy = type(self).__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        copy.message = self.message if message is None else message
+        copy.fix = self.fix if fix is None else fix
+        copy.args = (copy.message,)
+        copy.__cause__ = self.__cause__
+        return copy
 
     def _render_traceback_(self) -> list[str]:
         """Show the error as IPython asks its exceptions to."""
@@ -108,7 +120,17 @@ class Unsupported(ModelError):
 
 
 class WireError(NbtoolError):
-    """A request was made, and no whole reply came of it."""
+    """A request was made, and no whole reply came of it; `source` is the provider with its host, empty if unknown."""
+
+    source: str = ""
+
+    def with_source(self, source: str) -> Self:
+        """Return the same error with its source, where it had none."""
+        if self.source:
+            return self
+        copy = self.changed()
+        copy.source = source
+        return copy
 
 
 class ConnectionFailed(WireError):
@@ -135,10 +157,11 @@ class ProviderError(WireError):
     """The provider says no, by its status or inside its stream.
 
     `status` is the HTTP status (None inside a stream), `code` and `type` are the provider's own words,
-    `retry_after` counts seconds.
+    `retry_after` counts seconds. Where a `source` is given (provider and host; empty where it is not known yet), the
+    message is what that source did: `answered 401: …`.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that a provider says of one error
         self,
         message: str,
         *,
@@ -147,12 +170,24 @@ class ProviderError(WireError):
         code: str | None = None,
         type: str | None = None,
         retry_after: float | None = None,
+        source: str | None = None,
     ) -> None:
-        super().__init__(message, fix=fix)
+        super().__init__(message if source is None else f"{source or 'The provider'} {message}", fix=fix)
+        self.source = source or ""
+        self._did = message if source == "" else ""
         self.status = status
         self.code = code
         self.type = type
         self.retry_after = retry_after
+
+    def with_source(self, source: str) -> Self:
+        """Return the same error with its source, which its message names too, where it had none."""
+        named = super().with_source(source)
+        if not self._did:
+            return named
+        named = named.changed(message=f"{source} {self._did}")
+        named._did = ""
+        return named
 
 
 class AuthFailed(ProviderError):

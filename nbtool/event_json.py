@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 from nbtool.errors import UnreadableEvent
+from nbtool.event_upgrade import upgrade_event
 from nbtool.events import Event
 from nbtool.messages import clean_text
 
@@ -42,7 +43,8 @@ def dump_event(event: Event) -> str:
 def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
     """Read an event back from what `dump_event` wrote, as JSON or as plain data; nothing but values comes of it.
 
-    The schema is closed: every field has its type, and a field that this version does not know is dropped.
+    The schema is closed: every field has its type, and a field that this version does not know is dropped. Forms that
+    older versions wrote are read as this version would have written them.
 
     Raises:
         UnreadableEvent: the data is no event; the text says what is wrong and where.
@@ -54,7 +56,10 @@ def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
         text = data.encode() if isinstance(data, str) else data if isinstance(data, bytes) else to_json(data)
         if len(text) > MAX_EVENT_BYTES:
             raise UnreadableEvent(f"An event is larger than {MAX_EVENT_BYTES >> 20} MiB.")
-        _check_bounds(from_json(text, allow_inf_nan=False))
+        plain = from_json(text, allow_inf_nan=False)
+        _check_bounds(plain)
+        if isinstance(plain, dict) and (upgraded := upgrade_event(plain)):
+            text = to_json(upgraded)
         return _adapter().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]

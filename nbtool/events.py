@@ -23,17 +23,17 @@ further.
 
 EndReason = Literal[
     "", "length", "refused", "filtered", "broken_off", "thinking_only", "provider_action", "empty", "rounds", "calls",
-    "tokens", "cost", "seconds", "repetition",
+    "tokens", "cost", "seconds", "repetition", "interrupted",
 ]  # fmt: skip
 """Why a turn ended without a finished answer of the model; empty where it has one, or where an error says it.
 
 The first four are stops of the last reply; `broken_off` is one in error, or for a reason that is not known.
 `thinking_only` and `provider_action` (an approval or a computer action that the provider asks the client for) name what
-it held in place of an answer; the others are limits of the turn.
+it held in place of an answer. After `interrupted` its kernel ended before it did; the others are limits of the turn.
 """
 
-NoticeTopic = EndReason | Literal["no_stop_reason"]
-"""What a notice is about, for programs: its text is for people."""
+NoticeTopic = EndReason | Literal["no_stop_reason", "imported"]
+"""What a notice is about, for programs: its text is for people. `imported`: the turn was read from a file."""
 
 CallStatus = Literal[
     "waiting", "running", "ok", "error", "denied", "withheld", "not_found", "invalid", "timed_out", "cancelled",

@@ -42,8 +42,8 @@ class Model:
     """The model of a chat.
 
     `model_id` is `provider:model`; None takes what is found. `wire` is a dialect, or an endpoint of one's own.
-    `chosen_by` says who named it. `fence` is the word that tells this chat's calls from anybody else's text where
-    tools go through the prompt.
+    `chosen_by` says who named it, in words; one that a setting named gives way to another setting. `fence` is the word
+    that tells this chat's calls from anybody else's text where tools go through the prompt.
     """
 
     model_id: str | None = None
@@ -52,6 +52,7 @@ class Model:
     wire: str | Endpoint | None = None
     tool_mode: ToolMode = "auto"
     chosen_by: str = AS_SAID
+    is_from_setting: bool = False
 
     def __post_init__(self) -> None:
         one_of("tool_mode", self.tool_mode, get_args(ToolMode))
@@ -91,9 +92,10 @@ class Model:
 
     def preferring(self, model_id: str | None, *, chosen_by: str) -> Model:
         """Give the same with a model that a setting names (None: what is found), unless a cell has named one."""
-        if model_id == self.model_id or (self.model_id and self.chosen_by == AS_SAID):
+        if model_id == self.model_id or (self.model_id and not self.is_from_setting):
             return self
-        return replace(self, model_id=model_id, chosen_by=chosen_by if model_id else AS_SAID)
+        by = chosen_by if model_id else AS_SAID
+        return replace(self, model_id=model_id, chosen_by=by, is_from_setting=bool(model_id))
 
     def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
         """Give what answers prompts.

@@ -39,7 +39,7 @@ from nbtool.wire.reply import Reply
 ENDS = ("completed", "cancelled", "error", "timeout")
 """The states in which a turn ends; in any other the kernel ended before it did."""
 
-INTERRUPTED = "The kernel ended before this turn did; what came until then is kept."
+_INTERRUPTED = "The kernel ended before this turn did; what came until then is kept."
 _REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]{1,128})")
 UNKNOWN = "The kernel ended while this call was running: its outcome is unknown."
 NOT_RUN = "The kernel ended before this call ran."
@@ -191,7 +191,7 @@ def _broken_off(log: Sequence[Event], calls: int) -> TurnEnded:
     rounds = sum(isinstance(event, RequestStarted) for event in log)
     usage = sum((reply.usage for reply in replies), Usage())
     text = "".join(event.text for event in _unfinished(log) if isinstance(event, TextDelta))
-    return TurnEnded("error", text, usage, rounds, calls, 0.0, error=INTERRUPTED)
+    return TurnEnded("error", text, usage, rounds, calls, 0.0, error=_INTERRUPTED, end_reason="interrupted")
 
 
 def _unfinished(log: Sequence[Event]) -> list[Event]:
@@ -232,4 +232,4 @@ def _reply(event: ReplyFinished) -> Reply:
 def _errors(ended: TurnEnded) -> list[BaseException]:
     if not ended.error:
         return []
-    return [Interrupted(ended.error) if ended.error == INTERRUPTED else NbtoolError(ended.error)]
+    return [Interrupted(ended.error) if ended.end_reason == "interrupted" else NbtoolError(ended.error)]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import BadUsage
-from nbtool.tools.schema.annotations import lift
+from nbtool.tools.schema.annotations import lift, takes_objects
 from nbtool.tools.schema.json_schema import inlined, untitled
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
-
-
-REFERENCE = "a reference: $VAR_REF"
-"""How tools tell of a class that JSON cannot be; an answer is JSON, so there it has no place."""
 
 
 def answer_schema(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
@@ -25,13 +20,15 @@ def answer_schema(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
     """
     from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - only where an answer is to be a value
 
+    unfit = BadUsage(f"An answer cannot be read as {type_!r}.", fix="Take a pydantic model, a dataclass or a list.")
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(lift(type_))
+        lifted = lift(type_)
+        if takes_objects(lifted):
+            raise unfit  # an answer is JSON: a class that JSON cannot be has no place in it
+        adapter: TypeAdapter[Any] = TypeAdapter(lifted)
         schema = _closed(inlined(untitled(adapter.json_schema())))
     except (PydanticUserError, BadUsage, TypeError, NameError):
-        schema = REFERENCE
-    if REFERENCE in json.dumps(schema):
-        raise BadUsage(f"An answer cannot be read as {type_!r}.", fix="Take a pydantic model, a dataclass or a list.")
+        raise unfit from None
     if schema.get("type") == "object":
         return adapter, schema, False
     shared = {"$defs": schema.pop("$defs")} if "$defs" in schema else {}

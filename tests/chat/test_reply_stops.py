@@ -103,8 +103,8 @@ for _word, _meant in ANTHROPIC_STOPS.items():
     if _meant in ("filtered", "refused", "length"):
         WAYS[f"anthropic: {_word}"] = ("anthropic", anthropic(_word, TEXT), _meant, "")
 
-OF_LIMITS = {"rounds", "calls", "tokens", "cost", "seconds", "repetition"}
-"""Reasons that are limits of a turn; their tests stand beside the limits."""
+OF_LIMITS = {"rounds", "calls", "tokens", "cost", "seconds", "repetition", "interrupted"}
+"""Reasons that are limits of a turn, or the end of its kernel; their tests stand beside those."""
 
 
 @pytest.fixture(autouse=True)

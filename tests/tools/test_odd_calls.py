@@ -58,7 +58,7 @@ def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
             await place.do(lambda: 1)
             return f"{before}, {place.stop()}"
 
-    assert asyncio.run(done()) == "not sure, idle"
+    assert asyncio.run(done()) == "uncertain, idle"
 
 
 def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into() -> None:

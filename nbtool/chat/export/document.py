@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.blocks.sanitize import visible
 from nbtool.chat import restore
-from nbtool.chat.export.visibility import IMPORTED, shared_events
+from nbtool.chat.export.visibility import imported_notice, shared_events
 from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events
-from nbtool.events import Notice, TreeChanged, TurnEnded, TurnStarted
+from nbtool.events import TreeChanged, TurnEnded, TurnStarted
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -183,7 +183,7 @@ def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) > 1 or any(event.status not in ENDS for event in ends):
         raise _wrong(f"the turn {turn_id!r} does not end as a turn does")
-    turn.log.insert(1, Notice(IMPORTED, "warning"))
+    turn.log.insert(1, imported_notice())
     chain = tuple(replace(one, native=None) for one in turn.messages.chain if one.role != "system")
     turn.messages = Messages((replace(turn.prompt, native=None),), chain)
     return turn

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from nbtool.chat.export.names import Names
 
-Kind = Literal["plain", "awaitable", "generator", "async generator", "unknown"]
+Kind = Literal["plain", "awaitable", "generator", "async_generator", "unknown"]
 
 JOINED = """def {joined}(pieces):
     # Texts joined, anything else as a list, without reports of progress.
@@ -62,7 +62,7 @@ class StepWriter:
                 return self._awaited(expression)
             case "generator":
                 return f"{self._collected()}({expression})"
-            case "async generator":
+            case "async_generator":
                 return self._awaited(f"{self._helper('collected_async', COLLECTED_ASYNC)}({expression})")
             case "unknown":
                 self._collected()
@@ -108,7 +108,7 @@ def _without_partials(function: Any) -> Any:
 
 def _kind(function: Any) -> Kind | None:
     if inspect.isasyncgenfunction(function):
-        return "async generator"
+        return "async_generator"
     if inspect.iscoroutinefunction(function):
         return "awaitable"
     return "generator" if inspect.isgeneratorfunction(function) else None

@@ -23,9 +23,6 @@ from nbtool.events import (
     TurnStarted,
 )
 
-IMPORTED = "This turn was imported from a file: nobody here saw it happen."
-"""What stands first in an imported turn, for whoever reads it."""
-
 
 def shared(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
     """Give a turn as it may be shown to others."""
@@ -42,8 +39,7 @@ def shared_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
     told = [
         _for_others(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
         for event in turn.log
-        if not (isinstance(event, CallProgress) and event.call_id in kept_back)
-        and not (isinstance(event, Notice) and event.text == IMPORTED)
+        if not (isinstance(event, CallProgress) and event.call_id in kept_back) and not _says_imported(event)
     ]
     hide = hiding(plugins, turn.turn_id)
     return told if hide is None else [load_event(without_private(dump_event(event), hide)) for event in told]
@@ -51,7 +47,16 @@ def shared_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
 
 def is_imported(turn: Turn) -> bool:
     """Whether a turn came from a file."""
-    return any(isinstance(event, Notice) and event.text == IMPORTED for event in turn.log)
+    return any(map(_says_imported, turn.log))
+
+
+def imported_notice() -> Notice:
+    """Return what stands first in a turn that was read from a file."""
+    return Notice("This turn was imported from a file: nobody here saw it happen.", "warning", "imported")
+
+
+def _says_imported(event: Event) -> bool:
+    return isinstance(event, Notice) and event.topic == "imported"
 
 
 def _kept_back(log: Sequence[Event]) -> set[str]:

@@ -161,7 +161,7 @@ def _damage(connection: sqlite3.Connection) -> str:
     try:
         (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.OperationalError as error:
-        if "interrupt" in str(error):
+        if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return ""
         raise
     finally:

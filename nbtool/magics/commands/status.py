@@ -92,8 +92,8 @@ COMMANDS: dict[str, Command] = {
 def _offered(chat: Chat) -> str:
     """Name the tools that a turn offers: the chat's, and those that read its variables."""
     readers = [name for name in chat.all_tools().tools() if name not in chat.tools.tools()]
-    own = ", ".join(chat.tools.tools()) or "none of yours"
-    return f"{own}; for variables {', '.join(readers)}" if readers else own.removesuffix(" of yours")
+    own = ", ".join(chat.tools.tools())
+    return f"{own or 'none of yours'}; for variables {', '.join(readers)}" if readers else own or "none"
 
 
 def _host(chat: Chat) -> str:

@@ -51,12 +51,12 @@ class InExecutor:
         """Cancel the call where the executor can, and say how sure that is."""
         self._is_closed = True
         if self._future is None:
-            return "not sure"
+            return "uncertain"
         if self._future.done():
             return "idle"
         if not self._future.cancel():
-            return "beyond reach"
-        return "idle" if isinstance(self._executor, ThreadPoolExecutor | ProcessPoolExecutor) else "not sure"
+            return "out_of_reach"
+        return "idle" if isinstance(self._executor, ThreadPoolExecutor | ProcessPoolExecutor) else "uncertain"
 
     def _submit(self, work: Callable[[], Any]) -> None:
         self._future = self._executor.submit(work)

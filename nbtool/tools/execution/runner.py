@@ -122,7 +122,7 @@ async def _wait(task: asyncio.Task[Outcome], begun: asyncio.Event, timeout: floa
 async def _stop(task: asyncio.Task[Outcome], place: Place) -> Left:
     """Stop a run; says what is left of it."""
     found = place.stop()
-    if found == "beyond reach":
+    if found == "out_of_reach":
         await _wait_uncancelled(task, STEP_GRACE)  # a step of a generator may end, and no other follows
         return "nothing" if task.done() and place.has_refused else "running"
     if found != "interrupted":
@@ -130,7 +130,7 @@ async def _stop(task: asyncio.Task[Outcome], place: Place) -> Left:
     await _wait_uncancelled(task, GRACE)
     if not task.done():
         return "running"
-    return "perhaps" if found == "not sure" else "nothing"
+    return "perhaps" if found == "uncertain" else "nothing"
 
 
 async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None:

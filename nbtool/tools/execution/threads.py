@@ -17,7 +17,7 @@ GRACE = 0.8
 ARRIVAL = 0.4
 """Seconds in which an interrupt of ours arrives; less than `GRACE`, so that waiting for it is no failure to end."""
 
-Stopping = Literal["idle", "interrupted", "beyond reach", "not sure"]
+Stopping = Literal["idle", "interrupted", "out_of_reach", "uncertain"]
 """What a place says when it is told to stop: nothing runs there; what ran was interrupted; it cannot be stopped; it was
 cancelled, and nobody knows whether it had begun."""
 
@@ -66,7 +66,7 @@ class OnLent:
             if self._lent.interrupt():
                 return "interrupted"
             self._is_interrupting = False
-            return "beyond reach"
+            return "out_of_reach"
 
     def _guarded(self, work: Callable[[], Any]) -> Outcome:
         try:
@@ -119,7 +119,7 @@ class InWorker:
     def stop(self) -> Stopping:
         """Let no more work begin, and say whether any runs: a thread cannot be stopped."""
         self._is_closed = True
-        return "beyond reach" if self._running else "idle"
+        return "out_of_reach" if self._running else "idle"
 
     def _leave(self) -> None:
         self._running -= 1

@@ -61,6 +61,12 @@ def lift(annotation: Any) -> Any:
     raise BadUsage(f"The annotation {annotation!r} cannot be described to a model.", fix="Use a class or Any.")
 
 
+def takes_objects(lifted: Any) -> bool:
+    """Whether a lifted annotation holds a class whose instances are taken by reference."""
+    inner = [*get_args(lifted), *(lifted.__annotations__.values() if typing.is_typeddict(lifted) else ())]
+    return isinstance(lifted, Live) or any(map(takes_objects, inner))
+
+
 def _typed_dict(annotation: Any) -> Any:
     """Make the like of a `typing.TypedDict` that pydantic takes; before Python 3.12 it wants another one."""
     import typing_extensions  # noqa: PLC0415 - only where a tool is made

@@ -124,21 +124,22 @@ def provider_error(
 ) -> ProviderError:
     """Make the error for an error object, with or without an HTTP status.
 
-    `who` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and `http` fills
-    it in. Where the provider `has_own_words` for a 404, nothing is guessed about the address. The message is redacted
-    of everything that looks like a key.
+    `who` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and the endpoint
+    fills it in. Where the provider `has_own_words` for a 404, nothing is guessed about the address. The message is
+    redacted of everything that looks like a key.
     """
     words = error_words(payload)
     kind = _kind(status, words)
     said = excerpt(words.message or words.code or words.type, limit=MAX_MESSAGE) or "no reason given"
-    subject = f"{who or 'The provider'} answered {status}" if status else f"{who or 'The provider'} reported an error"
+    answered = f"answered {status}" if status else "reported an error"
     return kind(
-        f"{subject}: {said if said[-1] in '.!?…' else f'{said}.'}",
+        f"{answered}: {said if said[-1] in '.!?…' else f'{said}.'}",
         fix="" if has_own_words and kind is ProviderError else _fix(kind, words, status),
         status=status,
         code=words.code or None,
         type=words.type or None,
         retry_after=retry_after,
+        source=who,
     )
 
 
@@ -227,15 +228,6 @@ def may_retry(status: int, headers: Mapping[str, str]) -> bool:
             return False
         case _:
             return status in RETRIED or status >= 500
-
-
-def named(error: ProviderError, who: str) -> ProviderError:
-    """Say whose error it is, where a decoder could not know."""
-    nobody = "The provider "
-    if error.message.startswith(nobody):
-        error.message = f"{who} {error.message.removeprefix(nobody)}"
-        error.args = (error.message,)
-    return error
 
 
 def _json(data: bytes) -> Any:

@@ -32,11 +32,20 @@ MAX_WRAPPINGS = 4
 
 @dataclass(frozen=True, slots=True)
 class WrittenCall:
-    """A call that was found in text: its name as the model wrote it, its arguments, and what was mended."""
+    """A call that was found in text: its name as the model wrote it, its arguments, and what was mended.
+
+    One that `lacks_arguments` names a tool and nothing else; it is believed only where the tool is known.
+    """
 
     name: str
     args: dict[str, Any]
     repairs: tuple[str, ...] = ()
+    lacks_arguments: bool = False
+
+    @property
+    def mended(self) -> tuple[str, ...]:
+        """What was mended, in words."""
+        return ("missing arguments", *self.repairs) if self.lacks_arguments else self.repairs
 
 
 def read_shape(value: Any, *, marked: bool, repairs: tuple[str, ...] = ()) -> list[WrittenCall] | None:
@@ -90,12 +99,7 @@ def _read_call(value: dict[str, Any], marked: bool, repairs: tuple[str, ...]) ->
     args, mended = _read_arguments(value[arguments_key] if arguments_key else None)
     if args is None or _is_schema(args):
         return None
-    missing = () if arguments_key else (NO_ARGUMENTS,)
-    return [WrittenCall(value[name_key].strip(), args, (*repairs, *mended, *missing))]
-
-
-NO_ARGUMENTS = "missing arguments"
-"""The mend of a call that names a tool and nothing else; believed only where the tool is known."""
+    return [WrittenCall(value[name_key].strip(), args, (*repairs, *mended), lacks_arguments=not arguments_key)]
 
 
 def _read_arguments(written: Any) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
@@ -140,10 +144,10 @@ def known_calls(calls: Iterable[WrittenCall], names: Iterable[str] | None) -> li
     meant: list[WrittenCall] = []
     for call in calls:
         name = known_name(call.name, names)
-        if name is None or (names is None and NO_ARGUMENTS in call.repairs):
+        if name is None or (names is None and call.lacks_arguments):
             return []
         spelling = () if name == call.name else ("name",)
-        meant.append(WrittenCall(name, call.args, tuple(dict.fromkeys((*call.repairs, *spelling)))))
+        meant.append(WrittenCall(name, call.args, tuple(dict.fromkeys((*call.mended, *spelling)))))
     return meant
 
 

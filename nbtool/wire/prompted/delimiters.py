@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.prompted.call_json import NO_ARGUMENTS, WrittenCall, read_shape
+from nbtool.wire.prompted.call_json import WrittenCall, read_shape
 from nbtool.wire.prompted.call_python import read_pythonic
 from nbtool.wire.prompted.json_repair import parse_value
 from nbtool.wire.prompted.json_tokens import BLANK, find_end, split_values, unfenced
@@ -151,8 +151,7 @@ def _read_pairs(text: str) -> list[WrittenCall] | None:
     """Read `name<arg_key>…</arg_key><arg_value>…</arg_value>`."""
     name, _, rest = text.partition("<arg_key>")
     args = _read_tagged(f"<arg_key>{rest}" if rest else "", _PAIR)
-    repairs = () if rest else (NO_ARGUMENTS,)
-    return None if args is None or not name.strip() else [WrittenCall(name.strip(), args, repairs)]
+    return None if args is None or not name.strip() else [WrittenCall(name.strip(), args, lacks_arguments=not rest)]
 
 
 def _read_tagged(text: str, form: re.Pattern[str]) -> dict[str, Any] | None:

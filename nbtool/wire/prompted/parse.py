@@ -77,5 +77,5 @@ def _as_tool_call(call: WrittenCall, complete: bool) -> ToolCall:
         args=call.args if complete else None,
         error=None if complete else "The reply was cut off before it was complete; its calls do not run.",
         runnable=complete,
-        repaired=call.repairs,
+        repaired=call.mended,
     )

@@ -159,7 +159,7 @@ class _PromptedDecoder:
                         self._count += 1
                         arguments = json.dumps(call.args, ensure_ascii=False)
                         key = f"written-{self._count}"
-                        yield CallDelta(key, name=call.name, arguments=arguments, final=True, repaired=call.repairs)
+                        yield CallDelta(key, name=call.name, arguments=arguments, final=True, repaired=call.mended)
 
 
 # --- the history, told without tools ----------------------------------------------------------------------------

@@ -13,6 +13,12 @@ from nbtool.errors import ConnectionFailed
 from nbtool.wire.transport.clients import is_loopback
 
 _SEND_AGAIN = "Send it again."
+_OTHER_ADDRESS = (62, 64)
+"""OpenSSL's codes of a certificate that is for another name or address."""
+
+_OTHER_TIME = (9, 10)
+"""OpenSSL's codes of a certificate that is not valid yet, or no more."""
+
 _NO_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "UNEXPECTED_EOF", "HTTP_REQUEST")
 
 
@@ -40,6 +46,8 @@ def _host_of(address: str) -> str:
 
 def unreached(error: Exception, who: str, url: str) -> tuple[ConnectionFailed, bool]:
     """Say why no connection came about, and whether trying again may help."""
+    import httpx  # noqa: PLC0415 - the network loads when it is first used
+
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _untrusted(cause, who), False
@@ -47,7 +55,7 @@ def unreached(error: Exception, who: str, url: str) -> tuple[ConnectionFailed, b
             return ConnectionFailed(
                 f"{who} does not speak https there.", fix="Check the port, or write http://."
             ), False
-    if type(error).__name__ == "ProxyError":
+    if isinstance(error, httpx.ProxyError):
         return _turned_away(error, who, url), False
     variable, proxy = proxy_of(url)
     if variable:
@@ -68,9 +76,9 @@ def broken(error: Exception, who: str) -> ConnectionFailed:
 
 def _untrusted(error: ssl.SSLCertVerificationError, who: str) -> ConnectionFailed:
     said = error.verify_message or "not trusted"
-    if "mismatch" in said or "not valid for" in said:
+    if error.verify_code in _OTHER_ADDRESS:
         fix = "Use the address that the certificate is for."
-    elif "expired" in said or "not yet valid" in said:
+    elif error.verify_code in _OTHER_TIME:
         fix = "Check this machine's clock, or tell whoever keeps the server."
     else:
         fix = (

@@ -35,18 +35,18 @@ from nbtool.server_url import ServerUrl, parse_server_url
 from nbtool.thread_pool import in_worker
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
 from nbtool.wire.framing.json_payloads import MAX_BODY
-from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, SPENT, error_from_response, may_retry, named
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, SPENT, error_from_response, may_retry
 from nbtool.wire.framing.redaction import redact
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import unpacked
 from nbtool.wire.transport.clients import client_for, is_loopback
 from nbtool.wire.transport.coalesce import together
 from nbtool.wire.transport.connection_errors import broken, unreached
-from nbtool.wire.transport.error_hints import advise
+from nbtool.wire.transport.error_hints import find_fix
 from nbtool.wire.transport.model_list import offered
 from nbtool.wire.transport.multipart import form_data
 from nbtool.wire.transport.readahead import Ahead
-from nbtool.wire.transport.retry import Clock, Retries, Timeouts, when
+from nbtool.wire.transport.retry import Clock, Retries, Timeouts
 
 if TYPE_CHECKING:
     import httpx
@@ -163,8 +163,7 @@ class HttpEndpoint:
             except WireError as error:
                 failure, wait = self._own(error), None
             if wait is None:
-                await advise(failure, prompt, self)
-                raise failure
+                raise failure.changed(fix=await find_fix(failure, prompt, self))
             yield Retrying(attempt, wait, failure.message)
             await asyncio.sleep(wait)
 
@@ -175,11 +174,8 @@ class HttpEndpoint:
 
     def _own(self, error: WireError) -> WireError:
         """Say whose error it is, and take the key out of it."""
-        if isinstance(error, ProviderError):
-            named(error, self.who)
-        error.message = redact(error.message, [self.key])
-        error.args = (error.message,)
-        return error
+        named = error.with_source(self.who)
+        return named.changed(message=redact(named.message, [self.key]))
 
     def _pause(self, error: WireError, attempt: int) -> float | None:
         """Give the seconds until the next attempt, or None where there is to be none."""
@@ -187,7 +183,6 @@ class HttpEndpoint:
             return None
         asked = error.retry_after if isinstance(error, ProviderError) else None
         if asked is not None and asked > self.retries.most:
-            error.fix = f"It asks to come again {when(asked)}."
             return None
         return self.retries.wait(attempt, asked)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Protocol
 
-from nbtool.errors import AuthFailed, ContextTooLong, ModelNotFound, NbtoolError, WireError
+from nbtool.errors import AuthFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult
 from nbtool.wire.base import Prompt
+from nbtool.wire.transport.retry import Retries, when
 
 MAX_NAMED = 6
 """Models, and parts of a request, that an error names."""
@@ -33,23 +35,27 @@ class Asked(Protocol):
     def key_from(self) -> str:
         """Where the key was found, in words."""
 
+    @property
+    def retries(self) -> Retries:
+        """How often, and after how long, it is asked again."""
+
     async def offered(self) -> list[str]:
         """Ask which models there are."""
 
 
-async def advise(error: WireError, prompt: Prompt, asked: Asked) -> None:
-    """Put into an error's fix what can be learnt; where nothing can, it stays as it is."""
+async def find_fix(error: WireError, prompt: Prompt, asked: Asked) -> str:
+    """Return what to do about an error, as far as it can be learnt; else what the error itself says."""
     match error:
         case ContextTooLong():
-            error.fix = too_long(prompt)
+            return too_long(prompt)
         case AuthFailed() if asked.key_from:
-            error.fix = f"Check the key: it is {asked.key_from}."
+            return f"Check the key: it is {asked.key_from}."
         case ModelNotFound():
-            try:
-                names = await asked.offered()
-            except NbtoolError:
-                return  # the server does not list its models
-            error.fix = on_offer(names, asked.model, asked.provider) or error.fix
+            with suppress(NbtoolError):  # the server does not list its models
+                return on_offer(await asked.offered(), asked.model, asked.provider) or error.fix
+        case ProviderError(retry_after=float(seconds)) if seconds > asked.retries.most:
+            return f"It asks to come again {when(seconds)}."
+    return error.fix
 
 
 def on_offer(names: list[str], wanted: str, provider: str) -> str:

@@ -16,7 +16,7 @@ from nbtool import Chat
 from nbtool.chat.export import document
 from nbtool.chat.export.calls import Around
 from nbtool.chat.export.python import code_of
-from nbtool.chat.export.visibility import IMPORTED, is_imported, shared
+from nbtool.chat.export.visibility import imported_notice, is_imported, shared
 from nbtool.errors import BadUsage
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedWire
@@ -101,7 +101,7 @@ def test_imported_turns_say_so_and_bring_no_approval(text: str) -> None:
 
     assert turn
     assert is_imported(turn)
-    assert IMPORTED in str(turn.transcript().document())
+    assert imported_notice().text in str(turn.transcript().document())
     assert not is_imported(shared(turn))
     assert all(call.result is None for call in turn.calls)
 

@@ -1,0 +1,34 @@
+"""Events as older versions wrote them → the fields that this version reads.
+
+Older versions had only a sentence where this one has a field. Here alone are those sentences compared: they are frozen,
+whatever the texts of this version say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_IMPORTED = "This turn was imported from a file: nobody here saw it happen."
+_INTERRUPTED = "The kernel ended before this turn did; what came until then is kept."
+
+
+def upgrade_event(event: dict[str, Any]) -> dict[str, Any] | None:
+    """Return an event, as plain data, in the form of this version; None where it has it already."""
+    upgrade = _UPGRADES.get(event["kind"]) if isinstance(event.get("kind"), str) else None
+    return upgrade(event) if upgrade else None
+
+
+def _notice(event: dict[str, Any]) -> dict[str, Any] | None:
+    return {**event, "topic": "imported"} if not event.get("topic") and event.get("text") == _IMPORTED else None
+
+
+def _turn_ended(event: dict[str, Any]) -> dict[str, Any] | None:
+    is_interrupted = not event.get("end_reason") and event.get("error") == _INTERRUPTED
+    return {**event, "end_reason": "interrupted"} if is_interrupted else None
+
+
+_UPGRADES: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
+    "notice": _notice,
+    "turn_ended": _turn_ended,
+}

@@ -1,0 +1,68 @@
+"""What people saved with an older nbtool is still read; see `fixtures/README.md`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+from nbtool.chat import restore
+from nbtool.chat.export import document
+from nbtool.chat.export.visibility import is_imported, shared_events
+from nbtool.chat.journal import Journal, queries
+from nbtool.chat.turn import Turn
+from nbtool.event_json import load_events
+from nbtool.events import Notice
+
+OLDER = Path(__file__).parent / "fixtures" / "before_typed_fields"
+
+
+def test_a_turn_that_was_imported_counts_as_imported_by_whatever_words_it_says_so() -> None:
+    turn = recalled("imported_turn.json")
+
+    assert is_imported(turn)
+    assert [event.topic for event in turn.log if isinstance(event, Notice)] == ["imported"]
+    assert not any(isinstance(event, Notice) for event in shared_events(turn))
+
+
+def test_a_turn_whose_kernel_ended_is_known_as_interrupted() -> None:
+    turn = recalled("interrupted_turn.json")
+
+    assert (turn.status, turn.end_reason) == ("error", "interrupted")
+    assert isinstance(turn.error, restore.Interrupted)
+    assert [call.status for call in turn.calls] == ["unknown", "denied"]
+
+
+def test_a_notice_or_an_end_with_such_words_of_its_own_is_taken_by_its_field() -> None:
+    said = {"kind": "notice", "text": "This turn was imported from a file: nobody here saw it happen."}
+    (notice,) = load_events([{**said, "topic": "length"}])
+
+    assert isinstance(notice, Notice)
+    assert notice.topic == "length"
+
+
+def test_a_journal_is_read_with_its_whole_and_its_broken_turns(tmp_path: Path) -> None:
+    shutil.copy(OLDER / "journal.sqlite", tmp_path / "journal.sqlite")
+    journal = Journal(tmp_path / "journal.sqlite")
+    lines = journal.read(queries.turns)
+    turns = [restore.turn(load_events(journal.events(line.turn_id))) for line in lines]
+
+    assert sorted((turn.status, turn.end_reason) for turn in turns) == [
+        ("completed", ""), ("completed", ""), ("error", "interrupted"),
+    ]  # fmt: skip
+
+
+def test_an_exported_conversation_is_read() -> None:
+    tree = document.from_json((OLDER / "conversation.json").read_bytes())
+
+    assert [node.turn.text for node in tree.line if node.turn] == ["It costs 10.", "Sent."]
+    assert [[call.status for call in node.turn.calls] for node in tree.line if node.turn] == [
+        ["ok", "ok"], ["ok", "denied"],
+    ]  # fmt: skip
+
+
+def recalled(name: str) -> Turn:
+    """Rebuild the turn whose events a file holds."""
+    events: list[dict[str, Any]] = json.loads((OLDER / name).read_text())
+    return restore.turn(load_events(events))
