@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { marked, oddIn, stretches } from "../src/rich/approval/hiddenCharacters";
+import { isOdd, marked, stretches } from "../src/rich/approval/hiddenCharacters";
 import { lookalikes, unmasked } from "../src/text/confusables";
 
 test.each([
@@ -13,12 +13,11 @@ test.each([
   ["\u{1d400}dmin", "\\u{1d400}dmin"],
 ])("%s is shown with what it is made of", (text, shown) => {
   expect(unmasked(text)).toBe(shown);
-  expect(oddIn(text)).toBe(lookalikes(text).length);
-  expect(
-    stretches(text)
-      .map((one) => one.raw)
-      .join(""),
-  ).toBe(text);
+  expect(isOdd(text)).toBe(true);
+  expect([...stretches(text)].filter(({ raw, shown }) => raw !== shown)).toHaveLength(
+    [...lookalikes(text)].length,
+  );
+  expect(Array.from(stretches(text), ({ raw }) => raw).join("")).toBe(text);
   expect(JSON.stringify(marked(text))).toContain("nb-odd");
 });
 
@@ -33,4 +32,12 @@ test.each([
   "",
 ])("%s is written as people write", (text) => {
   expect(unmasked(text)).toBe(text);
+  expect(isOdd(text)).toBe(false);
+});
+
+test("odd characters of every kind are found in the order in which they stand", () => {
+  const text = "\uff41 \u202e p\u0430ul \u{1d400} \u200b \u0430b";
+  const places = [...stretches(text)].filter(({ raw, shown }) => raw !== shown).map(({ raw }) => raw);
+
+  expect(places).toEqual(["\uff41", "\u202e", "\u0430", "\u{1d400}", "\u200b", "\u0430"]);
 });

@@ -7,6 +7,7 @@
 
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
 const LATIN = /\p{Script=Latin}/u;
+const CYRILLIC = /\p{Script=Cyrillic}/u;
 
 /** Letters of other scripts that stand in no Latin word by right; of Greek, those alone that cannot be told apart. */
 const STRANGE =
@@ -18,18 +19,53 @@ const TWINS = /^[аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚ�
 /** Latin letters in another width or style: \uff21 is no A, and neither is \u{1d400}. */
 const STYLED = /[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/gu;
 
-/** Where letters stand that look like others: the first place of each, and the one after it. */
-export function lookalikes(text: string): [from: number, to: number][] {
-  const found = [...text.matchAll(STYLED)].map(placeOf);
-  const words = [...text.matchAll(WORD)];
-  const isCyrillic = words.some(
-    ([word]) => /\p{Script=Cyrillic}/u.test(word) && !LATIN.test(word) && !TWINS.test(word),
-  );
-  for (const { 0: word, index } of words) {
-    if (LATIN.test(word) || (!isCyrillic && TWINS.test(word) && LATIN.test(text)))
-      for (const one of word.matchAll(STRANGE)) found.push(placeOf({ 0: one[0], index: index + one.index }));
+/** Where a character lies in a text: its first place, and the one after it. */
+export type PlaceInText = readonly [from: number, to: number];
+
+/** Where letters stand that look like others, one by one from the first. */
+export function lookalikes(text: string): Generator<PlaceInText> {
+  return inOrder(matches(text, STYLED), strangers(text));
+}
+
+function* strangers(text: string): Generator<PlaceInText> {
+  if (text.search(STRANGE) < 0) return;
+  const isLatin = LATIN.test(text);
+  const areTwinsStrange = isLatin && !isCyrillic(text);
+  for (const { 0: word, index } of text.matchAll(WORD)) {
+    if ((isLatin && LATIN.test(word)) || (areTwinsStrange && TWINS.test(word)))
+      yield* matches(word, STRANGE, index);
   }
-  return found.sort(([one], [other]) => one - other);
+}
+
+/** Whether a word of a text is Cyrillic beyond doubt. */
+function isCyrillic(text: string): boolean {
+  for (const [word] of text.matchAll(WORD))
+    if (CYRILLIC.test(word) && !LATIN.test(word) && !TWINS.test(word)) return true;
+  return false;
+}
+
+/** Where an expression is found in a text that begins at a place of another one. */
+export function* matches(text: string, expression: RegExp, start = 0): Generator<PlaceInText> {
+  for (const { 0: found, index } of text.matchAll(expression))
+    yield [start + index, start + index + found.length];
+}
+
+/** Two rows of places as one, in order. */
+export function* inOrder(one: Generator<PlaceInText>, other: Generator<PlaceInText>): Generator<PlaceInText> {
+  let [a, b] = [one.next(), other.next()];
+  while (!a.done && !b.done) {
+    if (a.value[0] <= b.value[0]) {
+      yield a.value;
+      a = one.next();
+    } else {
+      yield b.value;
+      b = other.next();
+    }
+  }
+  if (!a.done) yield a.value;
+  if (!b.done) yield b.value;
+  yield* one;
+  yield* other;
 }
 
 /** The text with each of these letters as its escape. */
@@ -46,8 +82,4 @@ export function unmasked(text: string): string {
 /** The code of a character, as an escape writes it. */
 export function codeOf(character: string): string {
   return (character.codePointAt(0) ?? 0).toString(16).padStart(4, "0");
-}
-
-function placeOf({ 0: found, index }: { 0: string; index: number }): [from: number, to: number] {
-  return [index, index + found.length];
 }

@@ -1,18 +1,24 @@
 import { Component, createRef, type JSX, type VNode } from "preact";
+import { passOver } from "./skipOffscreen";
 
 interface GradualProps {
-  nodes: VNode[];
+  /** Where they come from; each is taken when it is drawn. Other nodes than before are drawn from the first one on. */
+  nodes: Iterable<VNode>;
   /** How many are drawn in one task. */
   each: number;
 }
 
-/** Nodes that lie in one box: a full one is passed over while the next is drawn. */
-const CHUNK = 32;
+/** Nodes that lie in one box: the browser passes over a full one where it is out of sight. */
+const CHUNK = 8;
 
 /** Nodes that are drawn a few at a time, each time laid out, so that no task has them all to do. */
 export class Gradual extends Component<GradualProps> {
   #el = createRef<HTMLSpanElement>();
-  #count = 0;
+  #source: Iterable<VNode> | undefined;
+  #rest: Iterator<VNode> = [][Symbol.iterator]();
+  #chunks: VNode[][] = [];
+  /** The node after the last one that is drawn; none when all are. */
+  #next: VNode | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentDidMount(): void {
@@ -27,27 +33,40 @@ export class Gradual extends Component<GradualProps> {
     clearTimeout(this.#timer);
   }
 
-  #isAll(): boolean {
-    return this.#count >= this.props.nodes.length;
-  }
-
   #goOn(): void {
-    if (this.#isAll() || this.#timer !== undefined) return;
+    if (!this.#next || this.#timer !== undefined) return;
     this.#el.current?.getBoundingClientRect();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      this.#take();
       this.forceUpdate();
     }, 0);
   }
 
+  #begin(nodes: Iterable<VNode>): void {
+    this.#source = nodes;
+    this.#rest = nodes[Symbol.iterator]();
+    this.#chunks = [];
+    this.#next = this.#rest.next().value;
+    this.#take();
+  }
+
+  #take(): void {
+    for (let n = 0; n < this.props.each && this.#next; n++) {
+      const last = this.#chunks.at(-1);
+      if (last && last.length < CHUNK) this.#chunks[this.#chunks.length - 1] = [...last, this.#next];
+      else this.#chunks.push([this.#next]);
+      this.#next = this.#rest.next().value;
+    }
+  }
+
   render(): JSX.Element {
-    const { nodes, each } = this.props;
-    if (this.#timer === undefined) this.#count = Math.max(each, this.#count + (this.#isAll() ? 0 : each));
-    const shown = nodes.slice(0, this.#count);
+    const { nodes } = this.props;
+    if (nodes !== this.#source) this.#begin(nodes);
     return (
-      <span ref={this.#el} class="nb-lines" aria-busy={!this.#isAll()}>
-        {Array.from({ length: Math.ceil(shown.length / CHUNK) }, (_, n) => (
-          <Chunk key={n} nodes={shown.slice(n * CHUNK, (n + 1) * CHUNK)} />
+      <span ref={this.#el} class="nb-lines" aria-busy={this.#next !== undefined}>
+        {this.#chunks.map((chunk, n) => (
+          <Chunk key={n} nodes={chunk} />
         ))}
       </span>
     );
@@ -55,11 +74,30 @@ export class Gradual extends Component<GradualProps> {
 }
 
 class Chunk extends Component<{ nodes: VNode[] }> {
+  #el = createRef<HTMLSpanElement>();
+
+  override componentDidMount(): void {
+    this.#end();
+  }
+
+  override componentDidUpdate(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    const el = this.#el.current;
+    if (el && this.props.nodes.length === CHUNK) passOver(el);
+  }
+
   override shouldComponentUpdate({ nodes }: { nodes: VNode[] }): boolean {
-    return nodes.length !== this.props.nodes.length || nodes[0] !== this.props.nodes[0];
+    return nodes !== this.props.nodes;
   }
 
   render(): JSX.Element {
-    return <span class="nb-lines">{this.props.nodes}</span>;
+    return (
+      <span ref={this.#el} class="nb-lines">
+        {this.props.nodes}
+      </span>
+    );
   }
 }

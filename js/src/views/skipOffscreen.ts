@@ -5,7 +5,8 @@
  */
 export function passOver(el: HTMLElement): void {
   const inside = el.querySelector(".nb-passed");
-  el.style.containIntrinsicBlockSize = `auto ${el.offsetHeight}px`;
+  const height = el.offsetHeight; // none in a closed fold, where the style sheet's estimate is better
+  if (height) el.style.containIntrinsicBlockSize = `auto ${height}px`;
   el.classList.add("nb-passing");
   if (inside) getComputedStyle(inside).contentVisibility; // takes effect where it is read
   el.classList.replace("nb-passing", "nb-passed");

@@ -1,12 +1,12 @@
-import { Component, createRef, type JSX } from "preact";
+import { Component, createRef, type JSX, type VNode } from "preact";
 import { withoutStacks } from "../../text/combining";
-import { indented } from "../../text/format";
-import { own, saidArguments, type Waiting } from "../../views/approval/pending";
+import { counted, indented } from "../../text/format";
+import { own, REFERENCE, type Waiting } from "../../views/approval/pending";
 import { Gradual } from "../../views/Gradual";
 import { highlight } from "../highlight";
 import { type Entry, entriesOf, stringOf } from "./argumentText";
 import { Changes } from "./Diff";
-import { Marked, marked, oddIn } from "./hiddenCharacters";
+import { isOdd, Marked, marked } from "./hiddenCharacters";
 import { languageOf } from "./language";
 
 /** Characters of each argument that are shown before all of it is opened. */
@@ -23,8 +23,11 @@ const EDITS = [
   ["old_string", "new_string"],
 ] as const;
 
-/** Arguments that are drawn in one task. */
-const MANY = 50;
+/** Arguments that are shown before all of it is opened. */
+export const FIRST = 20;
+
+/** Arguments that are drawn in one task; each such group lies in a box of its own. */
+const GROUP = 25;
 
 interface Props {
   call: Waiting;
@@ -34,7 +37,19 @@ interface Props {
 }
 
 /** All arguments, each as what it is: code in colours, an edit as its two sides, a reference as what it stands for. */
-export function Arguments({ call, text, opened }: Props): JSX.Element {
+export class Arguments extends Component<Props> {
+  override shouldComponentUpdate({ call, text, opened }: Props): boolean {
+    const { props } = this;
+    const isSame = call.question === props.call.question && call.resolved === props.call.resolved;
+    return !isSame || text !== props.text || opened !== props.opened;
+  }
+
+  render(): JSX.Element {
+    return argumentsOf(this.props);
+  }
+}
+
+function argumentsOf({ call, text, opened }: Props): JSX.Element {
   const entries = entriesOf(text);
   if (!entries)
     return (
@@ -43,34 +58,17 @@ export function Arguments({ call, text, opened }: Props): JSX.Element {
       </pre>
     );
   const edit = editIn(entries);
-  const said = new Map(saidArguments(call).map((one) => [one.name, one]));
-  const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
-  const rows = entries
-    .filter(({ name }) => !edit?.names.includes(name))
-    .map((entry) => (
-      <div key={entry.name}>
-        <dt>
-          <code class="nb-prewrap">
-            <Marked text={entry.name} />
-          </code>
-        </dt>
-        <dd>
-          <Value
-            entry={entry}
-            language={languageOf(entry, own(properties, entry.name), entries)}
-            opened={opened}
-          />
-          {said.get(entry.name)?.what && (
-            <div class="nb-quiet nb-stands">
-              <Marked text={standsFor(call, entry.name)} />
-            </div>
-          )}
-        </dd>
-      </div>
-    ));
+  const rows = entries.filter(({ name }) => !edit?.names.includes(name));
+  const shown = opened ? rows : rows.slice(0, FIRST);
+  const left = rows.length - shown.length;
   return (
     <dl class="nb-arguments">
-      {rows.length > MANY ? <Gradual nodes={rows} each={MANY} /> : rows}
+      {shown.length > GROUP ? (
+        <Gradual nodes={groupsOf(call, shown, entries, opened)} each={1} />
+      ) : (
+        <Rows call={call} rows={shown} entries={entries} opened={opened} />
+      )}
+      {left > 0 && <div class="nb-quiet">… {counted(left, "argument")} more</div>}
       {edit && (
         <div>
           <dt>the edit</dt>
@@ -80,6 +78,57 @@ export function Arguments({ call, text, opened }: Props): JSX.Element {
         </div>
       )}
     </dl>
+  );
+}
+
+interface RowsProps {
+  call: Waiting;
+  rows: Entry[];
+  entries: Entry[];
+  opened: boolean;
+}
+
+function* groupsOf(call: Waiting, rows: Entry[], entries: Entry[], opened: boolean): Generator<VNode> {
+  for (let at = 0; at < rows.length; at += GROUP)
+    yield (
+      <span key={at} class="nb-argument-group">
+        <Rows call={call} rows={rows.slice(at, at + GROUP)} entries={entries} opened={opened} />
+      </span>
+    );
+}
+
+/** A component, so that its rows are made when it is drawn. */
+function Rows({ call, rows, entries, opened }: RowsProps): JSX.Element {
+  const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
+  return (
+    <>
+      {rows.map((entry) => (
+        <div key={entry.name} class="nb-argument">
+          <dt>
+            <code class="nb-prewrap">
+              <Marked text={entry.name} />
+            </code>
+          </dt>
+          <dd>
+            <Value
+              entry={entry}
+              language={languageOf(entry, own(properties, entry.name), entries)}
+              opened={opened}
+            />
+            <StandsFor text={standsFor(call, entry.name)} />
+          </dd>
+        </div>
+      ))}
+    </>
+  );
+}
+
+function StandsFor({ text }: { text: string }): JSX.Element | null {
+  if (!text) return null;
+  return (
+    <div class="nb-quiet nb-stands">
+      <Marked text={text} />
+    </div>
   );
 }
 
@@ -94,7 +143,7 @@ function Value({
 }): JSX.Element {
   const text = stringOf(entry.raw);
   const shown = clip(text ?? indented(entry.raw), opened);
-  if (text !== null && language && !oddIn(text)) return <Coloured text={shown} language={language} />;
+  if (text !== null && language && !isOdd(text)) return <Coloured text={shown} language={language} />;
   if (shown.includes("\n") || shown.length >= 80)
     return (
       <pre class="nb-code nb-prewrap">
@@ -149,9 +198,9 @@ class Coloured extends Component<{ text: string; language: string }> {
   }
 }
 
-/** In full what an argument stands for. */
+/** In full what an argument stands for; empty where it is no reference. */
 function standsFor({ resolved }: Waiting, name: string): string {
-  return (own(resolved, name) ?? "").replace(/^\$VAR_REF\{\{.*?\}\}: /, "");
+  return REFERENCE.exec(own(resolved, name) ?? "")?.[2] ?? "";
 }
 
 function editIn(entries: Entry[]): { names: readonly string[]; before: string; after: string } | null {

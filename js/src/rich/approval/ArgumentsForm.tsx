@@ -4,7 +4,7 @@ import { own, type Waiting } from "../../views/approval/pending";
 import { type Entry, entriesOf, objectOf, stringOf } from "./argumentText";
 import { ArgumentChanges } from "./Diff";
 import type { Draft } from "./drafts";
-import { marked, oddIn, stretches } from "./hiddenCharacters";
+import { marked, stretches } from "./hiddenCharacters";
 import { type Problems, problemsOf } from "./validate";
 
 interface Props {
@@ -13,8 +13,20 @@ interface Props {
   change: (change: Partial<Draft>) => void;
 }
 
+/** Fields that are drawn at first, and with each wish for more; one with a problem is drawn wherever it is. */
+const STEP = 50;
+
+/** Odd characters of a field that are named; of more, it is said how many. */
+const MAX_ODD = 50;
+
+/** Arguments that are said to be lacking; of more, it is said how many. */
+const MAX_LACKING = 20;
+
 interface State {
   entries: Entry[];
+  /** How many of the fields are drawn, beside those that a person added. */
+  limit: number;
+  added: ReadonlySet<string>;
   /** Arguments that are texts, and are typed as such; all others are typed as JSON. */
   texts: Set<string>;
 }
@@ -38,24 +50,31 @@ export class Fields extends Component<Props, State> {
 
   #add(name: string, schema: Json): void {
     const entries = [...this.state.entries, { name, raw: firstValue(schema) }];
-    this.setState({ texts: begun(entries).texts });
+    this.setState({ texts: begun(entries).texts, added: new Set(this.state.added).add(name) });
     this.#put(entries);
   }
 
-  #set(name: string, raw: string): void {
+  #set = (name: string, raw: string): void => {
     this.#put(this.state.entries.map((entry) => (entry.name === name ? { name, raw } : entry)));
-  }
+  };
+
+  #leave = (name: string): void => {
+    this.#put(this.state.entries.filter((entry) => entry.name !== name));
+  };
 
   render(): JSX.Element {
     const { call, draft } = this.props;
-    const { entries, texts } = this.state;
+    const { entries, texts, limit, added } = this.state;
     const { schema, shown } = call.question;
     const properties = (schema.properties ?? {}) as Record<string, Json>;
-    const missing = Object.keys(properties).filter((name) => !entries.some((entry) => entry.name === name));
-    const lacking = Object.keys(draft.problems).filter((name) => missing.includes(name));
+    const names = new Set(entries.map(({ name }) => name));
+    const missing = Object.keys(properties).filter((name) => !names.has(name));
+    const lacking = Object.keys(draft.problems).filter((name) => !names.has(name));
+    const drawn = fieldsOf(entries, draft.problems, limit, added);
+    const left = entries.length - drawn.length;
     return (
       <div class="nb-fields">
-        {entries.map((entry) => (
+        {drawn.map((entry) => (
           <Field
             key={entry.name}
             entry={entry}
@@ -63,10 +82,15 @@ export class Fields extends Component<Props, State> {
             schema={own(properties, entry.name) ?? {}}
             problem={own(draft.problems, entry.name) ?? ""}
             id={`${call.question.digest.slice(0, 12)}-${entry.name}`}
-            set={(raw) => this.#set(entry.name, raw)}
-            leave={() => this.#put(entries.filter(({ name }) => name !== entry.name))}
+            set={this.#set}
+            leave={this.#leave}
           />
         ))}
+        {left > 0 && (
+          <button type="button" class="nb-plain" onClick={() => this.setState({ limit: limit + STEP })}>
+            Show {Math.min(STEP, left)} of the other {counted(left, "argument")}
+          </button>
+        )}
         {missing.length > 0 && (
           <select
             aria-label="Add an argument"
@@ -94,13 +118,25 @@ interface FieldProps {
   schema: Json;
   problem: string;
   id: string;
-  set: (raw: string) => void;
-  leave: () => void;
+  set: (name: string, raw: string) => void;
+  leave: (name: string) => void;
 }
 
-function Field({ entry, isText, schema, problem, id, set, leave }: FieldProps): JSX.Element {
+/** One of many fields: only that which changes is drawn again. */
+class Field extends Component<FieldProps> {
+  override shouldComponentUpdate({ entry, isText, problem }: FieldProps): boolean {
+    const { props } = this;
+    return entry.raw !== props.entry.raw || isText !== props.isText || problem !== props.problem;
+  }
+
+  render(): JSX.Element {
+    return fieldOf(this.props);
+  }
+}
+
+function fieldOf({ entry, isText, schema, problem, id, set, leave }: FieldProps): JSX.Element {
   const text = isText ? (stringOf(entry.raw) ?? "") : entry.raw; // as the field shows it: JSON may have escapes
-  const hidden = oddIn(text);
+  const hidden = oddOf(text);
   return (
     <div class="nb-field">
       <label for={id}>
@@ -108,7 +144,12 @@ function Field({ entry, isText, schema, problem, id, set, leave }: FieldProps): 
         <span class="nb-quiet">{isText && !("enum" in schema) ? "text" : typeOf(schema)}</span>
       </label>
       <Control {...{ entry, isText, schema, problem, id, set }} />
-      <button type="button" class="nb-plain" aria-label={`Leave out ${entry.name}`} onClick={leave}>
+      <button
+        type="button"
+        class="nb-plain"
+        aria-label={`Leave out ${entry.name}`}
+        onClick={() => leave(entry.name)}
+      >
         Leave out
       </button>
       {problem && (
@@ -117,10 +158,11 @@ function Field({ entry, isText, schema, problem, id, set, leave }: FieldProps): 
           {problem}
         </p>
       )}
-      {hidden > 0 && (
+      {hidden.length > 0 && (
         <p class="nb-quiet">
-          {counted(hidden, "character")} in it {hidden === 1 ? "is" : "are"} not what one sees here:{" "}
-          <mark class="nb-odd">{oddOnly(text)}</mark>
+          {counted(hidden.length, "character")} in it {hidden.length === 1 ? "is" : "are"} not what one sees
+          here: <mark class="nb-odd">{hidden.slice(0, MAX_ODD).join(" ")}</mark>
+          {hidden.length > MAX_ODD && ` and ${counted(hidden.length - MAX_ODD, "character")} more`}
         </p>
       )}
     </div>
@@ -139,7 +181,11 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
   if (choices) {
     const all = choices.includes(entry.raw) ? choices : [entry.raw, ...choices];
     return (
-      <select {...common} value={entry.raw} onChange={({ currentTarget }) => set(currentTarget.value)}>
+      <select
+        {...common}
+        value={entry.raw}
+        onChange={({ currentTarget }) => set(entry.name, currentTarget.value)}
+      >
         {all.map((raw) => (
           <option value={raw}>{stringOf(raw) ?? raw}</option>
         ))}
@@ -152,7 +198,9 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
       {...common}
       rows={Math.min(12, value.split("\n").length)}
       value={value}
-      onInput={({ currentTarget }) => set(isText ? JSON.stringify(currentTarget.value) : currentTarget.value)}
+      onInput={({ currentTarget }) =>
+        set(entry.name, isText ? JSON.stringify(currentTarget.value) : currentTarget.value)
+      }
     />
   );
 }
@@ -161,27 +209,37 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
 function Lacking({ names, problems }: { names: string[]; problems: Problems }): JSX.Element {
   return (
     <>
-      {names.map((name) => (
+      {names.slice(0, MAX_LACKING).map((name) => (
         <p class="nb-problem">
           <span aria-hidden="true">✕ </span>
           <code>{marked(name)}</code>: {own(problems, name)}
         </p>
       ))}
+      {names.length > MAX_LACKING && (
+        <p class="nb-problem">… {counted(names.length - MAX_LACKING, "argument")} more</p>
+      )}
     </>
+  );
+}
+
+/** The first arguments, those that were added, and as many of those with a problem as are drawn at first. */
+function fieldsOf(entries: Entry[], problems: Problems, limit: number, added: ReadonlySet<string>): Entry[] {
+  let left = STEP;
+  return entries.filter(
+    ({ name }, at) => at < limit || added.has(name) || (Object.hasOwn(problems, name) && left-- > 0),
   );
 }
 
 function begun(entries: Entry[]): State {
   const texts = entries.filter(({ raw }) => stringOf(raw) !== null).map(({ name }) => name);
-  return { entries, texts: new Set(texts) };
+  return { entries, texts: new Set(texts), limit: STEP, added: new Set() };
 }
 
 /** The arguments as JSON; the very text that was asked about where nothing differs. */
 function settled({ question }: Waiting, entries: Entry[]): string {
   const asked = entriesOf(question.shown) ?? [];
-  const same =
-    asked.length === entries.length &&
-    asked.every(({ name, raw }) => entries.some((entry) => entry.name === name && entry.raw === raw));
+  const now = new Map(entries.map(({ name, raw }) => [name, raw]));
+  const same = asked.length === entries.length && asked.every(({ name, raw }) => now.get(name) === raw);
   return same ? question.shown : objectOf(entries);
 }
 
@@ -201,9 +259,7 @@ function firstValue({ default: value, type }: Json): string {
   return type === "string" ? '""' : type === "boolean" ? "false" : "null";
 }
 
-function oddOnly(text: string): string {
-  return stretches(text)
-    .filter(({ raw, shown }) => raw !== shown)
-    .map(({ shown }) => shown)
-    .join(" ");
+/** The odd characters of a text, each as its escape. */
+function oddOf(text: string): string[] {
+  return [...stretches(text)].filter(({ raw, shown }) => raw !== shown).map(({ shown }) => shown);
 }

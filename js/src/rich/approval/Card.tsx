@@ -90,6 +90,8 @@ export class Card extends Component<Props, State> {
 
   #decideAll(agree: boolean): void {
     const { decide } = this.props.connection;
+    const isBeingDrawn = this.#el.current?.querySelector("[aria-busy=true]");
+    if (agree && isBeingDrawn) return; // what is not drawn yet was not read
     for (const call of this.#calls()) {
       const draft = this.#draft(call);
       decide(agree ? agreement(call, draft) : refusal(call, draft.reason));

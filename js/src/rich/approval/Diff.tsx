@@ -1,5 +1,5 @@
 import { diffLines } from "diff";
-import { Component, type JSX } from "preact";
+import { Component, type JSX, type VNode } from "preact";
 import { indented } from "../../text/format";
 import { Gradual } from "../../views/Gradual";
 import { entriesOf, stringOf } from "./argumentText";
@@ -46,12 +46,16 @@ const GROUP = 100;
 /** Lines of a comparison; many are drawn group by group. */
 function Lines({ lines }: { lines: Line[] }): JSX.Element {
   if (lines.length <= GROUP) return <Group lines={lines} />;
-  const groups = Array.from({ length: Math.ceil(lines.length / GROUP) }, (_, n) => (
-    <div key={n}>
-      <Group lines={lines.slice(n * GROUP, (n + 1) * GROUP)} />
-    </div>
-  ));
-  return <Gradual nodes={groups} each={1} />;
+  return <Gradual nodes={groupsOf(lines)} each={1} />;
+}
+
+function* groupsOf(lines: Line[]): Generator<VNode> {
+  for (let at = 0; at < lines.length; at += GROUP)
+    yield (
+      <div key={at}>
+        <Group lines={lines.slice(at, at + GROUP)} />
+      </div>
+    );
 }
 
 /** A component, so that its lines are made when it is drawn. */
@@ -99,7 +103,17 @@ export function ArgumentChanges({ before, after }: { before: string; after: stri
 }
 
 /** A text that may end in a unified diff: what a call will change, or how its tool changed. */
-export function Effect({ text }: { text: string }): JSX.Element {
+export class Effect extends Component<{ text: string }> {
+  override shouldComponentUpdate({ text }: { text: string }): boolean {
+    return text !== this.props.text;
+  }
+
+  render(): JSX.Element {
+    return effectOf(this.props.text);
+  }
+}
+
+function effectOf(text: string): JSX.Element {
   const lines = text.trimEnd().split("\n");
   const head = lines.findIndex((line, at) => line.startsWith("--- ") && lines[at + 1]?.startsWith("+++ "));
   if (head < 0)

@@ -5,9 +5,9 @@ import { counted, oneLine, readObject } from "../../text/format";
 import { WORDS } from "../../views/Approval";
 import { isShut, LONG, saidArguments, standing, type Waiting } from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
-import { Sentence } from "../../views/approval/Sentence";
+import { NAMED, Sentence } from "../../views/approval/Sentence";
 import { Pictures } from "../../views/MediaList";
-import { Arguments } from "./Arguments";
+import { Arguments, FIRST } from "./Arguments";
 import { Fields } from "./ArgumentsForm";
 import { Effect } from "./Diff";
 import { agreement, type Draft, isEdited, isReadable, lengthOf, refusal } from "./drafts";
@@ -116,7 +116,7 @@ export class Item extends Component<Props> {
         <div ref={this.#end} />
         {!readable && (
           <button type="button" class="nb-plain" onClick={this.#open}>
-            Show all {counted(lengthOf(call), "character")}
+            Show all {extentOf(call)}
           </button>
         )}
         {this.#buttons(readable)}
@@ -201,7 +201,19 @@ function Body({ call, draft, readable, change }: BodyProps): JSX.Element | null 
     );
   const said = saidArguments(call);
   if (!readObject(shown) || !said.length) return null;
-  return said.every(({ whole, what }) => whole && !what) ? <Folded>{all}</Folded> : all;
+  return said.length <= NAMED && said.every(({ whole, what }) => whole && !what) ? (
+    <Folded>{all}</Folded>
+  ) : (
+    all
+  );
+}
+
+/** How much there is to open. */
+function extentOf(call: Waiting): string {
+  const characters = counted(lengthOf(call), "character");
+  if (call.question.gate === "result") return characters;
+  const many = saidArguments(call).length;
+  return many > FIRST ? `${counted(many, "argument")}, ${characters}` : characters;
 }
 
 function Folded({ children }: { children: JSX.Element }): JSX.Element {

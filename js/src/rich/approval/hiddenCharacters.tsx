@@ -1,6 +1,6 @@
 import { Component, type ComponentChildren, type JSX, type VNode } from "preact";
 import { withoutStacks } from "../../text/combining";
-import { codeOf, lookalikes } from "../../text/confusables";
+import { codeOf, inOrder, lookalikes, matches, type PlaceInText } from "../../text/confusables";
 import { Gradual } from "../../views/Gradual";
 
 /**
@@ -15,28 +15,24 @@ export interface Stretch {
   shown: string;
 }
 
-/** What was cut last: a card asks about one text several times. */
-let last: { text: string; cut: Stretch[] } | undefined;
-
-/** Cut a text where odd characters stand, and letters that look like others; each of those is shown as its escape. */
-export function stretches(text: string): Stretch[] {
-  if (last?.text === text) return last.cut;
-  const cut: Stretch[] = [];
+/**
+ * Cut a text where odd characters stand, and letters that look like others; each of those is shown as its escape. The
+ * pieces are made one by one, so that a long text can be drawn before all of it is cut.
+ */
+export function* stretches(text: string): Generator<Stretch> {
   let at = 0;
   for (const [from, to] of oddPlaces(text)) {
-    if (from > at) cut.push(plain(text.slice(at, from)));
+    if (from > at) yield plain(text.slice(at, from));
     const raw = text.slice(from, to);
-    cut.push({ raw, shown: `\\u{${codeOf(raw)}}` });
+    yield { raw, shown: `\\u{${codeOf(raw)}}` };
     at = to;
   }
-  if (at < text.length) cut.push(plain(text.slice(at)));
-  last = { text, cut };
-  return cut;
+  if (at < text.length) yield plain(text.slice(at));
 }
 
 /** A text in which odd characters can be seen, each as its escape with a mark around it. */
 export function marked(text: string): ComponentChildren {
-  return stretches(text).map(({ raw, shown }) =>
+  return Array.from(stretches(text), ({ raw, shown }) =>
     raw === shown ? withoutStacks(shown) : <mark class="nb-odd">{shown}</mark>,
   );
 }
@@ -53,9 +49,6 @@ const NODE_LIMIT = 1_000;
 
 /** A text of any length as `marked` shows it; a long one is drawn piece by piece. */
 export class Marked extends Component<{ text: string }> {
-  #text = "";
-  #boxes: VNode[] = [];
-
   override shouldComponentUpdate({ text }: { text: string }): boolean {
     return text !== this.props.text;
   }
@@ -63,28 +56,25 @@ export class Marked extends Component<{ text: string }> {
   render(): JSX.Element {
     const { text } = this.props;
     if (text.length <= LONG) return <>{marked(text)}</>;
-    if (text !== this.#text) this.#boxes = boxesOf(text);
-    this.#text = text;
-    return <Gradual nodes={this.#boxes} each={1} />;
+    return <Gradual nodes={boxesOf(text)} each={1} />;
   }
 }
 
 type Piece = [shown: string, isOdd: boolean];
 
 /** A long text in boxes, each of which holds whole lines where these are not too long. */
-function boxesOf(text: string): VNode[] {
-  const boxes: VNode[] = [];
+function* boxesOf(text: string): Generator<VNode> {
+  let number = 0;
   let [pieces, length]: [Piece[], number] = [[], 0];
   for (const piece of short(text)) {
     pieces.push(piece);
     length += piece[0].length;
     const isLineEnd = piece[0].endsWith("\n");
     if (length < BOX || !(isLineEnd || length >= BOX_LIMIT)) continue;
-    boxes.push(<Box key={boxes.length} pieces={pieces} goesOn={!isLineEnd} />);
+    yield <Box key={number++} pieces={pieces} goesOn={!isLineEnd} />;
     [pieces, length] = [[], 0];
   }
-  boxes.push(<Box key={boxes.length} pieces={pieces} goesOn={false} />);
-  return boxes;
+  yield <Box key={number} pieces={pieces} goesOn={false} />;
 }
 
 /** A component, so that its marks are made when it is drawn. */
@@ -113,17 +103,13 @@ function* short(text: string): Generator<Piece> {
 
 const PIECES = new RegExp(`[^\\n]{0,${NODE_LIMIT - 1}}\\n|[^\\n]{1,${NODE_LIMIT}}`, "gu");
 
-/** How many odd characters a text holds. */
-export function oddIn(text: string): number {
-  return stretches(text).filter(({ raw, shown }) => raw !== shown).length;
+/** Whether a text holds an odd character. */
+export function isOdd(text: string): boolean {
+  return oddPlaces(text).next().done !== true;
 }
 
-function oddPlaces(text: string): [from: number, to: number][] {
-  const odd = [...text.matchAll(ODD)].map(({ 0: found, index }): [number, number] => [
-    index,
-    index + found.length,
-  ]);
-  return [...odd, ...lookalikes(text)].sort(([one], [other]) => one - other);
+function oddPlaces(text: string): Generator<PlaceInText> {
+  return inOrder(matches(text, ODD), lookalikes(text));
 }
 
 function plain(text: string): Stretch {

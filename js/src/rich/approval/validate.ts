@@ -30,8 +30,9 @@ export function problemsOf(schema: Json, entries: Entry[]): Problems {
       : problemOf(raw, own(known, name), schema),
   ]);
   const required = Array.isArray(schema.required) ? schema.required.map(String) : [];
+  const names = new Set(entries.map(({ name }) => name));
   const lacking = required
-    .filter((name) => !entries.some((entry) => entry.name === name))
+    .filter((name) => !names.has(name))
     .map((name) => [name, "This argument is required."]);
   return Object.fromEntries([...wrong, ...lacking].filter(([, problem]) => problem)) as Problems;
 }

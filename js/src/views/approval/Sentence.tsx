@@ -2,7 +2,8 @@ import type { JSX } from "preact";
 import { counted, readObject } from "../../text/format";
 import { askedLine, saidArguments, type Waiting } from "./pending";
 
-const NAMED = 6;
+/** Arguments that the sentence tells; of more, it tells how many there are. */
+export const NAMED = 6;
 
 /** What will happen, in one sentence; what a model wrote stands in it as a quoted word and nothing else. */
 export function Sentence({

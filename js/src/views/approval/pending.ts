@@ -46,11 +46,23 @@ export function askedLine(text: string, limit = SAID): string {
   return oneLine(unmasked(text.slice(0, limit * 4)), limit);
 }
 
-const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
+/** What a reference stands for, as the kernel writes it: the path, and the value. */
+export const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 const SAID = 60;
+
+/** What was made of a question last: a card draws one often, and of one that was edited each text is another. */
+const lastSaid = new WeakMap<Asked, { resolved: unknown; edited: string | null; said: Said[] }>();
 
 /** Each argument in a few words: references as what they stand for, everything else as it is written. */
 export function saidArguments({ question, resolved }: Waiting, edited: string | null = null): Said[] {
+  const last = lastSaid.get(question);
+  if (last?.resolved === resolved && last.edited === edited) return last.said;
+  const said = sayArguments(question, resolved, edited);
+  lastSaid.set(question, { resolved, edited, said });
+  return said;
+}
+
+function sayArguments(question: Asked, resolved: CallBlock["resolved"], edited: string | null): Said[] {
   const asked = readObject(question.shown) ?? {};
   const values = edited === null ? asked : (readObject(edited) ?? {});
   return Object.entries(values).map(([name, value]) => {
