@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-import weakref
 from concurrent.futures import Future
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,11 +67,16 @@ def words_of(it: Any) -> str:
     return json.dumps(it if isinstance(it, str) else [id(it), it])
 
 
+CURRENT: ContextVar[Ground] = ContextVar("ground")
+"""Where the tools write down what they do: a context variable, which is no part of what a tool is."""
+
+
 class Ground(RuleBasedStateMachine):
     """Calls that wait at a desk, and what is known of them."""
 
     def __init__(self) -> None:
         super().__init__()
+        CURRENT.set(self)
         self.loop = asyncio.new_event_loop()
         self.moved = asyncio.Event()
         self.notebook: dict[str, Any] = {"x": [1], "y": {"a": 1}}
@@ -103,13 +108,11 @@ class Ground(RuleBasedStateMachine):
 
     def make(self, name: str) -> Any:
         """Define a tool anew: its code differs from that of its former self by its version."""
-        world = weakref.ref(self)  # what it writes into is no part of what it is
         state = self.states[name] = State(self.versions[name])
 
         def act(n: int, it: Any = None) -> str:
             """Write down what is done."""
-            ground = world()
-            assert ground is not None
+            ground = CURRENT.get()
             ground.made[running_call().call_id].ran.append(Deed(name, state.version, n, words_of(it)))
             ground.secrets += 1
             return f"SECRET{ground.secrets}."

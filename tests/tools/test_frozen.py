@@ -861,8 +861,9 @@ TOOL_CHANGES: dict[str, Callable[[], Bank]] = {
     "another method of its class": _of_class,
     "what a cached function closes over": _of_cache,
     "attribute of the class of a static method": _of_static,
-    "code of a function that closes over more than is read": _of_a_large_world,
 }
+TOO_LARGE = {"code of a function that closes over more than is read": _of_a_large_world}
+"""Tools with more than is read, all of whose changes may go unnoticed but those of their code."""
 POLICIES = ("ask_always", "ask_once")
 
 
@@ -876,9 +877,9 @@ def _globals() -> Any:
 
 @pytest.mark.promise("shown-is-run")
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("way", TOOL_CHANGES)
+@pytest.mark.parametrize("way", [*TOOL_CHANGES, *TOO_LARGE])
 def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: str, policy: Any) -> None:
-    bank = TOOL_CHANGES[way]()
+    bank = {**TOOL_CHANGES, **TOO_LARGE}[way]()
     questions, approve = asking(bank.change)
     desk = desktop(tool(bank.function, name="send", run=policy), approver=approve)
     record = desk.run(ask_for("send", n=1))
@@ -904,6 +905,38 @@ def test_a_remembered_approval_does_not_cover_a_tool_that_changed(way: str, scop
     desk.run(ask_for("send", n=1))
 
     assert len(count) == 2
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("way", TOO_LARGE)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_tool_with_more_than_can_be_watched_is_asked_about_once_more_right_before_it_runs(
+    way: str, policy: Any
+) -> None:
+    questions, approve = asking(lambda: None)
+    desk = desktop(tool(TOO_LARGE[way]().function, name="send", run=policy), approver=approve)
+    for _ in range(2):
+        assert desk.run(ask_for("send", n=1)).status == "ok"
+
+    assert [question.again and question.again.reason for question in questions] == [None, "unwatched"] * 2
+    assert all("too large" in question.notes[0] and not question.can_remember_call for question in questions)
+
+
+@pytest.mark.promise("shown-is-run")
+@pytest.mark.parametrize("way", TOO_LARGE)
+def test_a_tool_with_more_than_can_be_watched_is_remembered_as_a_tool_until_its_code_changes(way: str) -> None:
+    bank, count = TOO_LARGE[way](), list[int]()
+    desk = desktop(
+        tool(bank.function, name="send"),
+        approver=lambda _: count.append(1) or Approved(remember="tool"),  # type: ignore[func-returns-value]
+    )
+    for _ in range(2):
+        desk.run(ask_for("send", n=1))
+    assert len(count) == 2  # the second time right before it ran
+    bank.change()
+    desk.run(ask_for("send", n=1))
+
+    assert len(count) == 4
 
 
 @pytest.mark.promise("shown-is-run")

@@ -393,7 +393,8 @@ def _check_scope(question: Question, scope: Scope) -> None:
         raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks each time.")
     if scope == "call" and not question.can_remember_call:
         raise ApprovalError(
-            f"An approval of this call of {question.tool!r} cannot be remembered: its objects cannot be watched.",
+            f"An approval of this call of {question.tool!r} cannot be remembered: its objects, or what the tool works"
+            " with, cannot be watched.",
             fix="Approve it once, or remember the tool.",
         )
 

@@ -37,10 +37,10 @@ class Bound:
     """A call as it would run now. `written` are the arguments as JSON, `values` what the function is given.
 
     `tokens` change when what a reference stands for does, `tool_token` when what the tool works with beside its
-    arguments does (empty until it is read). `glances` are the first rows of what was opened for reading, by the names
-    of the arguments that refer to it, `effect` is what the call will change, as its tool tells it. `closed` are the
-    references to what was exposed by reference alone. `described` has each argument in a line, as it was when it was
-    bound: references by name, type and shape, anything else as JSON.
+    arguments does (empty until it is read); `tool_problem` says why that may go unnoticed. `glances` are the first rows
+    of what was opened for reading, by the names of the arguments that refer to it, `effect` is what the call will
+    change, as its tool tells it. `closed` are the references to what was exposed by reference alone. `described` has
+    each argument in a line, as it was when it was bound: references by name, type and shape, anything else as JSON.
     """
 
     tool: Tool
@@ -52,6 +52,7 @@ class Bound:
     effect: str = field(default="", repr=False)
     closed: tuple[Link, ...] = field(default=(), repr=False)
     tool_token: str = ""
+    tool_problem: str = ""
     described: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -72,13 +73,15 @@ class Bound:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines about what a reference stands for and cannot be watched."""
-        return tuple(
+        """Lines about what a reference stands for, or the tool works with, and cannot be watched."""
+        of_tool = [f"What {self.tool.name!r} works with cannot be watched for changes: {self.tool_problem}."]
+        of_references = (
             f"{link.reference.text} cannot be watched for changes: {token.problem}."
             for path, tokens in self.tokens.items()
             for link, token in zip(self.resolved.links[path], tokens, strict=True)
             if token.problem
         )
+        return (*of_references, *(of_tool if self.tool_problem else ()))
 
     @property
     def shown(self) -> str:
@@ -146,7 +149,8 @@ class Bound:
 
     def watched(self, states: ToolStates) -> Bound:
         """Read what the tool works with beside its arguments, as it is now; may take long."""
-        return replace(self, tool_token=states.first(token_of_tool(self.tool.function)))
+        token = token_of_tool(self.tool.function)
+        return replace(self, tool_token=states.first(token.word), tool_problem=token.problem)
 
     def differences(self, now: Bound) -> tuple[Difference, ...]:
         """Say what is different now, without saying what is in an object that was referred to."""

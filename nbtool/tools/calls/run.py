@@ -301,7 +301,7 @@ async def _allowed(bound: Bound, ruling: Ruling, bench: Bench) -> tuple[Bound, L
     if decision.arguments is None:
         return bound, decision.remember
     edited = await _bind(bound.tool.name, decision.arguments, bench)
-    return replace(edited, tool_token=bound.tool_token), decision.remember
+    return replace(edited, tool_token=bound.tool_token, tool_problem=bound.tool_problem), decision.remember
 
 
 async def _at_its_turn(bound: Bound, bench: Bench, record: CallRecord, ticket: Ticket, *, asked: bool = False) -> Bound:

@@ -131,7 +131,6 @@ def _set(value: Any, ink: Ink) -> None:
     parts = []
     for one in value:
         parts.append(part := ink.apart())
-        ink.item()
         write(one, part)
     ink.mark(str(len(parts)))
     ink.take(parts)

@@ -7,6 +7,7 @@ says that changes cannot be noticed, and whoever relies on it has to ask again a
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
@@ -26,7 +27,7 @@ MAX_ITEMS = 2_000_000
 """Python objects in it that are looked at one by one."""
 
 MAX_SECONDS = 1.0
-"""Seconds of the processor that this may take."""
+"""Seconds of the processor that this may take, for a tool however often it is read."""
 
 MAX_TOOL_BYTES = 64 * 1024 * 1024
 """Bytes that are read of what a tool works with: its object, what it closes over, the globals that it names."""
@@ -35,11 +36,13 @@ MAX_TOOL_ITEMS = 20_000
 """Python objects of it that are looked at one by one."""
 
 
-MAX_PASSES = 10
-"""Times that a tool is read until nothing more is found that its code names; then all of it counts."""
+MAX_TOOL_WORK = 2 * MAX_TOOL_ITEMS
+"""Objects that are looked at, again and again, until nothing more is found that its code names; then all counts."""
 
 MAX_WRAPPERS = 20
 """Functions wrapped in each other that are looked through."""
+
+TOO_LARGE = "it is too large to compare"
 
 READS_ALL = frozenset({
     "__dict__", "__getattribute__", "__getstate__", "__reduce__", "asdict", "astuple", "attrgetter", "cloudpickle",
@@ -60,34 +63,41 @@ class ChangeToken:
 def token_of(value: Any) -> ChangeToken:
     """Give the token of an object as it is now."""
     ink = LiveInk(MAX_SECONDS, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
-    problem = _written(value, ink) or "; ".join(ink.problems)
+    problem = _written(value, ink) or "; ".join([*ink.problems, *([TOO_LARGE] if ink.is_partial else [])])
     return ChangeToken(f"{identity(value)}:{describe(value)}:{ink.word()}", problem)
 
 
-def token_of_tool(function: Callable[..., Any]) -> str:
-    """Give a word for the function of a tool with all that it works with beside its arguments, as it is now.
+def token_of_tool(function: Callable[..., Any]) -> ChangeToken:
+    """Return the token of a tool's function with all that it works with beside its arguments, as it is now.
 
     That is its code, defaults, closure, wrappers, the object that it is bound to, and the functions, classes and data
     of the same notebook that it names; of an object of a class of the person's own, the attributes that the code names.
-    What cannot be read counts by its identity; beyond the bounds none of it counts.
+    What cannot be read counts by its identity; beyond the bounds only the code counts, and the token has a problem.
     """
-    reach, word = Reach(frozenset()), ""
-    for _ in range(MAX_PASSES):
+    until, reach, word, work = time.thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
+    while work <= MAX_TOOL_WORK:
         before = (reach.names, reach.passed, word)
-        ink, problem = _read_tool(function, reach)
+        ink, problem = _read_tool(function, reach, until)
         found, word = ink.reached(), ink.word()
-        if problem:
-            return f"{problem} {_codes(function)}"
-        if before == (found.names, found.passed, word):
-            return word
-        reach = Reach() if ink.found & READS_ALL else found
-    ink, problem = _read_tool(function, Reach())
-    return f"{problem} {_codes(function)}" if problem else ink.word()
+        work += MAX_TOOL_ITEMS - ink.items_left
+        if problem or before == (found.names, found.passed, word):
+            return _tool_token(function, ink, problem)
+        if ink.found & READS_ALL:
+            break
+        reach = found
+    return _tool_token(function, *_read_tool(function, Reach(), until))
 
 
-def _read_tool(function: Callable[..., Any], reach: Reach) -> tuple[LiveInk, str]:
-    ink = LiveInk(MAX_SECONDS, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
+def _read_tool(function: Callable[..., Any], reach: Reach, until: float) -> tuple[LiveInk, str]:
+    seconds = until - time.thread_time()
+    ink = LiveInk(seconds, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
     return ink, _written(function, ink)
+
+
+def _tool_token(function: Callable[..., Any], ink: LiveInk, problem: str) -> ChangeToken:
+    if problem:
+        return ChangeToken(_codes(function), problem)
+    return ChangeToken(ink.word(), TOO_LARGE if ink.is_partial else "")
 
 
 def _codes(function: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import time
+from dataclasses import dataclass
 from typing import Any, Self
 
 MAX_BYTES = 8 * 1024**3
@@ -38,6 +39,20 @@ class OverLimit(Unknown):
     """A bound of the whole fingerprint was reached, so that nothing more is read."""
 
 
+class TooLarge(Unknown):
+    """One object has more bytes than may still be read; what is smaller can be read all the same."""
+
+
+@dataclass(slots=True)
+class _Measure:
+    """How much may still be read, and until when: one for a whole fingerprint, whatever parts it is made of."""
+
+    bytes: int
+    items: int
+    deadline: float
+    is_exceeded: bool = False
+
+
 class Ink:
     """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike."""
 
@@ -45,9 +60,11 @@ class Ink:
         self, seconds: float = MAX_SECONDS, *, max_bytes: int | None = None, max_items: int | None = None
     ) -> None:
         self._digest = hashlib.sha256()
-        self._deadline = self.clock() + seconds
-        self._left = MAX_BYTES if max_bytes is None else max_bytes
-        self._items = MAX_ITEMS if max_items is None else max_items
+        self._measure = _Measure(
+            MAX_BYTES if max_bytes is None else max_bytes,
+            MAX_ITEMS if max_items is None else max_items,
+            self.clock() + seconds,
+        )
         self._above: list[int] = []
 
     def clock(self) -> float:
@@ -71,12 +88,14 @@ class Ink:
         """Write bytes, or anything that shows itself as a flat buffer of bytes.
 
         Raises:
-            Unknown: it is more than may be read, or the time is over.
+            TooLarge: it is more than may be read.
+            OverLimit: the time is over.
         """
         view = memoryview(data).cast("B")
-        self._left -= len(view)
-        if self._left < 0:
-            raise OverLimit("it is too large to compare")
+        if len(view) > self._measure.bytes:
+            self._measure.is_exceeded = True
+            raise TooLarge("it is too large to compare")
+        self._measure.bytes -= len(view)
         self._digest.update(b"%d:" % len(view))
         for start in range(0, len(view), CHUNK):
             self._digest.update(view[start : start + CHUNK])
@@ -88,11 +107,22 @@ class Ink:
         Raises:
             Unknown: they are too many, or the time is over.
         """
-        before, self._items = self._items, self._items - count
-        if self._items < 0:
+        before = self._measure.items
+        self._measure.items = left = before - count
+        if left < 0:
             raise OverLimit("it is too large to compare")
-        if before // 1_000 != self._items // 1_000:
+        if before // 1_000 != left // 1_000:
             self._look_at_the_clock()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether something was too large to be read."""
+        return self._measure.is_exceeded
+
+    @property
+    def items_left(self) -> int:
+        """How many more objects may be looked at."""
+        return self._measure.items
 
     def enter(self, container: object) -> bool:
         """Go into a container; False where it lies inside itself, which is then written as the level it lies on.
@@ -128,5 +158,5 @@ class Ink:
         return self._digest.hexdigest()[:40]
 
     def _look_at_the_clock(self) -> None:
-        if self.clock() > self._deadline:
+        if self.clock() > self._measure.deadline:
             raise OverLimit("it takes too long to compare")

@@ -11,6 +11,7 @@ import array
 import functools
 import io
 import re
+import sys
 import types
 import weakref
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from typing import Any
 from nbtool.tools.content_hash import libraries
 from nbtool.tools.content_hash.builtins import write
 from nbtool.tools.content_hash.classes import is_class
-from nbtool.tools.content_hash.fields import of_class
+from nbtool.tools.content_hash.fields import bases, of_class, short_name
 from nbtool.tools.content_hash.live_code import (
     write_builtin,
     write_class,
@@ -34,7 +35,7 @@ from nbtool.tools.content_hash.live_code import (
 )
 from nbtool.tools.content_hash.live_hasher import LiveHasher
 from nbtool.tools.content_hash.live_instances import write_array, write_instance
-from nbtool.tools.content_hash.module_origin import is_ours
+from nbtool.tools.content_hash.module_origin import is_ours, is_own
 from nbtool.tools.values.describe import identity
 
 
@@ -53,8 +54,27 @@ class LiveInk(LiveHasher):
             self.write_inside(value, write_class)
         elif is_ours(of_class(kind, "__module__")):
             self.mark(identity(value))
+        elif _is_of_the_process(kind):
+            self.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
         else:
             self.write_inside(value, write_instance)
+
+
+_OF_THE_PROCESS = (
+    ("logging", "Handler"), ("logging", "Logger"), ("logging", "Manager"), ("asyncio", "AbstractEventLoop"),
+    ("threading", "Thread"), ("concurrent.futures", "Executor"),
+    ("IPython.core.interactiveshell", "InteractiveShell"),
+)  # fmt: skip
+"""Classes of Python and its libraries whose instances lead to much of what the process holds: the loggers and tasks of
+others, all names of the notebook. Reading them would cost the more the longer the process lives."""
+
+
+def _is_of_the_process(kind: type) -> bool:
+    if is_own(of_class(kind, "__module__")):
+        return False
+    line = bases(kind)
+    kinds = (vars(sys.modules[module]).get(name) for module, name in _OF_THE_PROCESS if module in sys.modules)
+    return any(base is one for one in kinds for base in line)
 
 
 def _view(view: memoryview, ink: LiveHasher) -> None:

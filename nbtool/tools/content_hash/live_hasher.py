@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from nbtool.tools.content_hash.builtins import write
 from nbtool.tools.content_hash.fields import short_name
-from nbtool.tools.content_hash.hasher import Ink, OverLimit, Unknown
+from nbtool.tools.content_hash.hasher import Ink, OverLimit, TooLarge, Unknown
 from nbtool.tools.values.describe import identity
 
 MAX_PROBLEMS = 5
@@ -59,6 +59,13 @@ class LiveHasher(Ink):
         """Return the processor seconds of this thread: a busy machine makes no object unreadable."""
         return time.thread_time()
 
+    def data(self, data: Any) -> None:
+        """Write bytes, or how many they are where that is more than may still be read."""
+        try:
+            super().data(data)
+        except TooLarge:
+            self.mark(f"{memoryview(data).nbytes} bytes")
+
     def enter(self, container: object) -> bool:
         """Go into a container; False where it was written before, which is then named by its number.
 
@@ -93,12 +100,17 @@ class LiveHasher(Ink):
         self.is_whole = self._flags.pop()
 
     def write_as(self, value: Any, *, is_whole: bool) -> None:
-        """Write a value that counts as a whole, or by the attributes that code names alone."""
+        """Write a value that counts as a whole, or by the attributes that code names alone.
+
+        Once something was too large to be read, it also counts which object each value is.
+        """
         before, self.is_whole = self.is_whole, is_whole
         try:
             write(value, self)
         finally:
             self.is_whole = before
+        if self.is_partial:
+            self.mark(identity(value))
 
     def reached(self) -> Reach:
         """Return what has to be written next time: what was to be, and what was found meanwhile."""

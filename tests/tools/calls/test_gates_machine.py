@@ -268,7 +268,7 @@ def run(examples: int, steps: int, tell: Callable[[str, object], None]) -> None:
 def test_gates_hold_in_any_order_of_calls_clicks_and_changes(
     record_property: Callable[[str, object], None],
 ) -> None:
-    run(examples=6, steps=40, tell=record_property)
+    run(examples=40, steps=40, tell=record_property)
 
 
 @pytest.mark.nightly

@@ -1,0 +1,191 @@
+"""What a change token costs, counted in calls of functions and not in seconds, and what it says of its bounds."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nbtool.tools.content_hash import change_token as limits
+from nbtool.tools.content_hash.change_token import token_of, token_of_tool
+
+BOUND = 6
+"""Times as much as one reading of the whole environment that any token of a tool may cost."""
+
+
+def count_calls(work: Callable[[], object]) -> int:
+    """Return how many Python functions were called for some work."""
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def notebook(source: str, **names: Any) -> dict[str, Any]:
+    """Return the names of a notebook in which a cell was run."""
+    found = {"__name__": "__main__", **names}
+    exec(source, found)
+    return found
+
+
+def cost(function: FunctionType) -> int:
+    return cost_of(lambda: token_of_tool(function))
+
+
+def cost_of(work: Callable[[], object]) -> int:
+    work()  # what is found out once for a piece of code is found out before
+    return count_calls(work)
+
+
+def test_a_tool_costs_the_same_whatever_else_the_notebook_holds() -> None:
+    cell = "import math\ndef rate(n): return math.sqrt(n) * factor\ndef act(n: int) -> float: return rate(n)\n"
+    others = "".join(f"def other{n}(it): return act(it) + data{n % 200}\n" for n in range(1_000))
+    data = {f"data{n}": [{"n": n, "of": list(range(100))} for _ in range(10)] for n in range(200)}
+    small, large = notebook(cell, factor=2), notebook(cell + others, factor=2, **data)
+
+    assert cost(large["act"]) == cost(small["act"])
+
+
+def test_an_object_costs_the_same_whatever_else_the_notebook_holds() -> None:
+    cell = "class Account:\n    def __init__(self): self.rows = [{'n': n} for n in range(10)]\naccount = Account()\n"
+    small = notebook(cell)
+    large = notebook(cell + "".join(f"class Other{n}(Account): pass\nother{n} = Other{n}()\n" for n in range(500)))
+
+    assert cost_of(lambda: token_of(large["account"])) == cost_of(lambda: token_of(small["account"]))
+
+
+def test_a_tool_that_may_read_any_attribute_is_read_no_more_often_than_another() -> None:
+    def plain(n: int) -> str:
+        return f"{n} {rows}"
+
+    def reading(n: int) -> str:
+        return f"{n} {getattr(rows, 'x', rows)}"
+
+    rows = [{"n": n, "of": [{"n": n}]} for n in range(500)]
+
+    assert cost(reading) < 1.2 * cost(plain)  # type: ignore[arg-type]  # functions
+
+
+def test_names_that_lead_to_names_cost_no_more_than_a_few_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each method names the next one, so that each reading finds one name more."""
+    monkeypatch.setattr(limits, "MAX_TOOL_ITEMS", 2_000)
+    monkeypatch.setattr(limits, "MAX_TOOL_WORK", 4_000)
+    depth = 60
+    steps = "".join(f"    def step{n}(self): return self.step{n + 1}()\n" for n in range(depth))
+    cell = f"class Chain:\n{steps}    def step{depth}(self): return self.end\nchain = Chain()\nchain.end = 1\n"
+    around = notebook(
+        f"{cell}def act(n: int) -> int: return chain.step0() + len(rows)\ndef all_of() -> str: return f'{{rows}}'\n",
+        rows=[{"n": [{}]} for _ in range(limits.MAX_TOOL_ITEMS // 5)],
+    )
+    before = token_of_tool(around["act"])
+
+    assert cost(around["act"]) < BOUND * cost(around["all_of"]) / 2  # which is read twice
+    assert not before.problem
+    around["chain"].end = 2
+    assert token_of_tool(around["act"]) != before
+
+
+def _loggers(count: int) -> Iterator[logging.Logger]:
+    names = [f"nbtool-tests.{count}.{n}" for n in range(count)]
+    try:
+        loggers = [logging.getLogger(name) for name in names]
+        yield loggers[0]
+    finally:
+        for name in [*names, f"nbtool-tests.{count}", "nbtool-tests"]:
+            logging.Logger.manager.loggerDict.pop(name, None)
+
+
+def _loops(count: int) -> Iterator[asyncio.AbstractEventLoop]:
+    with closing(asyncio.new_event_loop()) as loop:
+        for _ in range(count):
+            loop.call_later(3_600, SimpleNamespace)
+        yield loop
+
+
+def _executors(count: int) -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(1) as pool:
+        hold = threading.Event()
+        try:
+            for n in range(count):
+                pool.submit(hold.wait) if n == 0 else pool.submit(SimpleNamespace)
+            yield pool
+        finally:
+            hold.set()
+
+
+def _threads(count: int) -> Iterator[threading.Thread]:
+    yield threading.Thread(target=print, args=tuple(SimpleNamespace(n=n) for n in range(count)))
+
+
+OF_THE_PROCESS = {"logger": _loggers, "event loop": _loops, "executor": _executors, "thread": _threads}
+"""What leads to much that the process holds beside a tool, with so many other things in it."""
+
+
+@pytest.mark.parametrize("kind", OF_THE_PROCESS)
+def test_what_belongs_to_the_whole_process_costs_the_same_however_much_that_holds(kind: str) -> None:
+    def costs(count: int) -> int:
+        for it in OF_THE_PROCESS[kind](count):
+            around = notebook("def act(n: int) -> str: return it.x if n else str(it)\n", it=it)
+            return cost(around["act"])
+        raise AssertionError
+
+    assert costs(300) < costs(1) + 30
+
+
+def test_what_belongs_to_the_whole_process_cannot_be_watched_as_an_object() -> None:
+    assert token_of(logging.getLogger("nbtool-tests")).problem
+
+
+def test_what_lies_in_a_set_counts_as_much_as_what_lies_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_ITEMS", 1_000)
+    inner = itertools.count()
+    small = {frozenset((next(inner), "x") for _ in range(2)) for _ in range(20)}
+    large = {frozenset((next(inner), "x") for _ in range(50)) for _ in range(50)}
+
+    assert not token_of(small).problem
+    assert token_of(large).problem
+
+
+def test_what_is_too_large_in_a_tool_is_a_problem_and_the_rest_is_watched_all_the_same() -> None:
+    large, small = np.zeros(limits.MAX_TOOL_BYTES // 8 + 1), [1]
+
+    def act(n: int) -> str:
+        return f"{large} {small} {n}"
+
+    before = token_of_tool(act)
+    again = token_of_tool(act)
+    small.append(2)
+    changed = token_of_tool(act)
+    large = np.zeros(limits.MAX_TOOL_BYTES // 8 + 1)
+    replaced = token_of_tool(act)
+
+    assert before.problem
+    assert before == again
+    assert len({before.word, changed.word, replaced.word}) == 3
+
+
+def test_a_tool_with_too_many_objects_has_a_problem() -> None:
+    many = [{"n": n} for n in range(limits.MAX_TOOL_ITEMS + 1)]
+
+    def act(n: int) -> str:
+        return f"{many} {n}"
+
+    assert token_of_tool(act).problem
