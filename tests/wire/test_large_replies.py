@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,19 +11,17 @@ import pytest
 from nbtool import Chat
 from nbtool.chain.limits import Limits
 from nbtool.chat.turn import Turn
-from nbtool.loop import core
 from nbtool.wire import decode
 from nbtool.wire.framing import json_payloads
 from nbtool.wire.prompted.instructions import Form
 from nbtool.wire.prompted.wire import Prompted
 from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
+from tests.beats import STALL, beats
 from tests.chaos import head, serve, whole
 from tests.wire.test_many_calls import FORMS, documents, done, item, responses
 
 MANY = 60_000
-STALL = 0.2
-"""Seconds of CPU that nbtool's loop may spend between two of its beats."""
 
 
 def written(number: int) -> dict[str, Any]:
@@ -81,25 +75,6 @@ AT_ONCE: dict[str, Body] = {
     **{name: form for name, form in FORMS.items() if is_at_once(form)},
     "prompted: a document": ("chat-prompted", prompted),
 }
-
-
-@contextmanager
-def beats() -> Iterator[list[float]]:
-    """Give the CPU time that nbtool's loop spent between its beats, until the end."""
-    gaps: list[float] = []
-    is_over = threading.Event()
-
-    async def beat() -> None:
-        before = time.thread_time()
-        while not is_over.is_set():
-            await asyncio.sleep(0.001)
-            gaps.append((now := time.thread_time()) - before)
-            before = now
-
-    beating = core().spawn(beat())
-    yield gaps
-    is_over.set()
-    beating.result(10)
 
 
 def send(wire: str, body: bytes) -> tuple[Turn, list[float]]:

@@ -17,6 +17,7 @@ from nbtool.errors import McpFailed, ToolFailed
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.session import Session
+from nbtool.tools.mcp.supervisor import LEFT_OUT
 from nbtool.tools.mcp.tool_list import Listed, called
 from nbtool.tools.tool import Progress
 from nbtool.tools.values.sanitize import visible
@@ -108,6 +109,7 @@ class Connection:
             raise
         finally:
             del self._calls[key]
+            progress.close()
 
     async def _listing(self) -> tuple[Session, dict[str, Listed]]:
         if os.getpid() != self._process:
@@ -164,6 +166,10 @@ class Connection:
 
     def _on_log(self, params: LoggingMessageNotificationParams) -> None:
         """Hear a log message; those of the keeper tell of lines that are no messages."""
+        if params.logger == LEFT_OUT and type(params.data) is int:
+            for progress in self._calls.values():
+                progress.left_out += params.data
+            return
         text = _short(self.spec.without_secrets(str(params.data)[:MAX_READ]))
         if params.logger == "nbtool":
             self._note(f"{called(self.spec.name)} printed a line that is no message: {text!r}")
@@ -180,9 +186,10 @@ class Connection:
 
 
 class _CallProgress:
-    """What a server tells of one call while it runs, within bounds."""
+    """What a server tells of one call while it runs, within bounds; what is left out is counted."""
 
     def __init__(self, report: Report) -> None:
+        self.left_out = 0  # messages that did not even reach this process
         self._report = report
         self._count = 0
 
@@ -198,6 +205,11 @@ class _CallProgress:
             self._report(Progress(text, fraction))
         elif self._count == MAX_PROGRESS + 1:
             self._report(Progress(f"(more than {MAX_PROGRESS} notes of progress: the rest is not shown)"))
+
+    def close(self) -> None:
+        """Say how many were left out, where any were."""
+        if (count := self.left_out + max(0, self._count - MAX_PROGRESS)) > 0:
+            self._report(Progress(f"({count:,} notes of progress and log messages were left out)"))
 
 
 def _short(text: str) -> str:

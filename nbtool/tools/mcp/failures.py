@@ -14,7 +14,7 @@ from nbtool.errors import McpFailed, ToolFailed
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
-from nbtool.tools.mcp.http import Exchange, describe_status
+from nbtool.tools.mcp.http import MAX_EVENTS, Exchange, describe_status
 from nbtool.tools.mcp.tool_list import called
 from nbtool.tools.values.render import error_text
 from nbtool.tools.values.sanitize import visible
@@ -81,6 +81,10 @@ def _of_body(spec: ServerSpec, noted: Exchange, *, is_call: bool) -> ToolFailed 
             return _too_large(who, is_call=is_call)
         case "too_complex":
             return _too_complex(who, is_call=is_call)
+        case "too_many":
+            return McpFailed(
+                f"{who} sent more than {MAX_EVENTS:,} messages in one answer and was not read on.{unknown}"
+            )
         case "compressed":
             return McpFailed(f"{who} sent a compressed answer, though it was asked not to.{unknown}")
     return None

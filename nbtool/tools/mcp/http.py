@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -35,6 +36,9 @@ MAX_ERROR = 64 * 1024
 MAX_WORDS = 500
 """Characters of a server's own words in an error."""
 
+MAX_EVENTS = 10_000
+"""Messages of one answer that is a stream; the call that gets more fails and says so."""
+
 SESSION_ID = "mcp-session-id"
 _UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -53,7 +57,7 @@ class Exchange:
     """
 
     status: int = 0
-    problem: Literal["", "unsent", "broken", "too_large", "too_complex", "compressed"] = ""
+    problem: Literal["", "unsent", "broken", "too_large", "too_complex", "too_many", "compressed"] = ""
     detail: str = ""
     content_type: str = ""
     had_session: bool = False
@@ -127,17 +131,17 @@ class Transport(httpx2.AsyncBaseTransport):
             if request.method == "DELETE":  # the session of a server that is gone needs no end
                 return httpx2.Response(HTTPStatus.NO_CONTENT)
             return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
-        return await self._noted(response, noted)
+        return await self._noted(response, noted, is_answer=request.method == "POST")
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _noted(self, response: httpx2.Response, noted: Exchange) -> httpx2.Response:
+    async def _noted(self, response: httpx2.Response, noted: Exchange, *, is_answer: bool) -> httpx2.Response:
         headers = response.headers
         noted.status, noted.content_type = response.status_code, headers.get("content-type", "").partition(";")[0]
         noted.is_stream = noted.content_type.strip().lower() == "text/event-stream"
-        body = Body(response.stream, noted)
+        body = Body(response.stream, noted, MAX_EVENTS if is_answer else None)
         if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
             noted.problem = "compressed"
             await response.aclose()
@@ -167,10 +171,11 @@ def _proxy_for(url: httpx2.URL) -> str | None:
 class Body(httpx2.AsyncByteStream):
     """A body within bounds: all of it where it is one message, each event where it is a stream of them."""
 
-    def __init__(self, whole: Any, noted: Exchange) -> None:
+    def __init__(self, whole: Any, noted: Exchange, max_events: int | None = None) -> None:
         self._whole = whole
         self._noted = noted
         self._is_stream = noted.is_stream
+        self._left = math.inf if max_events is None else max_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size, tail, complexity = 0, b"", supervisor.Complexity()
@@ -185,6 +190,9 @@ class Body(httpx2.AsyncByteStream):
                 if size > supervisor.MAX_MESSAGE:
                     self._noted.problem = "too_large"
                     raise httpx2.StreamError("The body is too large.")
+                if self._are_too_many(data):
+                    self._noted.problem = "too_many"
+                    raise httpx2.StreamError("The stream holds too many messages.")
                 if self._is_complex(data, complexity):
                     self._noted.problem = "too_complex"
                     raise httpx2.StreamError("The body holds too many values.")
@@ -193,6 +201,12 @@ class Body(httpx2.AsyncByteStream):
         except httpx2.TransportError as error:
             self._noted.problem = "broken"
             raise httpx2.StreamError(type(error).__name__) from error
+
+    def _are_too_many(self, data: bytes) -> bool:
+        """Count the events of a stream."""
+        if self._is_stream:
+            self._left -= len(_EVENT_END.findall(data))
+        return self._left < 0
 
     def _is_complex(self, data: bytes, complexity: supervisor.Complexity) -> bool:
         """Count the values of the body, or of each event of a stream."""

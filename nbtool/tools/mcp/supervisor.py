@@ -52,6 +52,12 @@ PLAIN = 64 * 1024
 MAX_NOISE = 20
 """Lines that are no messages which are told; more are dropped."""
 
+MAX_UNASKED = 2_000
+"""Messages of the server since the notebook last asked it something; of those that follow only answers pass."""
+
+LEFT_OUT = "nbtool.left_out"
+"""The logger of the message that tells how many were left out."""
+
 MAX_LINE = 200
 """Characters that are told of such a line."""
 
@@ -83,10 +89,11 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
     last_words = bytearray()
     hearing = threading.Thread(target=hear, args=(server.stderr, last_words), daemon=True)
     hearing.start()
-    threading.Thread(target=feed, args=(server, server.stdin), daemon=True).start()
+    flow = Flow()
+    threading.Thread(target=feed, args=(server, server.stdin, flow), daemon=True).start()
     problem = ""
     with contextlib.suppress(OSError):  # the notebook is gone
-        if not pass_on(server.stdout, sys.stdout.buffer):
+        if not pass_on(server.stdout, sys.stdout.buffer, flow):
             problem = f"It sent a message of more than {MAX_DROPPED} bytes."
     with contextlib.suppress(subprocess.TimeoutExpired):
         server.wait(GRACE)
@@ -94,9 +101,10 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
     end(server, report(server.returncode, bytes(last_words), problem))
 
 
-def feed(server: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:  # pragma: no cover - ends its process
+def feed(server: subprocess.Popen[bytes], stdin: IO[bytes], flow: Flow) -> None:  # pragma: no cover - ends its process
     """Give the server what the notebook says; when that has ended, see that the server ends."""
     while data := os.read(0, 65536):
+        flow.note_question(data)
         with contextlib.suppress(OSError):  # it no longer listens; that it has ended is seen where it speaks
             stdin.write(data)
             stdin.flush()
@@ -107,7 +115,41 @@ def feed(server: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:  # pragma: 
     end(server, "")
 
 
-def pass_on(stdout: IO[bytes], out: IO[bytes]) -> bool:
+class Flow:
+    """Counts what a server sends between two questions of the notebook, and drops what is too much."""
+
+    def __init__(self) -> None:
+        self._passed = self._left_out = 0
+        self._end = b""
+
+    def note_question(self, data: bytes) -> None:
+        """Look at what the notebook sends: a question or notification begins a new count; an answer does not."""
+        if b'"method"' in self._end + data:
+            self._passed = 0
+        self._end = data[-7:]
+
+    def passing(self, line: bytes) -> bytes:
+        """Give what is passed on of a message: itself, nothing, or before an answer also how many were left out."""
+        if self._passed >= MAX_UNASKED and (self._passed >= 2 * MAX_UNASKED or not is_answer(line)):
+            self._left_out += 1
+            return b""
+        self._passed += 1
+        if self._left_out and is_answer(line):
+            count, self._left_out = self._left_out, 0
+            return log_message("warning", LEFT_OUT, count) + line
+        return line
+
+
+def is_answer(line: bytes) -> bool:
+    """Whether a message answers a question; one that cannot be read does not."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(message, dict) and "id" in message and ("result" in message or "error" in message)
+
+
+def pass_on(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
     """Pass messages on until the server says no more; False when one did not end within `MAX_DROPPED`."""
     noise = 0
     while line := stdout.readline(MAX_MESSAGE + 1):
@@ -121,8 +163,9 @@ def pass_on(stdout: IO[bytes], out: IO[bytes]) -> bool:
         if not is_message(line):
             noise += bool(line.strip())
             line = told(line) if line.strip() and noise <= MAX_NOISE else b""
-        out.write(line)
-        out.flush()
+        if line and (line := flow.passing(line)):
+            out.write(line)
+            out.flush()
     return True
 
 
@@ -193,7 +236,12 @@ def is_message(line: bytes) -> bool:
 def told(line: bytes) -> bytes:
     """Make a log message of a line that is no message."""
     text = line.decode("utf-8", "replace").strip()[:MAX_LINE]
-    params = {"level": "warning", "logger": "nbtool", "data": text}
+    return log_message("warning", "nbtool", text)
+
+
+def log_message(level: str, logger: str, data: object) -> bytes:
+    """Write a log message of the protocol."""
+    params = {"level": level, "logger": logger, "data": data}
     return json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).encode() + b"\n"
 
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import uvicorn
 
+from nbtool.tools.mcp.http import MAX_EVENTS
+
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 TOOL = {"name": "say", "description": "What it was.", "inputSchema": {"type": "object"}}
 
@@ -132,6 +134,7 @@ FAILURES: dict[str, Callable[[dict[str, Any], bytes], tuple[int, Any, dict[str, 
     "large event": lambda _, data: (200, b"data: " + data + b"\n\n", {"kind": STREAM}),
     "complex": lambda said, _: (200, nested(said["id"]), {}),
     "compressed": lambda _, data: (200, gzip.compress(data), {"encoding": "gzip"}),
+    "many events": lambda said, _: (200, flood(said), {"kind": STREAM}),
     "broken": lambda _, __: (200, b"{", {"length": 100}),
     "broken stream": lambda _, __: (200, b": nothing\n\n", {"kind": STREAM}),
     "accepted": lambda _, __: (202, b"", {}),
@@ -140,6 +143,13 @@ FAILURES: dict[str, Callable[[dict[str, Any], bytes], tuple[int, Any, dict[str, 
     "refused in a stream": lambda said, _: (200, as_event(error(said["id"], -32000, "not now")), {"kind": STREAM}),
 }
 """What a server that fails answers, by the way's name: status, body and more, of the question and a large answer."""
+
+
+def flood(said: dict[str, Any]) -> bytes:
+    """Write more log messages than one answer may have."""
+    params = {"level": "info", "data": "all is well"}
+    note = as_event({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
+    return note * (MAX_EVENTS + 1) + as_event({"jsonrpc": "2.0", "id": said["id"], "result": {"content": []}})
 
 
 def as_event(message: dict[str, Any]) -> bytes:

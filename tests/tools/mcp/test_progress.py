@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,10 @@ from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.mcp.connection import MAX_PROGRESS, MAX_PROGRESS_TEXT, _CallProgress
+from nbtool.tools.mcp.supervisor import LEFT_OUT, MAX_UNASKED, Flow, log_message
 from nbtool.tools.mcp.tool_list import MAX_INSTRUCTIONS, quoted_instructions
 from nbtool.tools.tool import Progress
+from tests.beats import STALL, beats
 from tests.tools.calling import ask_for, desktop
 
 SPEAKING = """
@@ -95,6 +99,46 @@ def test_a_flood_of_progress_is_bounded_and_says_so() -> None:
     assert len(told) == MAX_PROGRESS + 1
     assert told[0].text == "x" * MAX_PROGRESS_TEXT + "…"
     assert "the rest is not shown" in told[-1].text
+
+
+FLOODING = SPEAKING.replace("for done in (1, 2):", "for done in range(MANY):").replace(
+    'say({"method": "notifications/message",', 'for _ in range(MANY): say({"method": "notifications/message",'
+)
+"""A server that says every step and every log message very often, in each call."""
+
+
+@pytest.mark.promise("bounded")
+def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_how_many_were_left_out_is_said(tmp_path: Path) -> None:
+    many = 100_000
+    (tmp_path / "server.py").write_text(FLOODING.replace("MANY", str(many)).replace("flush=True", ""))
+    config = {"command": sys.executable, "args": ["-I", "-S", "-u", str(tmp_path / "server.py")]}
+    with mcp_servers({"mcpServers": {"it": config}}) as servers:
+        desk = desktop(servers, approver=lambda _: Approved())
+        with beats() as gaps:
+            began = time.process_time()
+            record = desk.run(ask_for("it_say"))
+            seconds = time.process_time() - began
+        again = desk.run(ask_for("it_say"))
+
+    assert (record.status, record.result, again.status) == ("ok", "done", "ok")
+    text = "".join(event.text for event in desk.of("call_progress"))
+    assert text.count(f"({2 * many - MAX_PROGRESS:,} notes of progress and log messages were left out)") == 2
+    assert max(gaps) < STALL
+    assert seconds < 5
+
+
+def test_an_answer_reaches_the_notebook_whatever_a_server_said_before_it() -> None:
+    flow = Flow()
+    note, answer = log_message("info", "it", "on"), b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
+    passed = [flow.passing(note) for _ in range(5 * MAX_UNASKED)]
+
+    assert [line for line in passed if line] == [note] * MAX_UNASKED
+    told, _, rest = flow.passing(answer).partition(b"\n")
+    assert (json.loads(told)["params"]["logger"], json.loads(told)["params"]["data"]) == (LEFT_OUT, 4 * MAX_UNASKED)
+    assert rest == answer
+    flow.note_question(b'{"jsonrpc": "2.0", "id": 3, "meth')
+    flow.note_question(b'od": "tools/call"}')
+    assert flow.passing(note) == note
 
 
 @pytest.mark.parametrize(

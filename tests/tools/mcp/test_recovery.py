@@ -83,6 +83,7 @@ HTTP_ROWS = [
     Row("large", "tools/call", "answered with more than 50000 bytes, which were not read. The tool ran", ran=1),
     Row("large event", "tools/call", "answered with more than 50000 bytes, which were not read. The tool ran", ran=1),
     Row("complex", "tools/call", "values or 100 levels of them, which were not read. The tool ran", ran=1),
+    Row("many events", "tools/call", "sent more than 10,000 messages in one answer", ran=1),
     Row("compressed", "tools/call", "sent a compressed answer, though it was asked not to", ran=1),
     Row("accepted", "tools/call", "says: server answered a request with 202 Accepted", ran=1),
     Row("no json", "tools/call", "says: Failed to parse JSON response", ran=1),
@@ -131,6 +132,7 @@ def test_every_kind_of_failure_over_http_has_its_row() -> None:
         "broken": "broken",
         "too_large": "large",
         "too_complex": "complex",
+        "too_many": "many events",
         "compressed": "compressed",
     }
     ways = {row.fails for row in HTTP_ROWS}

@@ -17,6 +17,7 @@ from nbtool.tools.mcp.supervisor import (
     TOO_COMPLEX,
     TOO_LARGE,
     Complexity,
+    Flow,
     hear,
     is_message,
     pass_on,
@@ -28,7 +29,7 @@ MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
 def passed(said: bytes) -> tuple[bool, list[bytes]]:
     out = io.BytesIO()
-    ended = pass_on(io.BytesIO(said), out)
+    ended = pass_on(io.BytesIO(said), out, Flow())
     return ended, out.getvalue().splitlines(keepends=True)
 
 

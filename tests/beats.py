@@ -1,0 +1,33 @@
+"""A beat on nbtool's own loop, which tells how long the loop was busy with one thing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nbtool.loop import core
+
+STALL = 0.2
+"""Seconds of CPU that nbtool's loop may spend between two of its beats."""
+
+
+@contextmanager
+def beats() -> Iterator[list[float]]:
+    """Give the CPU time that nbtool's loop spent between its beats, until the end."""
+    gaps: list[float] = []
+    is_over = threading.Event()
+
+    async def beat() -> None:
+        before = time.thread_time()
+        while not is_over.is_set():
+            await asyncio.sleep(0.001)
+            gaps.append((now := time.thread_time()) - before)
+            before = now
+
+    beating = core().spawn(beat())
+    yield gaps
+    is_over.set()
+    beating.result(10)
