@@ -70,7 +70,11 @@ class Reached:
 
 @dataclass(slots=True)
 class Meter:
-    """What a turn has used so far; `unpriced` counts replies that did not say what they cost."""
+    """What a turn has used so far; `unpriced` counts replies that did not say what they cost.
+
+    `price_of` gives the US dollars of a reply where the provider does not name them; a plugin may set it. `priced` is
+    what it made so far.
+    """
 
     limits: Limits
     rounds: int = 0
@@ -78,6 +82,8 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
     started: float = field(default_factory=time.monotonic)
     unpriced: int = 0
+    price_of: Callable[[Usage], float] | None = None
+    priced: float = 0.0
     _batches: Counter[str] = field(default_factory=Counter)
 
     def reached(self) -> Reached | None:
@@ -102,8 +108,8 @@ class Meter:
         if limits.tokens is not None and usage.total_tokens >= limits.tokens:
             spent = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
             return Reached("tokens", f"The turn spent {spent} of its budget of {limits.tokens:,}.")
-        if limits.cost is not None and (usage.cost or 0.0) >= limits.cost:
-            return Reached("cost", f"The turn spent {usage.cost:.4g} USD of its budget of {limits.cost:g} USD.")
+        if limits.cost is not None and self.cost >= limits.cost:
+            return Reached("cost", f"The turn spent {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")
         if limits.cost is not None and self.unpriced:
             return Reached("cost", f"A reply did not say what it cost, so the budget of {limits.cost:g} USD is unsure.")
         return None
@@ -111,7 +117,15 @@ class Meter:
     def add(self, usage: Usage) -> None:
         """Count what a reply used."""
         self.usage += usage
-        self.unpriced += usage.cost is None
+        if usage.cost is None and usage.total_tokens and self.price_of:
+            self.priced += self.price_of(usage)
+        else:
+            self.unpriced += usage.cost is None
+
+    @property
+    def cost(self) -> float:
+        """Return the US dollars that the turn spent: what the provider named, and what its tokens cost otherwise."""
+        return (self.usage.cost or 0.0) + self.priced
 
     def calls_left(self) -> int:
         """How many more calls may run."""
@@ -135,13 +149,13 @@ def out_of_budget(reached: Reached) -> LimitReached:
     )
 
 
-def require_known_cost(limits: Limits, abilities: frozenset[str], model: str) -> None:
+def require_known_cost(limits: Limits, abilities: frozenset[str], model: str, *, is_priced: bool = False) -> None:
     """Refuse a budget in US dollars that nothing could measure.
 
     Raises:
         BadUsage: the provider does not say what a reply costs.
     """
-    if limits.cost is None or REPORTS_COST in abilities:
+    if limits.cost is None or is_priced or REPORTS_COST in abilities:
         return
     raise BadUsage(
         f"A budget of {limits.cost:g} USD cannot be kept: {model} does not say what a reply costs. Nothing was sent.",

@@ -236,7 +236,7 @@ class Engine:
         if self._given and (known := await self._given(self._turn)):
             return await self._take(known)
         turn, self._phase = self._turn, "final_reply" if ask.is_final else "request"
-        require_known_cost(turn.limits, turn.abilities, turn.model)
+        require_known_cost(turn.limits, turn.abilities, turn.model, is_priced=turn.meter.price_of is not None)
         request = RequestContext(
             turn,
             turn.meter.rounds + 1,

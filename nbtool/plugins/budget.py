@@ -77,7 +77,9 @@ class Budget:
         self._allow()
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
-        """Count the turn when it has ended, however it ended."""
+        """Count the turn when it has ended, however it ended; the price of its model holds for its own limits too."""
+        if price := self.prices.get(turn.model):
+            turn.meter.price_of = price.of
         return lambda: self._count(turn)
 
     async def on_before_request(self, request: RequestContext) -> None:
@@ -88,14 +90,22 @@ class Budget:
             BadUsage: the budget is in dollars, and nothing says what this model costs.
         """
         turn = request.turn
-        if self.usd is not None and turn.model not in self.prices:
-            require_known_cost(Limits(cost=self.usd), turn.abilities, turn.model)
+        self.require_price(turn.model, turn.abilities)
         async with self._asking:
             self._count(request.turn)
             if reason := self._used_up():
                 if not await self._is_allowed(reason, request.turn):
                     raise LimitReached(f"{reason} Nothing more was sent.", fix="Allow more when asked.")
                 self._allow()
+
+    def require_price(self, model: str, abilities: frozenset[str]) -> None:
+        """Refuse a model whose cost in dollars nothing tells.
+
+        Raises:
+            BadUsage: the budget is in dollars, and nothing says what this model costs.
+        """
+        if self.usd is not None and model not in self.prices:
+            require_known_cost(Limits(cost=self.usd), abilities, model)
 
     def on_after_request(self, reply: ReplyContext) -> None:
         """Take note of a reply that says nothing of what it cost."""

@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from nbtool import Approved, Chat, Denied
+from nbtool.chain.limits import Limits
+from nbtool.chat.turn_builder import TurnSettings
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import Usage
@@ -85,6 +87,25 @@ def test_where_it_names_none_the_price_of_the_model_does() -> None:
 
     assert budget.cost == pytest.approx(0.6 + 0.2 + 2.0)
     assert budget.spent == usage
+
+
+def test_the_price_of_a_budget_holds_for_the_dollars_that_one_turn_may_spend() -> None:
+    asks = [call("nothing"), UsageDelta(Usage(600_000, 0)), ReplyEnd("tools", "tool_calls")]
+    plugin = Budget(usd=100, prices={"scripted": Price(1.0, 4.0)})
+    with ScriptedWire([asks, asks]) as wire:
+        turn = Chat(wire=wire, plugins=[plugin]).send("Go.", settings=TurnSettings(limits=Limits(cost=1.0)))
+
+    assert isinstance(turn.error, LimitReached)
+    assert "spent 1.2 USD of its budget of 1 USD" in str(turn.error)
+    assert len(wire.prompts) == 2
+
+
+def test_a_reply_without_any_usage_has_no_price_and_ends_a_turn_with_a_budget_of_dollars() -> None:
+    plugin = Budget(usd=100, prices={"scripted": Price(1.0, 4.0)}, ask=lambda _: Approved())
+    with ScriptedWire([call("nothing")]) as wire:
+        turn = Chat(wire=wire, plugins=[plugin]).send("Go.", settings=TurnSettings(limits=Limits(cost=1.0)))
+
+    assert "did not say what it cost" in str(turn.error)
 
 
 def test_dollars_for_a_model_of_unknown_price_are_refused_before_anything_is_sent() -> None:

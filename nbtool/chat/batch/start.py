@@ -30,7 +30,11 @@ def batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
     settings: TurnSettings | None = None,
     **how: Any,
 ) -> Batch:
-    """Prepare to ask many prompts; nothing has begun."""
+    """Prepare to ask many prompts; nothing has begun.
+
+    Raises:
+        nbtool.errors.BadUsage: a budget in dollars that nothing can measure, a setting that makes no sense.
+    """
     asked, plan, pace = questions(prompts, rows), MapSettings.of(how), Pace()
     aside = chat.afresh()
     if plan.tools is not None:
@@ -39,7 +43,10 @@ def batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
     scene = aside.scene(first, {**chat.options, **(options or {})})
     if plan.executor:
         aside.tools = Toolset("chat", [PlacedTools(aside.tools, plan.executor)])
-    aside.plugins = [pace, *filter(None, [plan.budget()]), *chat.plugins]
+    if limit := plan.budget():
+        there = aside.model.endpoint()
+        limit.require_price(there.model, getattr(there, "abilities", frozenset()))
+    aside.plugins = [pace, *([limit] if limit else []), *chat.plugins]
 
     def ask(one: Asked, key: str) -> Turn:
         one_off = aside.afresh(chat_id=aside.chat_id)

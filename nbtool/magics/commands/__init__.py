@@ -34,6 +34,8 @@ def run(here: Here, words: list[str]) -> str:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         raise BadUsage(f"%chat knows no {name!r}.", fix=f"Did you mean {near[0]}?" if near else "See `%chat help`.")
     check_options(name, rest)
+    if rest and name in WITHOUT_WORDS:
+        raise BadUsage(f"%chat {name} takes no more words, and {' '.join(rest)[:80]!r} came.", fix=f"`%chat {name}`")
     notes = [reopen_chat_of(here, word) for word in rest] if name in OF_TURNS else []
     return "\n".join(filter(None, [*notes, COMMANDS[name](here, rest)]))
 
@@ -71,7 +73,10 @@ OPTIONS: dict[str, frozenset[str]] = {
 }
 """The options of commands."""
 
-FREE_TEXT = frozenset({"config", "deny", "help", "history"})
+WITHOUT_WORDS = frozenset({"help", "models", "new", "status", "tools", "vars"})
+"""Commands that take nothing but `-c NAME`."""
+
+FREE_TEXT = frozenset({"config", "deny", "history", *WITHOUT_WORDS})
 """Commands whose words are a person's own text, or that look at each of them."""
 
 COMMANDS: dict[str, Command] = {

@@ -42,7 +42,7 @@ def status(here: Here, _: list[str]) -> str:
 def models(here: Here, _: list[str]) -> str:
     """List what the chat's provider offers."""
     here.kernel.listed[:] = here.chat.model.offered()
-    return "\n".join(here.kernel.listed)
+    return "\n".join(here.kernel.listed) or f"The provider of {here.chat.model.name or 'this chat'} lists no models."
 
 
 def tools(here: Here, _: list[str]) -> str:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
 from nbtool import Chat
+from nbtool.magics.commands import COMMANDS, WITHOUT_WORDS
 from nbtool.testing import ScriptedWire, call
+from tests.chaos import finish, head, serve_each, text, whole
 from tests.magics.commands.saying import said
 
 
@@ -44,6 +47,31 @@ def test_tools_and_variables_are_listed_as_the_model_is_told_of_them(
 
     assert "ask_always" in said(shell, "tools", capsys)
     assert "Frame" in said(shell, "vars", capsys)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_words_that_a_command_does_not_take_are_refused_in_one_line(
+    command: str, shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = inspect.signature(COMMANDS[command]).parameters
+    takes_none = list(words)[1].startswith("_")
+    assert takes_none is (command in WITHOUT_WORDS)
+    if takes_none:
+        shell.run_cell(f"%chat {command} foo bar")
+        told = capsys.readouterr()
+        assert f"%chat {command} takes no more words, and 'foo bar' came." in told.out + told.err
+
+
+def test_a_provider_that_lists_no_models_is_told_so(
+    shell: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-a-test")
+    with serve_each([head(), text("Hi."), finish()], [whole(200, {"data": []})]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        shell.run_cell("%%chat -q -m openai:a-model\nHello")
+        told = said(shell, "models", capsys)
+
+    assert told == "The provider of openai:a-model lists no models.\n"
 
 
 def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
