@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +16,9 @@ from nbtool.chat.journal import journal
 from nbtool.chat.turn import Turn
 from nbtool.plugins.event_log import EventLog
 from nbtool.testing import ScriptedWire, call
+from nbtool.tools.calls.disclosure import CLOSED_PROGRESS
 from nbtool.tools.script.tool import script_tools
+from nbtool.tools.tool import Progress
 from tests.chat.export.writing import written
 
 WORDS = ("SENTINEL", "90210")
@@ -32,7 +36,17 @@ def say(text: str) -> str:
     return f"{text}!"
 
 
+@tool(run="auto")
+def walk(it: Any) -> Iterator[Any]:
+    """Tell what it is at, then count."""
+    yield Progress(f"at {it}", 0.5)
+    yield f"{it}\n"
+    yield "done"
+
+
 STEPS = [
+    call("walk", it="$VAR_REF{{rec['text']}}"),
+    call("walk", it="$VAR_REF{{rec}}"),
     call("same", it="$VAR_REF{{rec['text']}}"),
     call("same", it="$VAR_REF{{rec['n']}}"),
     call("same", it="$VAR_REF{{same_1_result}}"),
@@ -53,7 +67,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         journal.cache_clear()  # the process's journal may be another test's, with words of its own
         notebook = {"rec": {"text": "SENTINEL-1", "n": 90210}, "words": "SENTINEL-2 and so on"}
         with ScriptedWire([*STEPS, "Done.", "Done again."]) as wire:
-            chat = Chat(wire=wire, tools=[same, say, script_tools()], notebook=notebook, approver=_approve,
+            chat = Chat(wire=wire, tools=[same, say, walk, script_tools()], notebook=notebook, approver=_approve,
                         plugins=[EventLog(folder / "log.jsonl")], history="results", max_rounds=20)  # fmt: skip
             for name in notebook:
                 chat.variables.expose(name)
@@ -95,3 +109,21 @@ WRITERS: dict[str, Callable[[Chat, Turn, dict[str, Any]], str]] = {
 def test_no_file_holds_what_is_closed(files: dict[str, str], name: str) -> None:
     assert len(files[name]) > 100
     assert [word for word in WORDS if word in files[name]] == []
+
+
+def test_progress_that_is_left_out_is_said_in_its_place(tmp_path: Path) -> None:
+    @tool(run="auto")
+    def count(it: Any) -> Iterator[Any]:
+        """Tell what it is at."""
+        yield Progress("begins", 0.1)
+        yield Progress(f"at {it}", 0.5)
+
+    with ScriptedWire([call("count", it="$VAR_REF{{rec}}"), "Done."]) as wire:
+        chat = Chat(wire=wire, tools=[count], plugins=[EventLog(tmp_path / "log.jsonl")])
+        chat.expose(rec={"text": "SENTINEL-1"})
+        chat.send("Go.")
+    events = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    told = "".join(event["text"] for event in events if event["kind"] == "call_progress")
+
+    assert CLOSED_PROGRESS in told
+    assert "SENTINEL" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
 import json
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import xarray as xr
 
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
@@ -120,6 +122,149 @@ def test_no_form_of_a_closed_object_is_told(kind: str, form: str) -> None:
     chat.send("And?")
 
     assert MASKED not in "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
+
+
+TABLES: dict[str, Callable[[], Any]] = {
+    "structured array": lambda: np.array([(SECRET, 90210), ("b", 2)], dtype=[("who", "U16"), ("n", "i8")]),
+    "record of an array": lambda: np.array([(SECRET, 90210)], dtype=[("who", "U16"), ("n", "i8")])[0],
+    "records": lambda: np.rec.array([(SECRET, 90210), ("b", 2)], dtype=[("who", "U16"), ("n", "i8")]),
+    "masked array": lambda: np.ma.masked_array([90210, 2, 3], mask=[0, 1, 0]),
+    "matrix": lambda: np.array([[90210, 2], [3, 4]]),
+    "array of objects": lambda: np.array([{"a": SECRET}, [SECRET]], dtype=object),
+    "array of bytes": lambda: np.array([SECRET.encode(), b"b"]),
+    "array of times": lambda: np.array(["1990-02-10T09:02:10", "1990-02-11"], dtype="M8[s]"),
+    "array of numbers": lambda: np.array([90210.0, 2.0, 0.5]),
+    "array of the standard library": lambda: array.array("q", [90210, 2, 3]),
+    "range": lambda: range(90210, 90215),
+    "user list": lambda: collections.UserList([SECRET, "b"]),
+    "user dict": lambda: collections.UserDict(a=SECRET, b="other"),
+    "chain map": lambda: collections.ChainMap({"a": SECRET}, {"b": "other"}),
+    "structs of polars": lambda: pl.DataFrame({"s": [{"a": SECRET, "b": 90210}, {"a": "x", "b": 2}]}),
+    "lists of polars": lambda: pl.DataFrame({"s": [[SECRET, "b"], ["c"]]}),
+    "categories of polars": lambda: pl.Series("x", [SECRET, "other"], dtype=pl.Categorical),
+    "large frame of polars": lambda: pl.DataFrame({"s": [f"{SECRET}-{at}" for at in range(20_000)]}),
+    "index": lambda: pd.Index([SECRET, "other"]),
+    "index of two levels": lambda: pd.MultiIndex.from_tuples([(SECRET, 1), ("b", 2)]),
+    "categories": lambda: pd.Categorical([SECRET, "other"]),
+    "array of pandas": lambda: pd.array([SECRET, "other"]),
+    "labels of rows": lambda: pd.DataFrame({"v": [1, 2]}, index=[SECRET, "b"]),
+    "time": lambda: pd.Timestamp("1990-02-10 09:02:10"),
+    "frame": lambda: pd.DataFrame({"c": [SECRET, "b", "c"], "n": [1, 2, 90210], "f": [0.1, 2 / 3, 7.25]}),
+    "large frame": lambda: pd.DataFrame({"c": [f"{SECRET}-{at}" for at in range(20_000)], "n": range(20_000)}),
+    "large array": lambda: np.array([f"{SECRET}-{at}" for at in range(30_000)]),
+    "array of xarray": lambda: xr.DataArray([SECRET, "other"], dims="x"),
+    "numbers of xarray": lambda: xr.DataArray([90210, 2, 3], dims="x"),
+    "dataset": lambda: xr.Dataset({"v": ("x", [90210, 2, 3])}),
+}
+"""Everything that holds values in an order of its own."""
+
+
+def listed(it: Any) -> Any:
+    if isinstance(it, pl.DataFrame):
+        return it.to_dicts()
+    if isinstance(it, pd.DataFrame):
+        return it.reset_index().values.tolist() if it.index.dtype != "int64" else it.to_dict(orient="split")
+    if isinstance(it, xr.DataArray | xr.Dataset):
+        return it.to_dict()
+    if isinstance(it, pd.Timestamp):
+        return it.to_pydatetime()
+    if isinstance(it, collections.abc.Mapping):
+        return [*it.values()]
+    return it.tolist() if hasattr(it, "tolist") else it.to_list() if hasattr(it, "to_list") else [*it]
+
+
+def as_column(it: Any) -> Any:
+    values = listed(it)
+    return pd.DataFrame({"it": values, "at": range(len(values))})
+
+
+def as_printed(it: Any) -> str:
+    return it.to_string() if hasattr(it, "to_string") else str(as_array(it))
+
+
+def as_array(it: Any) -> Any:
+    if isinstance(it, xr.Dataset):
+        return it["v"].to_numpy()
+    return np.asarray(listed(it) if isinstance(it, collections.UserList | collections.abc.Mapping) else it)
+
+
+REPEATS: dict[str, Callable[[Any], Any]] = {
+    "lists": listed,
+    "json": lambda it: json.dumps(listed(it), default=str),
+    "python": lambda it: repr(listed(it)),
+    "array": as_array,
+    "array of texts": lambda it: as_array(it).astype(str),
+    "printed": as_printed,
+    "labelled array": lambda it: xr.DataArray(as_array(it)),
+}
+COLUMNS = [name for name in TABLES if not any(word in name for word in ("frame", "polars", "xarray", "dataset", "time",
+           "rows", "matrix", "record of", "levels"))]  # fmt: skip
+ABRIDGED = {
+    *((kind, "printed") for kind in ("large frame of polars", "large array", "record of an array")),
+    *((kind, form) for kind in ("structs of polars", "lists of polars") for form in ("printed", "array of texts")),
+    *((kind, "array of texts") for kind in ("structured array", "record of an array", "records", "array of objects",
+                                            "index of two levels")),
+}  # fmt: skip
+"""What numpy does not write as texts, or prints abridged."""
+EVERY_REPEAT = [
+    *((kind, form, REPEATS[form]) for kind in TABLES for form in REPEATS if (kind, form) not in ABRIDGED),
+    *((kind, "column of a frame", as_column) for kind in COLUMNS),
+    *(("frame", name, way) for name, way in {
+        "json by columns": lambda it: it.to_json(),
+        "lines of json": lambda it: it.to_json(orient="records", lines=True),
+        "csv with labels": lambda it: it.to_csv(),
+        "page": lambda it: it.to_html(),
+    }.items()),
+]  # fmt: skip
+
+
+@pytest.mark.promise("by-reference")
+@pytest.mark.parametrize(("kind", "form", "way"), EVERY_REPEAT, ids=lambda one: one if isinstance(one, str) else "")
+def test_the_values_of_a_closed_table_are_told_in_no_other_container_and_no_text(
+    kind: str, form: str, way: Callable[[Any], Any]
+) -> None:
+    def give(it: Any) -> Any:
+        """Give its values in another form."""
+        return way(it)
+
+    wire = ScriptedWire([call("give", it="$VAR_REF{{it}}"), "Done."])
+    chat = Chat(wire=wire, tools=[tool(give, run="auto")])
+    chat.expose(it=TABLES[kind]())
+    turn = chat.send("Go.")
+
+    told = "".join(str(message) for prompt in wire.prompts for message in prompt.messages)
+    assert turn.calls[0].status == "ok", (form, turn.calls[0].shown)
+    assert [word for word in (MASKED, "90210", "1990-02-10", "09:02:10") if word in told] == []
+
+
+PENGUINS = pd.DataFrame({
+    "kind": ["Adelie", "Gentoo", "Chinstrap"] * 100, "mass": range(3700, 4000), "share": [at / 7 for at in range(300)],
+})  # fmt: skip
+COMPUTED: dict[str, Callable[[Any], Any]] = {
+    "mean": lambda it: it["mass"].mean(),
+    "description": lambda it: it.describe(),
+    "groups": lambda it: it.groupby("kind")["mass"].mean(),
+    "first rows": lambda it: it.head(3),
+    "filtered": lambda it: it[it["mass"] > 3800],
+    "another column": lambda it: it.assign(double=it["mass"] * 2)[["kind", "double"]],
+    "long array": lambda it: np.tile(it["mass"].to_numpy(), 30) * 2,
+    "names": lambda it: it["kind"].unique().tolist(),
+    "json": lambda it: json.dumps({"rows": len(it), "of": [1, 2]}),
+    "words": lambda it: f"{len(it)} rows, on average {it['mass'].mean():.1f}.",
+}
+
+
+@pytest.mark.parametrize("form", COMPUTED)
+def test_what_is_computed_of_a_closed_table_is_told(form: str) -> None:
+    def compute(it: Any) -> Any:
+        """Compute something."""
+        return COMPUTED[form](it)
+
+    chat = Chat(wire=ScriptedWire([call("compute", it="$VAR_REF{{it}}"), "Done."]), tools=[tool(compute, run="auto")])
+    chat.expose(it=PENGUINS)
+    turn = chat.send("Go.")
+
+    assert "exposed by reference only" not in turn.calls[0].shown
 
 
 @pytest.mark.promise("by-reference")

@@ -9,38 +9,43 @@ described in place of being shown, and stays closed wherever it goes on; such an
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import islice
-from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 from nbtool.errors import NbtoolError, UnknownReference
 from nbtool.messages import Media
+from nbtool.thread_pool import off_loop
 from nbtool.tools.calls.binding import Bound
+from nbtool.tools.calls.contents import (
+    LISTS,
+    MAX_LOOKED,
+    SHORT,
+    VALUES,
+    inside,
+    is_any_in,
+    is_atom,
+    items,
+    package_of,
+    rows_of,
+    told_rows,
+    unboxed,
+)
 from nbtool.tools.tool import Tool
-from nbtool.tools.values.describe import declared_name, identity, type_name
+from nbtool.tools.values.describe import declared_name, type_name
 from nbtool.tools.values.jsonable import LIBRARIES
 from nbtool.tools.values.multipart import Parts
 from nbtool.tools.values.render import error_text
 from nbtool.tools.values.silence import quiet
 from nbtool.tools.variables.store import Variables
 
-MAX_LOOKED = 10_000
-"""Items of a result that are compared with what is closed; a larger one of a call that was given closed values is."""
-
 MAX_GIVEN = 200
 """References to closed values in one call that a result is compared with; the result of a call with more is closed."""
 
 MAX_COMPARED = 100_000
 """Items of a container that is compared with another one."""
-
-SHORT = 8
-"""Characters below which a closed text is looked for as a word, and not within others."""
 
 _WORD = re.compile(r"\w+")
 _GRAMMAR = frozenset({
@@ -52,11 +57,12 @@ _GRAMMAR = frozenset({
 })  # fmt: skip
 """Words of error messages that say nothing of any data."""
 
-_ATOMS = (bool, int, float, complex, str, bytes)
-_LISTS: tuple[Any, ...] = (list, tuple, set, frozenset)
-_VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
-_VALUES = ("datetime", "decimal", "uuid", "fractions", "pathlib", "ipaddress", "zoneinfo")
-"""Packages whose objects are values, as numbers are."""
+
+CLOSED_PROGRESS = "[It tells values that were exposed by reference only, so it is neither shown nor kept]\n"
+"""Stands in place of a tool's words on its progress."""
+
+COMPARE_SECONDS = 5.0
+"""Seconds in which such words are compared with the values; those that take longer are not shown."""
 
 
 class ClosedValues:
@@ -64,9 +70,9 @@ class ClosedValues:
 
     def __init__(self, bound: Bound, variables: Variables) -> None:
         self._variables = variables
-        self._objects = [_unboxed(link.value) for link in bound.closed]
+        self._objects = [unboxed(link.value) for link in bound.closed]
         self._pieces = [link.text for link in bound.closed if link.text is not None]
-        self._known = [*variables.closed_objects(), *(one for one in self._objects if not _is_atom(one))]
+        self._known = [*variables.closed_objects(), *(one for one in self._objects if not is_atom(one))]
         self._ids = {id(one) for one in self._known if one is not None}
 
     @property
@@ -78,7 +84,7 @@ class ClosedValues:
         """Whether a result is, equals or tells any of it, or holds such a thing; what cannot be looked through is."""
         if len(self._objects) > MAX_GIVEN:
             return True
-        for looked, one in enumerate(_items(result), 1):
+        for looked, one in enumerate(items(result), 1):
             if looked > MAX_LOOKED:
                 return not self.is_empty
             if id(one) in self._ids or (not self.is_empty and self._is_given(one)):
@@ -87,25 +93,34 @@ class ClosedValues:
 
     def is_in_text(self, text: str) -> bool:
         """Whether any of it stands in a text."""
-        return any(word in text if len(word) >= SHORT else _is_word_in(word, text) for word in self._texts)
+        if any(word in text if len(word) >= SHORT else _is_word_in(word, text) for word in self._texts):
+            return True
+        return bool(self._rows) and is_any_in(self._rows, text)
+
+    async def may_be_in_text(self, text: str) -> bool:
+        """Whether any of it stands in a text, looked for off the loop; also where that takes too long."""
+        outcome = await off_loop(partial(self.is_in_text, text), COMPARE_SECONDS)
+        return outcome is None or outcome.error is not None or bool(outcome.value)
 
     def _is_given(self, one: Any) -> bool:
-        one = _unboxed(one)
+        one = unboxed(one)
         if isinstance(one, str):
             return self.is_in_text(one)
         if isinstance(one, Media):
             return any(type(given) is bytes and given == one.data for given in self._objects)
         if any(_is_equal(one, given) for given in self._objects):
             return True
-        if _is_atom(one) or type(one) in (*_LISTS, dict, Parts) or one is None:
+        if is_atom(one) or type(one) in (*LISTS, dict, Parts) or one is None:
             return False  # its items are looked at on their own
         return self.is_in_text(self._variables.text_of(one))
 
     def _is_converted(self, result: Any) -> bool:
         """Whether the values of a closed container stand in a result one after another, whatever holds them there."""
-        given = [row for one in self._objects for row in _rows_of(one)]
-        told = _row(_values_in(result)) if given else ""
-        return any(row in told for row in given)
+        return bool(self._rows) and any(row in told for told in told_rows(result) for row in self._rows)
+
+    @cached_property
+    def _rows(self) -> tuple[str, ...]:
+        return tuple({row for one in self._objects for row in rows_of(one)})
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
@@ -146,101 +161,16 @@ def may_quote(error: BaseException | None, bound: Bound, variables: Variables) -
     return not isinstance(error, NbtoolError) and not _words(said) <= _GRAMMAR | _words(*known)
 
 
-def _items(result: Any, *, keys: bool = True) -> Iterator[Any]:
-    """Give a result and what its plain containers hold, with their `keys` or without, each container once."""
-    waiting, seen = [iter((result,))], set[int]()
-    while waiting:
-        for one in waiting[-1]:
-            yield one
-            if (inside := _inside(one, keys=keys)) is not None and id(one) not in seen:
-                seen.add(id(one))
-                waiting.append(iter(inside))
-                break
-        else:
-            waiting.pop()
-
-
-def _listed(kind: Any, one: Any) -> tuple[Iterable[Any], list[Any]]:
-    return (), [*kind.__iter__(one)]
-
-
-def _inside(one: Any, *, keys: bool = True) -> Iterable[Any] | None:
-    """Return what a container, a record or a small table holds, without the code of a class of its own."""
-    kind = type(one)
-    if base := next((base for base in _READERS if issubclass(kind, base)), None):
-        names, values = _READERS[base](one)
-        return [*names, *values] if keys else values
-    if issubclass(kind, type):
-        return None
-    if (fields := getattr(type(one), "__dataclass_fields__", None)) or hasattr(type(one), "model_fields"):
-        return [getattr(one, name, None) for name in fields or type(one).model_fields]
-    return _cells(one) if _package(one) in ("pandas", "numpy", "polars") else None
-
-
-_READERS: dict[type, Callable[[Any], tuple[Iterable[Any], list[Any]]]] = {
-    **{kind: partial(_listed, kind) for kind in (*_LISTS, deque, *_VIEWS)},
-    dict: lambda one: (dict.keys(one), [*dict.values(one)]),
-    Parts: lambda one: (one.keys(), [*one.values()]),
-    MappingProxyType: lambda one: (one.keys(), [*one.values()]),
-    BaseException: lambda one: ((), [*vars(BaseException)["args"].__get__(one)]),
-    SimpleNamespace: lambda one: ((), [*vars(one).values()]),
-}
-"""Names and values in a container, read past the methods of its own class."""
-
-
-def _values_in(result: Any) -> Iterator[Any]:
-    """Give the values in a result in their order; keys are names for them, and none."""
-    return (one for one in _items(result, keys=False) if _inside(one) is None)
-
-
-def _rows_of(given: Any) -> Iterator[str]:
-    """Write the values of a closed container one after another, of a table by rows and by columns.
-
-    One that holds a single short value is like anything else that has it.
-    """
-    forms = [[*islice(_values_in(given), MAX_COMPARED)]]
-    if len(getattr(given, "shape", ())) == 2 and (cells := _cells(given)):
-        width = given.shape[1]
-        forms = [cells, [cell for place in range(width) for cell in cells[place::width]]]
-    for values in forms:
-        is_telling = len(values) > 1 or (isinstance(given, Sized) and all(len(str(one)) >= SHORT for one in values))
-        if values and is_telling and not (_is_atom(given) or isinstance(given, str)):
-            yield _row(values)
-
-
-def _row(values: Iterable[Any]) -> str:
-    return "\0".join(["", *map(_mark_of, values), ""])
-
-
-def _mark_of(value: Any) -> str:
-    """Write a value so that equal ones are written alike; an object is known by its identity."""
-    value = str.__str__(value) if isinstance(value, str) else _unboxed(value)
-    is_value = value is None or _is_atom(value) or _package(value) in (*_VALUES, "pandas")
-    return repr(value) if is_value and not hasattr(value, "shape") else identity(value)
-
-
-def _cells(table: Any) -> list[Any] | None:
-    """Give the cells of a small table; a larger one is looked at as the text that is told of it."""
-    size = math.prod(getattr(table, "shape", ()) or (0,))
-    if not 0 < size <= MAX_LOOKED:
-        return None
-    if hasattr(table, "rows"):  # a frame of polars
-        return [cell for row in table.rows() for cell in row]
-    if hasattr(table, "to_numpy"):
-        return list(table.to_numpy(dtype=object).flat) if _package(table) == "pandas" else table.to_list()
-    return list(table.flat) if hasattr(table, "flat") else None
-
-
 def _is_equal(one: Any, given: Any) -> bool:
     """Compare two values without running anybody's own code: plain ones, and those of the table libraries."""
     if given is None or (type(one) is bool) != (type(given) is bool):
         return False
-    if _is_atom(one) and _is_atom(given):
+    if is_atom(one) and is_atom(given):
         return bool(one == given or (one != one and given != given))
-    package = _package(one)
-    if package in (*LIBRARIES, *_VALUES):
+    package = package_of(one)
+    if package in (*LIBRARIES, *VALUES):
         return type(one) is type(given) and _is_equal_by_library(one, given)
-    is_container = type(one) in (*_LISTS, dict) and type(one) is type(given) and len(one) > 0
+    is_container = type(one) in (*LISTS, dict) and type(one) is type(given) and len(one) > 0
     return is_container and len(one) == len(given) and _is_plain(one) and _is_plain(given) and bool(one == given)
 
 
@@ -256,24 +186,10 @@ def _is_equal_by_library(one: Any, given: Any) -> bool:
 
 def _is_plain(value: Any) -> bool:
     """Whether a value is made of plain values alone, not too many of them."""
-    for looked, one in enumerate(_items(value)):
-        if looked > MAX_COMPARED or not (one is None or _is_atom(one) or _inside(one) is not None):
+    for looked, one in enumerate(items(value)):
+        if looked > MAX_COMPARED or not (one is None or is_atom(one) or inside(one) is not None):
             return False
     return True
-
-
-def _is_atom(value: Any) -> bool:
-    return type(value) in _ATOMS
-
-
-def _unboxed(value: Any) -> Any:
-    """Give the plain value inside a scalar of numpy."""
-    is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item")
-    return value.item() if is_scalar else value
-
-
-def _package(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
 
 
 def _is_word_in(word: str, text: str) -> bool:

@@ -31,6 +31,7 @@ from nbtool.tools.approval import (
     canonical,
 )
 from nbtool.tools.calls.binding import Bound, bind, is_quick
+from nbtool.tools.calls.disclosure import CLOSED_PROGRESS, ClosedValues
 from nbtool.tools.calls.gates import REMEMBERED, announce, is_cancelling, refused_text, rule, word_of
 from nbtool.tools.calls.ordering import Ticket
 from nbtool.tools.calls.reask import Asking
@@ -323,7 +324,8 @@ async def _run(bound: Bound, bench: Bench, record: CallRecord) -> Ended:
     started = CallStarted(record.call_id, record.started, where, record.edited, is_guarded, {**record.resolved})
     await bench.emit(started)
     positional, keywords = tool.parameters.bind(bound.values)
-    report = partial(_report, record.call_id, bench.emit)
+    closed = ClosedValues(bound, bench.variables) if bound.closed else None
+    report = partial(_report, record, bench.emit, closed)
     timeout = tool.timeout if tool.timeout is not None else bench.timeout
     bench.desk.tool_states.begin_run(bound.tool_token)
     try:
@@ -348,11 +350,14 @@ async def _note_state(bound: Bound, bench: Bench) -> None:
         bench.desk.tool_states.note(bound.tool_token, outcome.value.tool_token)
 
 
-async def _report(call_id: str, emit: Emit, progress: Progress | Blocked) -> None:
+async def _report(record: CallRecord, emit: Emit, closed: ClosedValues | None, progress: Progress | Blocked) -> None:
     if isinstance(progress, Blocked):
         await emit(Notice(BLOCKED.format(name=progress.name), "warning"))
-    else:
-        await emit(CallProgress(call_id, progress.text, progress.fraction))
+        return
+    text = progress.text
+    if text and (record.took_closed or (closed and await closed.may_be_in_text(text))):
+        text = CLOSED_PROGRESS
+    await emit(CallProgress(record.call_id, text, progress.fraction))
 
 
 def _is_whole(text: str) -> bool:
