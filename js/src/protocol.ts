@@ -170,6 +170,7 @@ export interface Head {
   versions?: number;
   turns?: string[];
   attached?: Media[];
+  end_reason?: string;
   acts?: string[];
 }
 

@@ -346,3 +346,18 @@ test("a turn that is read at a glance has no field to search it", () => {
   expect(page.el.querySelector(".nb-find")).toBeNull();
   page.close();
 });
+
+test("a saved turn says why it ended without a finished answer, and one of an older file is drawn without", () => {
+  const document = finished();
+  const page = shown({ ...document, head: { ...document.head, end_reason: "length" } });
+  const told = page.el.querySelector(".nb-foot")?.textContent;
+  page.close();
+  const older = shown(document);
+
+  expect(told).toContain("cut off at the length limit");
+  expect(older.el.querySelector(".nb-foot")?.textContent).not.toContain("length limit");
+  expect(readSaved({ ...document, head: { ...document.head, end_reason: "length" } })).not.toBeNull();
+  expect(readSaved({ ...document, head: { ...document.head, end_reason: "<b>" } })).toBeNull();
+  expect(readSaved(document)).not.toBeNull();
+  older.close();
+});

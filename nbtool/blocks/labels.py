@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.blocks.limits import marker
 from nbtool.blocks.protocol import CallBlock, CallState, Decided, Head
 from nbtool.blocks.sanitize import one_line, visible
-from nbtool.events import Gate
+from nbtool.events import EndReason, Gate
 
 STATES: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),
@@ -38,6 +38,24 @@ ENDS = {
     "parked": "Parked: a call waits for a decision (see %chat approvals).",
 }
 """What is said below a turn that is not completed."""
+
+END_REASONS: dict[EndReason, str] = {
+    "length": "cut off at the length limit",
+    "refused": "refused by the model",
+    "filtered": "stopped by the content filter",
+    "broken_off": "broken off by the provider",
+    "thinking_only": "thinking, but no answer",
+    "provider_action": "stopped for an action that the provider asked for",
+    "empty": "no final reply",
+    "rounds": "limit on rounds reached",
+    "calls": "stopped at its calls",
+    "tokens": "limit on tokens reached",
+    "cost": "limit on cost reached",
+    "seconds": "limit on seconds reached",
+    "repetition": "stopped for repeating itself",
+    "interrupted": "the kernel ended first",
+}
+"""Why a turn has no finished answer, in a few words for its footer."""
 
 DECIDED_BY = {
     "button": "",
@@ -124,6 +142,7 @@ def footer_line(head: Head) -> str:
     tokens = usage["input_tokens"] + usage["output_tokens"]
     facts = [
         one_line(head["model"], 80),
+        END_REASONS[head["end_reason"]] if "end_reason" in head else "",
         _count(head["round"], "round") if head["round"] > 1 else "",
         _count(head["calls"], "call") if head["calls"] else "",
         _count(tokens, "token") if tokens else "",

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from nbtool.blocks.limits import NOTICE_LIMIT
 from nbtool.blocks.media import SAVED_LIMIT
 from nbtool.blocks.protocol import VERSION, Again, TextState
-from nbtool.events import CallStatus, Gate, TurnStatus
+from nbtool.events import CallStatus, EndReason, Gate, TurnStatus
 
 DATA_LIMIT = 300_000
 """Bytes of UTF-8 that a turn may take as data in a saved notebook, written as JSON without spaces, but for the images
@@ -105,6 +105,7 @@ HEAD = known(
         "versions": COUNT,
         "turns": list_of({"type": "string", "pattern": f"^{ID_PATTERN}$"}),
         "attached": list_of(MEDIA),
+        "end_reason": {"enum": [reason for reason in get_args(EndReason) if reason]},
     },
 )
 DECIDED = known(

@@ -149,6 +149,7 @@ class Transcript:
         return patches + self._set_head(
             status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
             seconds=event.seconds, error=error, activity="",
+            **({"end_reason": event.end_reason} if event.end_reason else {}),
         )  # fmt: skip
 
     def _turn_parked(self, _: TurnParked) -> list[Patch]:

@@ -4,7 +4,7 @@ import copy
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import jsonschema
 import pytest
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbtool.blocks import protocol
+from nbtool.blocks.labels import END_REASONS
 from nbtool.blocks.mimebundle import TURN_MIME, saved, to_data
 from nbtool.blocks.protocol_schema import (
     CALL_BLOCK,
@@ -32,6 +33,7 @@ from nbtool.events import (
     CallProgress,
     CallReady,
     CallStarted,
+    EndReason,
     Event,
     Notice,
     ReplyFinished,
@@ -112,7 +114,8 @@ def turns(draw: st.DrawFn) -> list[Event]:
             events += [CallFinished(call_id, "n", 1, "ok", draw(text), draw(text), draw(text), draw(text), 0.1)]
     events += [Notice(draw(text), "info"), ReplyFinished(1, assistant(""), "end", Usage(1, 2), True)]
     status = draw(st.sampled_from(["completed", "cancelled", "error", "timeout", "parked"]))
-    return [*events, TurnEnded(status, "", Usage(1, 2), 1, 1, 0.5, draw(text))]
+    reason = draw(st.sampled_from(get_args(EndReason)))
+    return [*events, TurnEnded(status, "", Usage(1, 2), 1, 1, 0.5, draw(text), reason)]
 
 
 @settings(max_examples=60, deadline=None)
@@ -231,3 +234,28 @@ def test_what_cannot_be_made_small_enough_is_no_data() -> None:
     document["blocks"] = [call]
 
     assert set(saved(document)) == {"text/html", "text/plain"}
+
+
+@pytest.mark.parametrize("reason", [one for one in get_args(EndReason) if one])
+def test_a_saved_turn_says_why_it_ended_without_a_finished_answer(reason: EndReason) -> None:
+    ended = TurnEnded("completed", "", Usage(1, 2), 1, 0, 0.5, end_reason=reason)
+    data = saved(folded([TurnStarted("t", "m", user("p"), 1.0), ended]))
+
+    VALID.validate(data[TURN_MIME])
+    assert data[TURN_MIME]["head"]["end_reason"] == reason
+    assert END_REASONS[reason] in data["text/plain"]
+    assert END_REASONS[reason] in data["text/html"]
+
+
+def test_a_turn_that_was_saved_without_an_end_reason_is_read() -> None:
+    data = finished()
+
+    assert "end_reason" not in data["head"]
+    VALID.validate(data)
+
+
+def test_the_page_tells_end_reasons_in_the_same_words() -> None:
+    words = (SCHEMA_FILE.parents[1] / "text" / "format.ts").read_text(encoding="utf-8")
+
+    assert [f'["{reason}", "{told}"]' in words for reason, told in END_REASONS.items()] == [True] * len(END_REASONS)
+    assert set(END_REASONS) == set(get_args(EndReason)) - {""}

@@ -9,12 +9,21 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Route
 
 from nbtool.view.lazy_module import rich_module
 from nbtool.view.turn import STATIC
+
+MODULES = {path.stem: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
+"""The scripts that the kernel sends to a page."""
+
+EXTENSION = next(
+    (Path(__file__).parents[2] / "share/jupyter/labextensions/nbtool-chat/static").glob("remoteEntry.*.js")
+)
+"""The script by which JupyterLab draws saved turns."""
 
 ADDRESS = "http://bare.localhost/"
 SOURCES = "script-src 'self' blob:; style-src 'self' 'unsafe-inline'; img-src data: blob:; media-src blob:"
@@ -32,9 +41,9 @@ const empty = { v: 1, head: { turn_id: "t", model: "m", prompt: "", status: "run
 let count = 0;
 window.canary = [];
 for (const name of ["alert", "confirm", "prompt", "print", "open"]) window[name] = () => window.canary.push(name);
-window.start = (document_ = empty) => {
+window.start = (document_ = empty, bytes = packed) => {
   const said = [], heard = new Set();
-  const traits = { turn_id: `t${++count}`, nonce: "n", snapshot: document_, rich: packed };
+  const traits = { turn_id: `t${++count}`, nonce: "n", snapshot: document_, rich: bytes };
   const model = { get: (name) => traits[name], send: (content) => said.push(content),
     on: (event, hear) => event === "msg:custom" && heard.add(hear), off: (event, hear) => heard.delete(hear) };
   const el = document.createElement("div");
@@ -46,20 +55,70 @@ window.start = (document_ = empty) => {
   return { el, said, tell, patches: (...patches) => tell({ kind: "patches", seq: ++seq, patches }),
     close: () => { unmount(); end(); el.remove(); } };
 };
-window.explore = async (told) => {
+window.plain = (document_) => {
+  const rich = globalThis[key].rich;
+  globalThis[key].rich = null;
+  const view = window.start(document_, null);
+  return { ...view, close: () => { view.close(); globalThis[key].rich = rich; } };
+};
+window.saved = async (data) => {
+  await (extension ??= extend("extension.js"));
+  const view = window.turns.createRenderer();
+  document.querySelector("main").append(view.node);
+  await view.renderModel({ data, trusted: true });
+  return { el: view.node, close: () => { view.dispose(); view.node.remove(); } };
+};
+class Widget {
+  node = document.createElement("div");
+  isDisposed = false;
+  dispose() { this.isDisposed = true; }
+}
+let extension;
+const extend = async (address) => {
+  const script = document.createElement("script");
+  script.src = address;
+  const loaded = new Promise((done) => { script.onload = done; });
+  document.head.append(script);
+  await loaded;
+  const container = globalThis._JUPYTERLAB["nbtool-chat"];
+  const shares = (module) => ({ "1.0.0": { get: () => () => module } });
+  container.init({ "@lumino/widgets": shares({ Widget, PanelLayout: class {} }), "@jupyterlab/notebook": shares({}),
+    "@jupyterlab/rendermime": shares({ IRenderMimeRegistry: {} }) });
+  const { default: plugin } = (await container.get("./extension"))();
+  plugin.activate({}, { addFactory: (factory) => { window.turns = factory; } }, null);
+};
+window.converse = async (told) => {
+  const { default: conversation } = await import("./conversation.js");
+  return window.ask(conversation, { nonce: "n", title: "Chat", place: "p", acts: [] },
+    () => ({ kind: "conversation", conversation: told }));
+};
+window.explore = async ({ index, details, totals, found = [], steps = [] }) => {
   const { default: explorer } = await import("./explorer.js");
+  const view = await window.ask(explorer, { nonce: "n", title: "History", place: "p", acts: [] }, ({ kind, turn }) => ({
+    hello: { kind: "index", index }, open: { kind: "turn", detail: details[turn] }, totals: { kind: "totals", totals },
+    search: { kind: "found", found } })[kind]);
+  for (const step of steps) {
+    await window.frame();
+    if (step.click) view.el.querySelector(step.click).click();
+    else {
+      const field = view.el.querySelector(step.fill);
+      field.value = step.value;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+  return view;
+};
+window.ask = async (widget, traits, answer) => {
   const heard = new Set();
-  const traits = { nonce: "n", title: "History", place: "p", acts: [] };
   const tell = (message) => { for (const hear of heard) hear({ v: 1, ...message }, []); };
   const model = { get: (name) => traits[name], on: (event, hear) => event === "msg:custom" && heard.add(hear),
-    off: (event, hear) => heard.delete(hear), send: ({ id, kind, turn }) => queueMicrotask(() => {
-      if (kind === "hello") tell({ id, kind: "index", index: told.index });
-      else if (kind === "open") tell({ id, kind: "turn", detail: told.details[turn] });
-      else if (kind === "totals") tell({ id, kind: "totals", totals: told.totals });
+    off: (event, hear) => heard.delete(hear), send: (content) => queueMicrotask(() => {
+      const told = answer(content);
+      if (told) tell({ id: content.id, ...told });
     }) };
   const el = document.createElement("div");
   document.querySelector("main").append(el);
-  const end = explorer.render({ model, el });
+  const end = widget.render({ model, el });
   return { el, close: () => { end(); el.remove(); } };
 };
 window.frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
@@ -94,9 +153,9 @@ def _answer(route: Route, theme: str) -> None:
     bodies = {
         "": ("text/html", html),
         "page.js": ("text/javascript", SCRIPT),
-        "widget.js": ("text/javascript", (STATIC / "widget.js").read_text(encoding="utf-8")),
         "widget.css": ("text/css", (STATIC / "widget.css").read_text(encoding="utf-8")),
-        "explorer.js": ("text/javascript", (STATIC / "explorer.js").read_text(encoding="utf-8")),
+        **{f"{name}.js": ("text/javascript", text) for name, text in MODULES.items() if name != "rich"},
+        "extension.js": ("text/javascript", EXTENSION.read_text(encoding="utf-8")),
         "rich.json": ("application/json", packed),
     }
     if name not in bodies:

@@ -39,6 +39,10 @@ class Tasks:
             self._page.wait_for_timeout(10)
         return self._work()
 
+    def close(self) -> None:
+        """End the session, and with it the trace of the page."""
+        self._devtools.detach()
+
     def _work(self) -> Work:
         """Sum up the main threads of pages: the browser's own process and helpers are not looked at."""
         named = [one for one in self._events if one["name"] == "thread_name"]

@@ -1,17 +1,17 @@
-"""Hostile texts of growing size in every kind of block: no task of the page takes long, whatever the text is."""
+"""Hostile texts of growing size in all that the page draws: no task of the page takes long, whatever the text is."""
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from nbtool.blocks.protocol import Block
-from tests.browser.bare import document, open_bare, prose
+from tests.browser.bare import MODULES, open_bare
+from tests.browser.hostile import JSON, KINDS, OWN, SCRIPTS, WAYS, WORDS, explore, row, version
 from tests.browser.tasks import Tasks, Work
 from tests.faults.growth import COMMON, GROWTH, Family, families
 
@@ -25,11 +25,10 @@ FLOOR_MS = 150
 
 TRIES = 3
 
-WORDS = [
-    "#", "*", "**", "_", "`", "```", ">", "- ", "1. ", "|", "[a](", ")", "![", "](", "<", "&#", ";", "\\", "$", "$$",
-    "~~", "|-|-|\n", "[^1]", "[^1]: ", "http://", "|a", "|-", "\n\n", "\t", "    ", "===\n", "---\n", "\\[", "\\(",
-    "{", "}", '"', "'", "/*", "//", "<!--", "def ", "=", "^", "$x$ ", "```python\n", "*a_", "$\\frac{",
-]  # fmt: skip
+NIGHTLY = 10
+"""Families of hostile texts that are shown in each way, at every size."""
+
+QUICK = 3
 
 RUN = """async ([way, shown]) => {
   const view = await window[way](shown);
@@ -44,147 +43,65 @@ RUN = """async ([way, shown]) => {
   }
   view.el.getBoundingClientRect();
   await window.frame();
+  const isShown = view.el.textContent.includes("shown");
   view.close();
   await window.frame();
+  return isShown;
 }"""
 
 
-def call(**texts: Any) -> dict[str, Any]:
-    """Give a call's block."""
-    block = {
-        "id": "c", "kind": "call", "call_id": "c", "name": "f", "round": 1, "arguments": "{}", "resolved": {},
-        "repaired": [], "state": "error", "question": None, "decisions": [], "progress": "", "fraction": None,
-        "result": "", "reason": "", "reference": "", "started": None, "seconds": None, "more": {},
-    }  # fmt: skip
-    return {**block, **texts}
-
-
-def table(cells: str) -> Callable[[int], str]:
-    """Give a head of many columns over as many short rows."""
-    return lambda size: cells * (size // 8) + "\n" + "|-" * (size // 8) + "|\n" + "|\n" * (size // 4)
-
-
-OWN = [
-    Family("a table of many columns", table("|a")),
-    Family("a table of a hundred columns", lambda size: "|a" * 99 + "|\n" + "|-" * 99 + "|\n" + "|\n" * (size // 2)),
-    Family("a stack of combining marks", lambda size: "a" + "\u0301" * size),
-    Family("formulas", lambda size: "$x^2$ " * (size // 6)),
-    Family("code", lambda size: "```python\n" + "def f(\n" * (size // 7) + "```"),
-]
-
-JSON = [
-    Family("a list of numbers", lambda size: "[" + "1," * (size // 2) + "1]"),
-    Family("a list of lists", lambda size: "[" + "[1]," * (size // 4) + "1]"),
-    Family("lists in lists", lambda size: "[" * (size // 2) + "]" * (size // 2)),
-    Family("objects in objects", lambda size: '{"a":' * (size // 6) + "1" + "}" * (size // 6)),
-    Family("an object of many names", lambda size: json.dumps({f"{n:06}": n for n in range(size // 18)})),
-    Family("a long name", lambda size: json.dumps({"a" * size: 1})),
-    Family(
-        "a long string of many scripts", lambda size: json.dumps({"a": "\u0430a" * (size // 2)}, ensure_ascii=False)
-    ),
-    Family("many lines in a string", lambda size: json.dumps({"code": "a\n" * (size // 3)})),
-    Family("many strings", lambda size: json.dumps(["\u202e"] * (size // 6), ensure_ascii=False)),
-]
-
-
-def asked(gate: str = "run", **parts: Any) -> Callable[[str], dict[str, Any]]:
-    """Give what makes a call that waits for a person; of its parts, those that are functions take the text."""
-
-    def block(text: str) -> dict[str, Any]:
-        filled = {name: part(text) if callable(part) else part for name, part in parts.items()}
-        question = {
-            "gate": gate, "digest": "d", "tool": "f", "shown": "{}", "description": "", "schema": {},
-            "can_remember": True, "sensitive": False, **filled,
-        }  # fmt: skip
-        return call(arguments=question["shown"], state="waiting", question=question, resolved={}, started=1.0)
-
-    return block
-
-
-def edit(text: str) -> str:
-    """Give the arguments of an edit: a text, and another of the same lines."""
-    return json.dumps({"old_string": text, "new_string": text[len(text) // 2 :] + text[: len(text) // 2]})
-
-
-def diff(text: str) -> str:
-    """Give a diff of many lines, with words before it."""
-    return "Changes f:\n--- f\n+++ f\n" + "\n".join("-+ "[n % 3] + line for n, line in enumerate(text.split("\n")))
-
-
-KINDS: dict[str, dict[str, Callable[[str], dict[str, Any]]]] = {
-    "ProseBlock": {
-        "text": prose,
-        "thinking": lambda text: {**prose(text), "kind": "thinking"},
-    },
-    "CallBlock": {
-        "arguments": lambda text: call(arguments=text),
-        "result": lambda text: call(result=text),
-        "progress": lambda text: call(progress=text),
-        "traceback": lambda text: call(traceback=text),
-        "question": asked(shown=lambda text: json.dumps({"code": text})),
-        "question of any arguments": asked(shown=lambda text: text),
-        "question of an edit": asked(shown=edit),
-        "question with a diff": asked(notice=diff),
-        "question of a result": asked("result", shown=lambda text: text),
-    },
-    "NoticeBlock": {
-        "notice": lambda text: {"id": "n", "kind": "notice", "text": text, "level": "info"},
-    },
-}
-"""How a hostile text comes into each kind of block."""
-
-
-def in_turn(make: Callable[[str], dict[str, Any]]) -> Callable[[str], tuple[str, Any]]:
-    """Show a block in the view of a turn."""
-
-    def shown(text: str) -> tuple[str, Any]:
-        block = make(text)
-        status = "waiting" if block.get("question") else "completed"
-        return "start", document([block], status=status, seconds=None if block.get("question") else 1.0)
-
-    return shown
-
-
-def explored(make: Callable[[str], dict[str, Any]] | None) -> Callable[[str], tuple[str, Any]]:
-    """Show a block in the explorer's replay; with none, the text is the prompt of many turns."""
-
-    def shown(text: str) -> tuple[str, Any]:
-        said = text if make is None else "said"
-        one = {
-            "turn_id": "t", "said": said[:4_000], "status": "completed", "model": "m", "started": 1.0, "seconds": 1.0,
-            "rounds": 1, "calls": 0, "tokens": 1, "cost": None, "tools": [], "replayed": "", "made": "",
-        }  # fmt: skip
-        row = {
-            "node_id": "n", "parent": -1, "depth": 0, "branches": False, "line": True, "hidden": False, "pinned": False,
-            "current": 0, "versions": [one],
-        }  # fmt: skip
-        head = document([], prompt=said, status="completed", seconds=1.0)["head"]
-        patches = [{"op": "head", "set": head}, *([{"op": "open", "block": make(text)}] if make else [])]
-        steps = [{"label": "it ended", "at": 1.0, "patches": patches}]
-        detail = {"turn_id": "t", "made": "", "steps": steps, "spans": []}
-        return "explore", {"index": {"rows": [row], "left_out": 0}, "details": {"t": detail}, "totals": None}
-
-    return shown
-
-
-WAYS: dict[str, Callable[[str], tuple[str, Any]]] = {
-    **{name: in_turn(make) for makes in KINDS.values() for name, make in makes.items()},
-    **{
-        f"explorer, {name}": explored(make)
-        for makes in KINDS.values()
-        for name, make in makes.items()
-        if not name.startswith("question")
-    },
-    "explorer, prompt": explored(None),
-}
-"""The ways in which a hostile text comes to be shown."""
+@pytest.fixture(scope="module")
+def quiet(profile: BrowserContext) -> Iterator[Page]:
+    """Give a page that shows one text after another."""
+    page, _ = open_bare(profile)
+    yield page
+    page.close()
 
 
 def test_every_kind_of_block_has_its_hostile_texts() -> None:
     assert {kind.__name__ for kind in get_args(Block)} == set(KINDS)
 
 
-def problem(page: Page, tasks: Tasks, way: str, family: Family, sizes: tuple[int, ...]) -> str:
+def test_every_script_of_the_page_has_its_hostile_texts() -> None:
+    assert set(MODULES) - {"rich"} | {"extension"} == set(SCRIPTS)
+
+
+def test_every_view_of_the_explorer_has_its_hostile_texts(bare: Page) -> None:
+    views = bare.evaluate(
+        """async ([way, shown]) => {
+          const view = await window[way](shown);
+          await window.frame();
+          return [...view.el.querySelectorAll("[role=tab]")].map((tab) => tab.dataset.view);
+        }""",
+        explore([row(0, version("t"))]),
+    )
+
+    assert set(views) == {name.split(", ")[1] for name in SCRIPTS["explorer"]} - {"list", "prompt"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_way_shows_its_text(quiet: Page, way: str) -> None:
+    shown = "shown" if way != "question of any arguments" else '{"shown": 1}'
+
+    assert quiet.evaluate(RUN, WAYS[way](f"{shown}\n" * 9))
+
+
+class Figures:
+    """What was measured in all: how many texts, and the worst of their times and growths."""
+
+    def __init__(self) -> None:
+        self.texts = 0
+        self.longest = 0.0
+        self.growth = 0.0
+
+    def add(self, least: list[Work], longer: float) -> None:
+        self.texts += 1
+        self.longest = max(self.longest, *(one.longest for one in least))
+        if least[-1].total > FLOOR_MS:
+            self.growth = max(self.growth, least[-1].total / least[0].total / longer)
+
+
+def problem(page: Page, tasks: Tasks, way: str, family: Family, sizes: tuple[int, ...], figures: Figures) -> str:
     """Say what is wrong with the work that a text is to the page; empty where nothing is."""
     least: list[Work] = []
     for size in sizes:
@@ -198,6 +115,7 @@ def problem(page: Page, tasks: Tasks, way: str, family: Family, sizes: tuple[int
         if _is_too_much(least[:-1], least[-1], size / sizes[0]):
             told = ", ".join(f"{longest:.0f} of {total:.0f} ms" for longest, total in least)
             return f"{family.name}: {told}, at {size:,} characters"
+    figures.add(least, sizes[-1] / sizes[0])
     return ""
 
 
@@ -207,37 +125,39 @@ def _is_too_much(before: list[Work], work: Work, longer: float) -> bool:
     return bool(before) and work.total > FLOOR_MS and work.total > before[0].total * GROWTH * longer
 
 
-def chosen(way: str, pairs: int, most: int) -> Iterator[Family]:
-    """Give hostile texts: those of their own, and a sample of the others."""
-    yield from OWN
-    yield from JSON
-    every = list(families([*WORDS, *COMMON], way, pairs))
-    yield from random.Random(way).sample(every, min(most, len(every)))
+def chosen(way: str, count: int) -> Iterator[Family]:
+    """Give hostile texts, chosen by the way: from those of their own and from the others, as many of each."""
+    chance = random.Random(way)
+    own = [*OWN, *JSON]
+    yield from chance.sample(own, min(count // 2, len(own)))
+    yield from chance.sample(list(families([*WORDS, *COMMON], way, 60)), count - count // 2)
 
 
-def check(profile: BrowserContext, way: str, sizes: tuple[int, ...], pairs: int, most: int) -> int:
-    """Show hostile texts in a way; gives how many there were."""
-    page, _ = open_bare(profile)
-    tasks = Tasks(profile, page)
-    every = list(chosen(way, pairs, most))
-    found = [told for family in every if (told := problem(page, tasks, way, family, sizes))]
-    page.close()
+def check(page: Page, way: str, sizes: tuple[int, ...], count: int, record: Callable[[str, object], None]) -> None:
+    """Show hostile texts in a way, and record the figures."""
+    tasks = Tasks(page.context, page)
+    figures = Figures()
+    found = [told for one in chosen(way, count) if (told := problem(page, tasks, way, one, sizes, figures))]
+    tasks.close()
+    record("injected", count * len(sizes))
+    record("longest_ms", round(figures.longest))
+    record("growth", round(figures.growth, 2))
     assert found == []
-    return len(every) * len(sizes)
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_no_hostile_text_keeps_the_page_busy(
-    profile: BrowserContext, way: str, record_property: Callable[[str, object], None]
+    quiet: Page, script: str, record_property: Callable[[str, object], None]
 ) -> None:
-    record_property("injected", check(profile, way, SIZES[:1], 0, 2))
+    for way in SCRIPTS[script]:
+        check(quiet, way, SIZES[:1], QUICK, record_property)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("way", WAYS)
 def test_no_hostile_text_of_any_size_keeps_the_page_busy(
-    profile: BrowserContext, way: str, record_property: Callable[[str, object], None]
+    quiet: Page, way: str, record_property: Callable[[str, object], None]
 ) -> None:
-    record_property("injected", check(profile, way, SIZES, 60, 40))
+    check(quiet, way, SIZES, NIGHTLY, record_property)

@@ -67,16 +67,38 @@ function Figure({ value, noun }: { value: string; noun: string }): JSX.Element {
   );
 }
 
-/** Rows of a name, a bar and what it says in words. */
-function Bars({
-  title,
-  rows,
-}: {
+/** Rows that are drawn at first, and with each wish for more. */
+const STEP = 50;
+
+interface BarsProps {
   title: string;
   rows: [name: string, value: number, told: string][];
-}): JSX.Element | null {
-  const most = Math.max(...rows.map(([, value]) => value), 0);
-  if (rows.length === 0) return null;
+}
+
+/** Rows of a name, a bar and what it says in words. */
+class Bars extends Component<BarsProps, { limit: number }> {
+  override state = { limit: STEP };
+
+  render(): JSX.Element | null {
+    const { title, rows } = this.props;
+    const { limit } = this.state;
+    if (rows.length === 0) return null;
+    const most = rows.reduce((top, [, value]) => Math.max(top, value), 0);
+    const left = rows.length - limit;
+    return (
+      <>
+        {table(title, rows.slice(0, limit), most)}
+        {left > 0 && (
+          <button type="button" class="nb-plain" onClick={() => this.setState({ limit: limit + STEP })}>
+            Show {Math.min(STEP, left)} of the other {left.toLocaleString("en")}
+          </button>
+        )}
+      </>
+    );
+  }
+}
+
+function table(title: string, rows: BarsProps["rows"], most: number): JSX.Element {
   return (
     <table class="nb-x-sums">
       <caption>{title}</caption>

@@ -30,6 +30,24 @@ export const ENDS: Record<Head["status"], string> = {
   parked: "Parked: a call waits for a decision (see %chat approvals).",
 };
 
+/** Why a turn has no finished answer, in a few words for its footer; mirrors nbtool/blocks/labels.py. */
+export const END_REASONS: ReadonlyMap<string, string> = new Map([
+  ["length", "cut off at the length limit"],
+  ["refused", "refused by the model"],
+  ["filtered", "stopped by the content filter"],
+  ["broken_off", "broken off by the provider"],
+  ["thinking_only", "thinking, but no answer"],
+  ["provider_action", "stopped for an action that the provider asked for"],
+  ["empty", "no final reply"],
+  ["rounds", "limit on rounds reached"],
+  ["calls", "stopped at its calls"],
+  ["tokens", "limit on tokens reached"],
+  ["cost", "limit on cost reached"],
+  ["seconds", "limit on seconds reached"],
+  ["repetition", "stopped for repeating itself"],
+  ["interrupted", "the kernel ended first"],
+]);
+
 /** Said of a call whose arguments a person changed. */
 export const EDITED = "edited by you";
 

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { isLive } from "../kernel/turn";
 import type { Deed, Document, Head } from "../protocol";
-import { counted, ENDS, oneLine, seconds } from "../text/format";
+import { counted, END_REASONS, ENDS, oneLine, seconds } from "../text/format";
 import { Copy } from "./Copy";
 import { Notice } from "./Notice";
 
@@ -55,6 +55,7 @@ function facts(head: Head): string {
   const tokens = usage.input_tokens + usage.output_tokens;
   return [
     oneLine(head.model, 80) + (head.why ? ` (${oneLine(head.why, 80)})` : ""),
+    END_REASONS.get(head.end_reason ?? ""),
     head.replayed && `replayed from ${oneLine(head.replayed, 40)}`,
     head.round > 1 && counted(head.round, "round"),
     head.calls > 0 && counted(head.calls, "call"),

@@ -47,6 +47,44 @@ test("arguments that did not fit are there to be put right, with the problem", a
   expect(desk.el.querySelector(".nb-ask")?.textContent).toContain("as you edited it");
 });
 
+test("what was wrong with arguments is no longer told once they are edited again, nor of a question that follows", async () => {
+  const again: Again = {
+    reason: "invalid",
+    differences: [],
+    problem: "no such day",
+    edited: '{"ticker": "GLOB"}',
+  };
+  desk = await ask([call({ again })]);
+  const problem = (): boolean => desk.el.textContent?.includes("no such day") ?? false;
+  const first = problem();
+
+  await desk.type("textarea", "ACME");
+  const edited = problem();
+  await desk.type("textarea", "GLOB");
+  const back = problem();
+  const { question } = call({ digest: "d2", again: changed });
+  desk.kernel.patches({ op: "update", id: "c1", set: { question } });
+  await vi.advanceTimersByTimeAsync(600);
+
+  expect([first, edited, back, problem()]).toEqual([true, false, true, false]);
+});
+
+test("why the kernel refused a decision is no longer told once the arguments are edited again", async () => {
+  desk = await ask([call()]);
+  await desk.press("Edit");
+  await desk.type('textarea[id$="-ticker"]', "GLOB");
+  await desk.press("Approve as edited");
+  const { id } = desk.kernel.said.findLast(({ kind }) => kind === "approve") as { id: string };
+  desk.kernel.tell({ v: 1, kind: "decided", id, digest: "d1", ok: false, text: "GLOB is closed today." });
+  await vi.advanceTimersByTimeAsync(600);
+  const refused = desk.said();
+
+  await desk.type('textarea[id$="-ticker"]', "ACME");
+
+  expect(refused).toContain("GLOB is closed today.");
+  expect(desk.said()).not.toContain("GLOB is closed today.");
+});
+
 test("what cannot be watched is not remembered for the call", async () => {
   desk = await ask([call({ can_remember_call: false })]);
 

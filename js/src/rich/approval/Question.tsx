@@ -46,6 +46,7 @@ export class Item extends Component<Props> {
     const isBeingDrawn = this.#el.current?.querySelector("[aria-busy=true]");
     if (!this.#isOpen() || isBeingDrawn) return; // what is not drawn yet was not read
     this.#el.current?.focus({ preventScroll: true });
+    this.props.change({ sent: draft.text });
     decide(agreement(call, draft));
   };
 
@@ -98,7 +99,7 @@ export class Item extends Component<Props> {
         aria-label={`${gate === "run" ? "Run" : "Result of"} ${oneLine(tool, 80)}`}
         onKeyDown={this.#key}
       >
-        <Remarks question={call.question} />
+        <Remarks question={call.question} isEditedAgain={isEditedAgain(call, draft)} />
         {notice && (
           <section aria-label="Read this first">
             <Effect text={readable ? notice : `${notice.slice(0, LONG)}…`} />
@@ -121,7 +122,7 @@ export class Item extends Component<Props> {
         )}
         {this.#buttons(readable)}
         <p class="nb-quiet nb-said" role="status">
-          {standing(digest, shown) || hint(draft, readable)}
+          {(!isPutRight(digest, shown, draft) && standing(digest, shown)) || hint(draft, readable)}
         </p>
       </fieldset>
     );
@@ -176,6 +177,16 @@ export class Item extends Component<Props> {
       </div>
     );
   }
+}
+
+/** Whether other arguments stand there than those that did not fit, so that what was wrong with these is over. */
+function isEditedAgain({ question: { again } }: Waiting, { text }: Draft): boolean {
+  return again?.reason === "invalid" && text !== again.edited;
+}
+
+/** Whether a decision was refused, and a person has edited since. */
+function isPutRight(digest: string, { sent }: Shown, draft: Draft): boolean {
+  return sent[digest]?.state === "refused" && draft.sent !== undefined && draft.sent !== draft.text;
 }
 
 interface BodyProps {

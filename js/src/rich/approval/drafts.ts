@@ -15,6 +15,8 @@ export interface Draft {
   problems: Record<string, string>;
   remember: "" | "call" | "tool";
   reason: string;
+  /** The text as it was when it was agreed to; missing where it was not. */
+  sent?: string | null;
 }
 
 /** A draft in which nothing was done. */
