@@ -1,13 +1,15 @@
-"""The journal of a process: it records, reads, and gives up on a disk that does not answer."""
+"""The journal of a process: it records, reads, waits for a locked or slow file, and gives up on a broken one."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
 import sqlite3
+import sys
 import threading
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -18,8 +20,10 @@ from typing import Any, TypeVar
 from nbtool import settings
 from nbtool.chat.journal import queries
 from nbtool.chat.journal.redaction import without_private
-from nbtool.chat.journal.schema import TROUBLE
-from nbtool.chat.journal.store import Row, Store, forget_in_children
+from nbtool.chat.journal.row import Row
+from nbtool.chat.journal.schema import BUSY_SECONDS, TROUBLE
+from nbtool.chat.journal.sidecar import write_sidecar
+from nbtool.chat.journal.store import Store, forget_in_children
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import dump_event
 from nbtool.events import Event
@@ -30,13 +34,20 @@ WAIT_SECONDS = 1.8
 """The longest that a turn waits for the disk; after that it goes on without."""
 
 MAX_BEHIND = 64 * 1024 * 1024
-"""Characters of events that are kept in memory for a locked file; beyond that it is given up."""
+"""Characters of events that are kept in memory for a locked or slow file; beyond that it is given up."""
 
 EXIT_SECONDS = 5.0
-"""How long the end of the process waits for a locked file, where something still has to be written."""
+"""How long the end of the process waits for a locked or slow file, where something still has to be written."""
 
 PATIENCE = 600.0
 """Seconds that a person who asked for it waits for the journal to be searched or cleaned."""
+
+BEHIND_SECONDS = 5.0
+"""Seconds that they wait where the file was found to be locked or slow."""
+
+
+_OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
+"""The journals of this process that somebody uses; one that nobody uses any more is closed."""
 
 
 class Journal:
@@ -49,18 +60,22 @@ class Journal:
         self.path = path
         self.notebook = notebook[:1_000]
         self._store = Store(path, notebook=self.notebook)
+        self._closing = weakref.finalize(self, self._store.close)
+        self._closing.atexit = False
         self._given_up: Path | None = None
         self._behind: dict[Future[None], list[Row]] = {}
         self._size_behind = 0
+        self._has_warned_of_delay = False
         self._lock = threading.Lock()
+        _OPEN.add(self)
 
     async def record(
         self, chat_id: str, turn_id: str, events: Iterable[Event], *, hide: Callable[[str], str] | None = None
     ) -> None:
         """Write events; returns when they are on disk, or when a turn waits no longer for it.
 
-        A file that another process has locked is written when it is free, and turns wait for it no more until then; one
-        that is broken, or on a disk that does not answer, is given up.
+        A file that another process has locked, or whose disk is slow, is written when it can be, and turns wait for it
+        no more until then; one that is broken is given up.
 
         `hide` takes private values out of every text before it is written.
         """
@@ -69,14 +84,16 @@ class Journal:
         store = self._store
         write = store.write(rows)
         try:
-            if self._behind and store.is_locked:
+            if self._behind:
                 self._put_off(write, rows)
             else:
                 await _in_time(write)
+        except TimeoutError:
+            self._put_off(write, rows)
+        except asyncio.CancelledError:
+            self._put_off(write, rows, is_quiet=True)  # nobody waits; the end of the process has to know of it
+            raise
         except (*TROUBLE, JournalError) as error:
-            if isinstance(error, TimeoutError) and store.is_locked:
-                self._put_off(write, rows)
-                return
             if store is self._store:
                 self._give_up(error)
             self._store.write(rows)
@@ -113,17 +130,45 @@ class Journal:
             JournalError: the journal cannot be written.
         """
         try:
-            return self._store.change(work).result(PATIENCE)
+            return self._store.change(work).result(BEHIND_SECONDS if self._behind else PATIENCE)
         except TROUBLE as error:
             raise JournalError(
                 f"The journal {settings.shown_path(self.path)} cannot be changed ({_reason(error)})."
             ) from None
 
     def catch_up(self, seconds: float) -> None:
-        """Wait for what has still to be written, where the file was locked."""
+        """Wait for what has still to be written, where the file was locked or slow."""
         if self._behind:
             with suppress(*TROUBLE, JournalError):
                 self._store.change(lambda _: None).result(seconds)
+
+    def finish(self) -> None:
+        """Wait for what has still to be written at the end of the process, and say what could not be.
+
+        Where the file is locked, it is kept in a sidecar file before that: who stops the process may not wait so long.
+        """
+        until = time.monotonic() + EXIT_SECONDS
+        if not self._store.is_locked:
+            self.catch_up(BUSY_SECONDS * 1.5)  # by then it is known to be locked, where it is
+        left = self._write_sidecar() if self._behind and self._store.is_locked else None
+        self.catch_up(max(0.0, until - time.monotonic()))
+        if not self._behind:
+            if left:
+                left.unlink(missing_ok=True)
+            return
+        count = sum(map(len, self._behind.values()))
+        became = f"they are kept in {left.name}, which the next process reads in" if left else "they are lost"
+        said = f"nbtool: {count} records could not be written to {settings.shown_path(self.path)}; {became}."
+        print(said, file=sys.stderr)  # noqa: T201 - at the end of the process no warning is shown
+
+    def _write_sidecar(self) -> Path | None:
+        self._store.expect_sidecar()
+        with self._lock:
+            behind = list(self._behind.values())
+        try:
+            return write_sidecar(self.path, self.notebook, behind) if self.path else None
+        except TROUBLE:
+            return None
 
     def close(self) -> None:
         """Close the file; later records open it again."""
@@ -137,21 +182,27 @@ class Journal:
                 f"The journal {settings.shown_path(store.path)} cannot be read ({_reason(error)})."
             ) from None
 
-    def _put_off(self, write: Future[None], rows: list[Row]) -> None:
-        """Keep rows until they are on the disk, and say once that the file is locked."""
+    def _put_off(self, write: Future[None], rows: list[Row], *, is_quiet: bool = False) -> None:
+        """Keep rows until they are on the disk, and say once that the file is locked or slow."""
+        if self.path is None:
+            return
         with self._lock:
-            is_first = not self._behind
+            is_locked = self._store.is_locked
+            is_first = not self._behind if is_locked else not (self._behind or self._has_warned_of_delay)
+            is_first = is_first and not is_quiet and not write.done()
+            self._has_warned_of_delay = self._has_warned_of_delay or (is_first and not is_locked)
             self._behind[write] = rows
             self._size_behind += sum(len(row.body) for row in rows)
             size = self._size_behind
         write.add_done_callback(self._caught_up)
         if size > MAX_BEHIND:
             self._give_up(JournalError(f"more than {MAX_BEHIND >> 20} MiB wait for it"))
-        elif is_first and self.path:
+        elif is_first:
+            why = "is locked by another process" if is_locked else "is slow to answer"
+            until = "it is free" if is_locked else "it answers"
             warnings.warn(
-                f"The journal {settings.shown_path(self.path)} is locked by another process; history stays in memory"
-                " until it is free,"
-                " and is written then.",
+                f"The journal {settings.shown_path(self.path)} {why}; history stays in memory until {until}, and is"
+                " written then.",
                 stacklevel=2,
             )
 
@@ -175,9 +226,12 @@ class Journal:
             stacklevel=2,
         )
         self._store.abandon()
+        self._closing.detach()
         self._store.close()  # not waited for: a disk that hangs hangs alone
         self._given_up, self.path = self.path, None
         self._store = Store(None, notebook=self.notebook)
+        self._closing = weakref.finalize(self, self._store.close)
+        self._closing.atexit = False
         with self._lock:
             behind, self._behind, self._size_behind = self._behind, {}, 0
         for rows in behind.values():
@@ -195,11 +249,18 @@ def journal() -> Journal:
     except SettingsError as error:
         warnings.warn(f"{error} History stays in memory.", stacklevel=2)
         return Journal(None, notebook=notebook)
-    atexit.register(book.catch_up, EXIT_SECONDS)
     return book
 
 
+def finish_all() -> None:
+    """Finish every journal of this process that is still used."""
+    for book in tuple(_OPEN):
+        book.finish()
+
+
+atexit.register(finish_all)
 forget_in_children(journal.cache_clear)
+forget_in_children(_OPEN.clear)
 
 
 async def _in_time(write: Future[None]) -> None:

@@ -16,6 +16,8 @@ from typing import TypeVar
 
 from nbtool.chat.journal import schema
 from nbtool.chat.journal.blobs import save, split
+from nbtool.chat.journal.row import Row
+from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
 
 T = TypeVar("T")
 
@@ -27,17 +29,6 @@ CHANGE_SECONDS = 30.0
 
 MAX_TOGETHER = 100
 """Writes that are put into one transaction, where so many wait."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One event of a chat, as JSON; `at` is seconds since the epoch."""
-
-    at: float
-    chat_id: str
-    turn_id: str
-    kind: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +55,11 @@ class Store:
         self._notebook = notebook
         self._known: set[str] = set()
         self._waiting: queue.SimpleQueue[_Write | _Job] = queue.SimpleQueue()
-        self._starting = threading.Lock()
+        self._starting = threading.RLock()  # a journal is closed where it is collected, which may be inside of this
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
         self._abandoned = threading.Event()
+        self._has_sidecar = False
         self.is_locked = False  # another process was found to hold the file when it was tried last
 
     def write(self, rows: list[Row]) -> Future[None]:
@@ -116,6 +108,10 @@ class Store:
             return ask(connection)
         finally:
             connection.close()
+
+    def expect_sidecar(self) -> None:
+        """Look from now on whether a write is in the file already: another process may read it in from a sidecar."""
+        self._has_sidecar = True
 
     def abandon(self) -> None:
         """Try a locked file no more: what waits for it fails."""
@@ -191,7 +187,8 @@ class Store:
         connection.execute("BEGIN IMMEDIATE")
         try:
             for write in together:
-                self._insert(connection, write.rows)
+                if not (self._has_sidecar and is_recorded(connection, write.rows)):
+                    self._insert(connection, write.rows, self._notebook)
             connection.execute("COMMIT")
         except BaseException:
             self._known.clear()  # the chats of this transaction are in no table now
@@ -199,10 +196,10 @@ class Store:
                 connection.execute("ROLLBACK")
             raise
 
-    def _insert(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+    def _insert(self, connection: sqlite3.Connection, rows: list[Row], notebook: str) -> None:
         for row in rows:
             if row.chat_id not in self._known:
-                values = (row.chat_id, row.at, self._notebook)
+                values = (row.chat_id, row.at, notebook)
                 connection.execute("INSERT OR IGNORE INTO chats VALUES (?, ?, ?)", values)
                 self._known.add(row.chat_id)
             body, contents = split(row.body)
@@ -215,7 +212,15 @@ class Store:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._known.clear()
-            self._connection = schema.connect(self.path)
+            connection = schema.connect(self.path)
+            try:
+                if self.path:
+                    read_in_sidecars(connection, self.path, self._insert)
+            except BaseException:
+                self._known.clear()
+                connection.close()
+                raise
+            self._connection = connection
         return self._connection
 
 

@@ -3,6 +3,7 @@
    kill   ends the process at once, before the call
    torn   writes the first half of what was to be written, then ends the process
    ENOSPC, EIO, EROFS, EDQUOT: the call fails with this error, and so does every later one
+   slow   the call takes 3 seconds
    hang   the call, and every later one, never comes back
 
    The count is written to CRASH_COUNT as it goes. Built by the tests: cc -shared -fPIC -o crash.so crash.c -ldl */
@@ -58,6 +59,10 @@ static int at_point(void) {
     if (!at || !what || !*what || number < atoi(at)) return 0;
     if (!strcmp(what, "kill")) _exit(137);
     if (!strcmp(what, "torn")) return 1;
+    if (!strcmp(what, "slow")) {
+        if (number == atoi(at)) sleep(3);
+        return 0;
+    }
     if (!strcmp(what, "hang")) for (;;) pause();
     errno = !strcmp(what, "ENOSPC") ? ENOSPC : !strcmp(what, "EROFS") ? EROFS : !strcmp(what, "EDQUOT") ? EDQUOT : EIO;
     return -1;

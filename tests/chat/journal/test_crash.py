@@ -148,6 +148,17 @@ def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(
 
 
 @pytest.mark.promise("goes-on")
+def test_a_disk_that_is_slow_is_waited_for_and_nothing_is_missing(tmp_path: Path, shim: Path) -> None:
+    (home,) = hold(tmp_path, shim, ["slow-41"])
+    warnings = [" ".join(line[1:]) for line in said(home) if line[0] == "warning"]
+
+    assert len(warnings) == 1
+    assert "is slow to answer; history stays in memory until it answers" in warnings[0]
+    assert all(float(line[1]) < 2.0 for line in said(home) if line[0] == "seconds")
+    check(home)
+
+
+@pytest.mark.promise("goes-on")
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("what", ["ENOSPC", "EIO", "EROFS", "EDQUOT"])

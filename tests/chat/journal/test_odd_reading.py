@@ -14,7 +14,8 @@ import pytest
 from nbtool.chat.journal import Journal, blobs, queries, search
 from nbtool.chat.journal.dataframe import frame
 from nbtool.chat.journal.queries import TurnLine
-from nbtool.chat.journal.store import Row, Store
+from nbtool.chat.journal.row import Row
+from nbtool.chat.journal.store import Store
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user

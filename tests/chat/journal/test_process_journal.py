@@ -9,8 +9,8 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from nbtool.chat.journal import WAIT_SECONDS, Journal, journal, queries
 from nbtool.errors import JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user
+from tests.chat.journal.holding import held_by_another_process
 
 Tell = Callable[[str, object], None]
 
@@ -143,26 +144,6 @@ def test_the_journal_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> Non
         assert journal().path is None
     finally:
         journal.cache_clear()
-
-
-HOLD = """
-import sqlite3, sys
-connection = sqlite3.connect(sys.argv[1], isolation_level=None)
-connection.execute("BEGIN EXCLUSIVE")
-print("held", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextmanager
-def held_by_another_process(path: Path) -> Iterator[None]:
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as other:
-        assert other.stdout is not None
-        other.stdout.readline()
-        yield
-        other.communicate()
 
 
 @pytest.mark.promise("goes-on")

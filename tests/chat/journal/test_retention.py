@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.chat.journal import Journal, queries, search
 from nbtool.chat.journal import retention as retention_module
-from nbtool.chat.journal.store import Row
+from nbtool.chat.journal.row import Row
 from nbtool.errors import BadUsage
 from nbtool.event_json import dump_event
 from nbtool.events import Event, ReplyFinished, TextDelta, TurnStarted

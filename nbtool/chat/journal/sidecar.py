@@ -1,0 +1,105 @@
+"""Sidecar files: what a process could not write before it ended, because another one had locked the journal.
+
+A sidecar lies beside the journal and is a database of its own, `journal.sqlite.left-ID`. It gets its name when all is
+in it, and whichever process opens the journal next reads it in and deletes it. A write is recognized by its first row,
+so that one which came into the journal by both ways is there once.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import uuid
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+
+from nbtool.chat.journal.blobs import split
+from nbtool.chat.journal.row import Row
+from nbtool.chat.journal.schema import TROUBLE
+from nbtool.settings import shown_path
+
+MARK = ".left-"
+"""What stands between the name of a journal and the identity of a sidecar of it."""
+
+_PART = ".part"
+
+Insert = Callable[[sqlite3.Connection, list[Row], str], None]
+
+
+def write_sidecar(journal: Path, notebook: str, writes: Iterable[list[Row]]) -> Path:
+    """Write rows beside a journal, each list of them as one write, and return the file.
+
+    Raises:
+        OSError, sqlite3.Error: it cannot be written.
+    """
+    path = journal.with_name(f"{journal.name}{MARK}{uuid.uuid4().hex}")
+    part = path.with_name(path.name + _PART)
+    os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE rows (number, at REAL, chat_id, turn_id, kind, body, notebook)")
+        for number, rows in enumerate(writes):
+            values = [(number, row.at, row.chat_id, row.turn_id, row.kind, row.body, notebook) for row in rows]
+            connection.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+        connection.execute("COMMIT")
+    part.rename(path)
+    return path
+
+
+def read_in_sidecars(connection: sqlite3.Connection, journal: Path, insert: Insert) -> None:
+    """Write what lies in the sidecars of a journal into it, and delete them; one that is damaged is left, and said.
+
+    Raises:
+        sqlite3.Error: the journal is locked, or cannot be written.
+    """
+    for path in sorted(journal.parent.glob(f"{journal.name}{MARK}*")):
+        if not path.name.rpartition(MARK)[2].isalnum():  # one that is being written, and files of SQLite's own
+            continue
+        try:
+            writes = list(_read(path))
+        except (*TROUBLE, TypeError) as error:
+            if path.exists():  # another process may have read it in meanwhile
+                warnings.warn(f"The rest of a journal {shown_path(path)} cannot be read ({error}).", stacklevel=2)
+            continue
+        _take_in(connection, writes, insert)
+        path.unlink(missing_ok=True)
+
+
+def is_recorded(connection: sqlite3.Connection, rows: list[Row]) -> bool:
+    """Return whether a write is in the journal already."""
+    if not rows:
+        return True
+    first = rows[0]
+    body, _ = split(first.body)
+    found = connection.execute(
+        "SELECT 1 FROM events WHERE turn_id = ? AND at = ? AND kind = ? AND body = ? LIMIT 1",
+        (first.turn_id, first.at, first.kind, body),
+    )
+    return found.fetchone() is not None
+
+
+def _read(path: Path) -> Iterator[tuple[str, list[Row]]]:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        found = connection.execute(
+            "SELECT number, notebook, at, chat_id, turn_id, kind, body FROM rows ORDER BY rowid"
+        ).fetchall()
+    for (_, notebook), rows in groupby(found, key=lambda row: (row[0], str(row[1]))):
+        yield notebook, [Row(float(row[2]), *map(str, row[3:])) for row in rows]
+
+
+def _take_in(connection: sqlite3.Connection, writes: list[tuple[str, list[Row]]], insert: Insert) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for notebook, rows in writes:
+            if not is_recorded(connection, rows):
+                insert(connection, rows, notebook)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise

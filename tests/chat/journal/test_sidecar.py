@@ -1,0 +1,170 @@
+"""What a process could not write before it ended, and journals that nobody uses any more."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from nbtool.chat.journal import Journal, process_journal
+from nbtool.chat.journal.row import Row
+from nbtool.chat.journal.sidecar import MARK, write_sidecar
+from nbtool.chat.journal.store import Store
+from nbtool.events import Notice
+from tests.chat.journal.holding import held_by_another_process
+
+
+def written(book: Journal, *events: Notice) -> list[dict[str, object]]:
+    asyncio.run(book.record("c", "t", events))
+    return book.events("t")
+
+
+WRITE = """
+import asyncio, sys, warnings
+from nbtool.chat.journal import journal
+from nbtool.events import Notice
+warnings.simplefilter("ignore")
+for text in sys.argv[1:]:
+    asyncio.run(journal().record("c", "t", [Notice(text)]))
+print("recorded", flush=True)
+"""
+
+
+def write_in_another_process(home: Path, *texts: str) -> subprocess.Popen[str]:
+    kernel = subprocess.Popen(
+        [sys.executable, "-c", WRITE, *texts],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "NBTOOL_HOME": str(home)},
+        text=True,
+    )
+    assert kernel.stdout is not None
+    assert kernel.stdout.readline() == "recorded\n"
+    return kernel
+
+
+def sidecars(path: Path) -> list[Path]:
+    return list(path.parent.glob(f"{path.name}{MARK}*"))
+
+
+@pytest.mark.promise("goes-on")
+def test_what_a_locked_file_could_not_take_before_the_process_ended_is_kept_beside_it_and_read_in_by_the_next_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    with held_by_another_process(path):
+        _, said = write_in_another_process(tmp_path, "while", "and while").communicate(timeout=30)
+        (left,) = sidecars(path)
+        rights = stat.S_IMODE(left.stat().st_mode)
+    write_in_another_process(tmp_path, "after").communicate(timeout=30)
+
+    expected = (
+        f"2 records could not be written to $NBTOOL_HOME/{path.name}; they are kept in {left.name}, which the next"
+    )
+    assert said == f"nbtool: {expected} process reads in.\n"
+    assert rights == 0o600
+    assert not sidecars(path)
+    assert [event["text"] for event in Journal(path).events("t")] == ["before", "while", "and while", "after"]
+
+
+def test_a_process_that_is_killed_while_it_waits_for_a_locked_file_at_its_end_has_left_what_it_had(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "journal.sqlite"
+    written(Journal(path), Notice("before"))
+    with held_by_another_process(path):
+        kernel = write_in_another_process(tmp_path, "while")
+        while not any(one.name.rpartition(MARK)[2].isalnum() for one in sidecars(path)):
+            with suppress(subprocess.TimeoutExpired):
+                assert kernel.wait(0.01) is None
+        kernel.kill()
+        kernel.communicate()
+
+    assert [event["text"] for event in Journal(path).events("t")] == ["before", "while"]
+
+
+def test_what_came_into_the_journal_and_into_a_sidecar_is_there_once(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    rows = [[Row(float(n), "c", "t", "notice", json.dumps({"kind": "notice", "text": str(n)}))] for n in range(3)]
+    first, second = Store(path), Store(path)
+    first.write(rows[0]).result(10)
+    second.expect_sidecar()
+    for _ in range(2):
+        write_sidecar(path, "notebook.ipynb", rows[:2])
+    book = Journal(path)
+    before = [event["text"] for event in book.events("t")]
+    for row in rows:
+        second.write(row).result(10)
+
+    assert before == ["0", "1"]
+    assert [event["text"] for event in book.events("t")] == ["0", "1", "2"]
+    assert not sidecars(path)
+    assert book.read(lambda connection: connection.execute("SELECT notebook FROM chats").fetchall()) == [("",)]
+
+
+def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "journal.sqlite"
+    damaged, half = path.with_name(f"{path.name}{MARK}0a"), path.with_name(f"{path.name}{MARK}0b.part")
+    for one in (damaged, half):
+        one.write_bytes(b"no database" * 100)
+    book = Journal(path)
+    with pytest.warns(UserWarning, match=f"{damaged.name} cannot be read") as warned:
+        events = written(book, Notice("goes on"))
+
+    assert [event["text"] for event in events] == ["goes on"]
+    assert book.path == path
+    assert len(warned) == 1
+    assert {damaged, half} == set(sidecars(path))
+
+
+def test_what_a_disk_that_does_not_answer_takes_no_more_is_said_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(process_journal, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(process_journal, "EXIT_SECONDS", 0.1)
+    path, answers = tmp_path / "journal.sqlite", threading.Event()
+    book, store = Journal(path), Store(path)
+    book._store = store
+    hanging = store.change(lambda _: answers.wait())
+    with pytest.warns(UserWarning, match="is slow to answer"):
+        asyncio.run(book.record("c", "t", [Notice("lost")]))
+    book.finish()
+    said = capsys.readouterr().err
+    answers.set()
+    hanging.result(10)
+
+    assert said == f"nbtool: 1 records could not be written to {path}; they are lost.\n"
+    assert not sidecars(path)
+
+
+def open_files(folder: Path) -> list[Path]:
+    found = []
+    for link in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # the one that lists them
+            found.append(link.readlink())
+    return [one for one in found if folder in one.parents]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are listed in /proc")
+def test_journals_that_nobody_uses_any_more_keep_no_file_open_and_no_thread(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    for number in range(50):
+        written(Journal(tmp_path / f"{number}.sqlite"), Notice("once"))
+    gc.collect()
+    for thread in set(threading.enumerate()) - before:
+        if thread.name == "nbtool-journal":
+            thread.join(10)
+
+    assert open_files(tmp_path) == []
+    assert not [one for one in set(threading.enumerate()) - before if one.name == "nbtool-journal"]
+    assert [len(Journal(tmp_path / f"{number}.sqlite").events("t")) for number in range(50)] == [1] * 50
