@@ -31,6 +31,10 @@ TICK = 0.05
 """Seconds between two looks around while the lent thread waits: an interrupt is noticed at once, a poll this often."""
 
 
+BLOCKED_SECONDS = 0.6
+"""Seconds in which the loop does nothing else, after which it is taken to be blocked by what runs on it."""
+
+
 def forget_in_children(forget: Callable[[], object]) -> None:
     """Call something in every forked child, which has the loops and locks of this process, and none of its threads."""
     if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
@@ -84,6 +88,30 @@ class CoreLoop:
     def _cancel(self, task: asyncio.Task[Any], future: Future[Any]) -> None:
         if future.cancelled():
             self._loop.call_soon_threadsafe(task.cancel)
+
+
+class LoopWatch:
+    """Looks, call by call, whether the loop still does something; raises TimeoutError once it is blocked."""
+
+    def __init__(self) -> None:
+        self._heard = threading.Event()
+        self._ask()
+
+    def __call__(self) -> None:
+        """Look now.
+
+        Raises:
+            TimeoutError: what runs on the loop has not let it go for `BLOCKED_SECONDS`.
+        """
+        if self._heard.is_set():
+            self._ask()
+        elif time.monotonic() > self._ends:
+            raise TimeoutError
+
+    def _ask(self) -> None:
+        self._heard.clear()
+        self._ends = time.monotonic() + BLOCKED_SECONDS
+        core().call_soon(self._heard.set)
 
 
 @cache

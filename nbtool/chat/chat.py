@@ -15,7 +15,7 @@ from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume,
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import Speaker, TurnSettings
 from nbtool.errors import BadUsage
-from nbtool.loop import core
+from nbtool.loop import LoopWatch, core
 from nbtool.messages import Message
 from nbtool.tools.approval import Approver
 
@@ -176,7 +176,7 @@ def wait_for(turn: Turn, *, ears: Callable[[], None] | None = None, go: Callable
     """Begin a turn, unless it has begun, and lend this thread to it until it has ended or is parked.
 
     `go` sets it going again where it was parked. An interrupt cancels the turn and is then raised again, when the turn
-    has ended or `STOP_SECONDS` are over.
+    has ended or `STOP_SECONDS` are over, and within a second where something blocks nbtool's own loop.
     """
     try:
         return turn.lent.serve(turn.rest(), ears=ears, go=go or turn.begin)
@@ -184,5 +184,5 @@ def wait_for(turn: Turn, *, ears: Callable[[], None] | None = None, go: Callable
         turn.cancel()
         turn.begin()  # one that had not begun ends as any other
         with suppress(TimeoutError):
-            turn.lent.serve(turn.done, seconds=STOP_SECONDS)
+            turn.lent.serve(turn.done, ears=LoopWatch(), seconds=STOP_SECONDS)
         raise

@@ -5,8 +5,8 @@
 `quick` is what comes with every run of the tests; `nightly` is what takes minutes beside it, `weekly` what takes hours;
 `--minutes` bounds each test of the weekly lane, and the figures say how far it came. A row is a process of its own, and
 its figures are kept in build/faults as soon as it is done; `--write` folds the latest of all lanes into
-docs/reliability.md, with date and versions. The seed is that of hypothesis; tests with a random choice of their own say
-theirs in their source.
+docs/reliability.md, with date and versions. The seed is that of hypothesis, and chooses the ways of hostile growth of a
+night; other tests with a random choice of their own say theirs in their source.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtool import __version__
-from tests.faults.bounds import MINUTES
+from tests.faults.bounds import MINUTES, SEED
 from tests.faults.plugin import CHOSEN, OUT
 from tests.faults.rows import ROWS, Row
 
@@ -57,7 +57,7 @@ def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
     found_in.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.faults.plugin", "-p", "no:randomly"]
     command += ["-m", LANES[lane], f"--hypothesis-seed={seed}", *files]
-    environment = {**os.environ, OUT: str(found_in), CHOSEN: ",".join(ids), MINUTES: minutes}
+    environment = {**os.environ, OUT: str(found_in), CHOSEN: ",".join(ids), MINUTES: minutes, SEED: str(seed)}
     status = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
     found: dict[str, dict[str, Any]] = json.loads(found_in.read_text(encoding="utf-8")) if found_in.is_file() else {}
     found_in.unlink(missing_ok=True)

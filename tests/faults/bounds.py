@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 import time
 from collections.abc import Iterator
 
 MINUTES = "NBTOOL_FAULTS_MINUTES"
 """The environment variable that says how many minutes a test of the weekly lane may take; no bound without it."""
+
+SEED = "NBTOOL_FAULTS_SEED"
+"""The environment variable that says which of very many cases a longer lane takes; the day's date without it."""
+
+seed = os.environ.get(SEED) or f"{dt.datetime.now(dt.UTC):%Y%m%d}"
 
 _minutes = float(os.environ.get(MINUTES) or "inf")
 

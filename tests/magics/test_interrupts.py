@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from nbtool import Chat, tool
+from nbtool.chain.plugin_check import HOOKS, PLAIN_HOOKS
 from nbtool.chat import chat as module
 from nbtool.events import Event
 from nbtool.magics.interrupts import one_interrupt
@@ -147,6 +149,53 @@ def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
     signal.signal(signal.SIGINT, former)
 
     assert bool(raised) is comes_through
+
+
+@pytest.mark.promise("stops")
+@pytest.mark.parametrize("place", [*HOOKS, *PLAIN_HOOKS, "clean-up"])
+def test_a_stop_is_heard_within_a_second_whatever_hook_blocks_the_loop_and_the_next_cell_works(place: str) -> None:
+    release, reached, pressed = threading.Event(), threading.Event(), [0.0]
+    main = threading.main_thread().ident
+    assert main
+
+    def block(*_: Any) -> None:
+        if not reached.is_set():
+            reached.set()
+            release.wait(SECONDS)
+
+    async def block_async(*_: Any) -> None:
+        block()
+
+    async def start(*_: Any) -> Any:
+        return block_async
+
+    hook = start if place == "clean-up" else block if place in PLAIN_HOOKS else block_async
+    plugin = type("Blocking", (), {"on_turn_start" if place == "clean-up" else place: hook})()
+
+    def interrupt() -> None:
+        reached.wait(SECONDS)
+        pressed[0] = time.monotonic()
+        signal.pthread_kill(main, signal.SIGINT)
+
+    @tool(run="auto")
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    chat = Chat(wire=ScriptedWire([call("look"), "Hello", "Hello", "Hello"]), tools=[look], plugins=[plugin])
+    turn = chat.compose("Go")
+    threading.Thread(target=interrupt).start()
+    with one_interrupt(turn) as interrupts, pytest.raises(KeyboardInterrupt):
+        module.wait_for(turn, go=interrupts.begin)
+
+    assert time.monotonic() - pressed[0] < 1
+    assert not turn.done.done()
+    release.set()
+    ended = turn.done.result(SECONDS).status
+    assert ended == ("completed" if place in ("on_turn_end", "clean-up") else "cancelled")
+    assert chat.desk.pending() == ()
+    chat.plugins.clear()
+    assert chat.send("And now?").status == "completed"
 
 
 @pytest.mark.promise("stops")
