@@ -15,6 +15,7 @@ from nbtool.errors import UnreadableEvent
 from nbtool.event_upgrade import upgrade_event
 from nbtool.events import Event
 from nbtool.messages import clean_text
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -64,9 +65,9 @@ def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = ".".join(map(str, first["loc"])) or "the event"
-        raise UnreadableEvent(f"No event of a turn: {where[:200]!r}: {first['msg'][:200]!r}.") from None
+        raise UnreadableEvent(f"No event of a turn: {shorten(where, 200)!r}: {shorten(first['msg'], 200)!r}.") from None
     except (ValueError, RecursionError, PydanticSerializationError) as error:
-        raise UnreadableEvent(f"No event of a turn, for it is not JSON: {str(error)[:200]!r}.") from None
+        raise UnreadableEvent(f"No event of a turn, for it is not JSON: {shorten(str(error), 200)!r}.") from None
 
 
 def load_events(items: Iterable[str | bytes | Mapping[str, Any]]) -> list[Event]:

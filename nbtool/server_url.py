@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
+from nbtool.shorten import shorten
 
 MAX_URL = 2_000
 """Characters of an address."""
@@ -97,7 +98,7 @@ def parse_server_url(text: str, *, may_have_query: bool = False) -> ServerUrl:
     beginning = _SCHEME.match(before)
     scheme = beginning[1].lower() if beginning else "http"
     if scheme not in DEFAULT_PORTS:
-        raise BadUsage(f"{scheme[:20]!r} is no scheme of a model's server.", fix=_WRITE_IT)
+        raise BadUsage(f"{shorten(scheme, 20)!r} is no scheme of a model's server.", fix=_WRITE_IT)
     authority, slash, path = before[beginning.end() if beginning else 0 :].partition("/")
     if not _PATH.fullmatch(path):
         raise BadUsage("The path of the address cannot be read.", fix=_WRITE_IT)

@@ -25,6 +25,7 @@ from typing import Any, Generic, NoReturn, Self, TypeVar
 from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
 from nbtool.loop import run_here
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
+from nbtool.shorten import shorten
 from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
 from nbtool.wire.base import Endpoint, Prompt
 from nbtool.wire.reply import Reply, ReplyBuilder
@@ -196,7 +197,7 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
             ScriptError: the script has no decision left, or the next one is for another tool or another gate.
         """
         self.questions.append(question)
-        came = f"the {question.gate} gate of {question.tool!r}: {_brief(question.shown)}"
+        came = f"the {question.gate} gate of {question.tool!r}: {shorten(question.shown, SHOWN)}"
         step = self._take(came)
         tool, decision = step if isinstance(step, tuple) else (question.tool, step)
         if tool != question.tool:
@@ -270,8 +271,4 @@ def _asked(prompt: Prompt) -> str:
     last = prompt.messages[-1] if prompt.messages else None
     said = " ".join(part.text for part in last.parts if isinstance(part, Text | ToolResult)) if last else ""
     tools = ", ".join(tool.name for tool in prompt.tools) or "none"
-    return f"a request that ends with {last.role if last else 'no message'} {_brief(said)!r}, tools: {tools}"
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+    return f"a request that ends with {last.role if last else 'no message'} {shorten(said, SHOWN)!r}, tools: {tools}"

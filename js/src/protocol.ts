@@ -172,6 +172,8 @@ export interface Head {
   attached?: Media[];
   end_reason?: string;
   acts?: string[];
+  /** Whether some of the turn is left out here. */
+  cut?: boolean;
 }
 
 /** A turn as it stands. */

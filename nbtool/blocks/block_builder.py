@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, cast
 
-from nbtool.blocks.limits import FIELD_LIMIT, PROSE_LIMIT, Growing
+from nbtool.blocks.limits import SHOWN, Growing, Limits
 from nbtool.blocks.protocol import Block, Patch
 
 ProseKind = Literal["text", "thinking", "refusal"]
@@ -14,12 +14,13 @@ TextField = Literal["text", "arguments", "progress"]
 class Entry:
     """A block while it grows: its plain values, and its texts in pieces."""
 
-    __slots__ = ("block_part", "grown", "id", "kind")
+    __slots__ = ("block_part", "grown", "id", "kind", "limits")
 
     def __init__(
         self, block_id: str, kind: Literal["text", "thinking", "call", "notice"], block_part: dict[str, Any],
-        grown: dict[str, Growing] | None = None,
+        grown: dict[str, Growing] | None = None, limits: Limits = SHOWN,
     ) -> None:  # fmt: skip
+        self.limits = limits
         self.id = block_id
         self.kind = kind
         self.block_part = block_part
@@ -52,10 +53,10 @@ class Entry:
 
     def replace(self, field: str, text: str) -> list[Patch]:
         """Put another text in place of one."""
-        limit = PROSE_LIMIT if field == "text" else FIELD_LIMIT
-        old, self.grown[field] = self.grown[field], Growing(limit, text)
+        limit = self.limits.prose if field == "text" else self.limits.field
+        old, self.grown[field] = self.grown.get(field), Growing(limit, text)
         changed: dict[str, Any] = {field: str(self.grown[field])}
-        if old.omitted or self.grown[field].omitted:
+        if (old and old.omitted) or self.grown[field].omitted:
             changed["more"] = self._more()
         return [{"op": "update", "id": self.id, "set": changed}]
 
@@ -74,18 +75,19 @@ class Entry:
         return {field: growing.omitted for field, growing in self.grown.items() if growing.omitted}
 
 
-def prose_entry(block_id: str, kind: ProseKind, text: str) -> Entry:
+def prose_entry(block_id: str, kind: ProseKind, text: str, limits: Limits = SHOWN) -> Entry:
     """Open a block of prose."""
     shown: Literal["text", "thinking"] = "thinking" if kind == "thinking" else "text"
     block = {"refusal": kind == "refusal", "state": "open"}
-    return Entry(block_id, shown, block, {"text": Growing(PROSE_LIMIT, text)})
+    return Entry(block_id, shown, block, {"text": Growing(limits.prose, text)}, limits)
 
 
-def call_entry(call_id: str, name: str, in_round: int) -> Entry:
+def call_entry(call_id: str, name: str, in_round: int, limits: Limits = SHOWN) -> Entry:
     """Open the block of a call whose arguments are about to come."""
     block = {
         "call_id": call_id, "name": name, "round": in_round, "resolved": {}, "repaired": [], "state": "writing",
         "question": None, "decisions": [], "fraction": None, "reason": "", "reference": "", "started": None,
         "seconds": None,
     }  # fmt: skip
-    return Entry(call_id, "call", block, {field: Growing(FIELD_LIMIT) for field in ("arguments", "progress", "result")})
+    grown = {field: Growing(limits.field) for field in ("arguments", "progress", "result")}
+    return Entry(call_id, "call", block, grown, limits)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
-from nbtool.blocks.limits import marker
+from nbtool.blocks.limits import NOTICE_LIMIT, marker
 from nbtool.blocks.protocol import CallBlock, CallState, Decided, Head
 from nbtool.blocks.sanitize import one_line, visible
 from nbtool.events import EndReason, Gate
+from nbtool.shorten import shorten
 
 STATES: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),
@@ -74,6 +76,9 @@ ASKED_AGAIN = {
 }
 """Why a decision did not count, and the call was asked about again."""
 
+LONG_LINE = NOTICE_LIMIT + 64
+"""Characters of a reason or a notice on one line, with the mark that it may have."""
+
 CUT = "cut off here"
 EDITED = "edited by you"
 EDITED_ARGUMENTS = "Arguments, edited by you"
@@ -87,6 +92,15 @@ def short_arguments(arguments: str, limit: int = 80) -> str:
     return one_line(", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items()), limit)
 
 
+def omitted_arguments(arguments: str, limit: int = 80) -> int:
+    """Return how many characters of a call's arguments are left out on their one line."""
+    return max(0, len(" ".join(long_arguments(arguments).split())) - limit) if _is_short(arguments, limit) else 0
+
+
+def _is_short(arguments: str, limit: int) -> bool:
+    return short_arguments(arguments, limit) != short_arguments(arguments, sys.maxsize // 8)
+
+
 def long_arguments(arguments: str) -> str:
     """Write a call's arguments in full, indented, with nothing invisible in them."""
     values = _object(arguments)
@@ -96,7 +110,9 @@ def long_arguments(arguments: str) -> str:
 
 def call_line(block: CallBlock) -> str:
     """Tell of a call in one line: sign, name and arguments."""
-    return f"{STATES[block['state']][0]} {one_line(block['name'], 64)}({short_arguments(block['arguments'])})"
+    mark = marker(omitted_arguments(block["arguments"]) + block["more"].get("arguments", 0))
+    called = f"{one_line(block['name'], 64)}({short_arguments(block['arguments'])})"
+    return f"{STATES[block['state']][0]} {called}{f' [{mark}]' if mark else ''}"
 
 
 def call_facts(block: CallBlock) -> str:
@@ -124,16 +140,21 @@ def decision_line(decided: Decided) -> str:
     what = "The call was" if decided["gate"] == "run" else "The result was"
     words = decision_words(decided["verdict"], decided["by"], edited=decided["edited"])
     if again := decided.get("again"):
-        problem = f": {one_line(again['problem'], 2000)}" if again["problem"] else ""
+        problem = f": {long_line(again['problem'])}" if again["problem"] else ""
         return f"{what} {words}, and asked about again, since {ASKED_AGAIN[again['reason']]}{problem}"
-    reason = f": {one_line(decided['reason'], 2000)}" if decided["reason"] else ""
+    reason = f": {long_line(decided['reason'])}" if decided["reason"] else ""
     return f"{what} {words}{reason}"
 
 
 def reason_line(block: CallBlock) -> str:
     """Give the reason of an outcome where neither a decision nor the result says it."""
     said = {block["result"], *(decided["reason"] for decided in block["decisions"])}
-    return "" if block["reason"] in said else one_line(block["reason"], 2000)
+    return "" if block["reason"] in said else long_line(block["reason"])
+
+
+def long_line(text: str) -> str:
+    """Return a text as one visible line; where it is cut, with how much is left out."""
+    return shorten(one_line(text, sys.maxsize // 8), LONG_LINE)
 
 
 def footer_line(head: Head) -> str:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import dataclass
+
+from nbtool.shorten import left_out
+
 FIELD_LIMIT = 64 * 1024
 """Bytes of UTF-8 shown of one text of a call: its arguments, its progress, its result."""
 
@@ -10,6 +15,20 @@ PROSE_LIMIT = 1024 * 1024
 
 NOTICE_LIMIT = 4 * 1024
 """Bytes of UTF-8 shown of one notice or error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many bytes of UTF-8 are shown: of one text of a call, of one block of prose, of one notice or error."""
+
+    field: int = FIELD_LIMIT
+    prose: int = PROSE_LIMIT
+    notice: int = NOTICE_LIMIT
+
+
+SHOWN = Limits()
+WHOLE = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
+"""For a person who asks for all of a turn."""
 
 
 class Growing:
@@ -53,4 +72,4 @@ def clip(text: str, limit: int) -> tuple[str, int]:
 
 def marker(omitted: int) -> str:
     """Write the mark that stands where a text was cut."""
-    return f"… {omitted:,} characters more" if omitted else ""
+    return left_out(omitted)

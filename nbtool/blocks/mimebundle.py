@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
 
-from nbtool.blocks.limits import clip
+from nbtool.blocks.limits import clip, marker
 from nbtool.blocks.media import with_media
+from nbtool.blocks.omission import mark_cut
 from nbtool.blocks.protocol import VERSION, Block, CallBlock, Decided, Document, Glance, Head, NoticeBlock
 from nbtool.blocks.protocol_schema import CHAT_PATTERN, DATA_LIMIT, ENDED, ENTRIES, ID_PATTERN, LINE_LENGTH, NAME_LENGTH
 from nbtool.blocks.question import remarks, sentence
 from nbtool.blocks.static_html import ASKS, HTML_LIMIT, TEXT_LIMIT, to_html, to_text
 from nbtool.blocks.truncate import fitted
 from nbtool.messages import Media, clean_text
+
+_T = TypeVar("_T")
+
+_MARK_ROOM = 64
+"""Bytes that the mark of a cut may take."""
 
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
@@ -46,8 +52,32 @@ def saved(document: Document, media: Mapping[str, Media] | None = None) -> dict[
 
 def to_data(document: Document) -> Document:
     """Give what of a turn is kept as data: what its blocks show, and of a question only what it was about."""
-    blocks = [kept for block in document["blocks"] for kept in _block(block)]
-    return {"v": VERSION, "head": _head(document["head"]), "blocks": blocks}
+    clipper = _Clipper()
+    blocks = [kept for block in document["blocks"] for kept in _block(block, clipper)]
+    kept: Document = {"v": VERSION, "head": _head(document["head"], clipper), "blocks": blocks}
+    return mark_cut(kept) if clipper.has_cut else kept
+
+
+class _Clipper:
+    """Keeps texts and lists within the bounds of saved data, marks what is cut, and remembers that something was."""
+
+    def __init__(self) -> None:
+        self.has_cut = False
+
+    def text(self, text: str, limit: int) -> str:
+        """Return a text of `limit` bytes at most; where it is cut, with its mark."""
+        text = clean_text(text)
+        if not clip(text, limit)[1]:
+            return text
+        self.has_cut = True
+        kept, omitted = clip(text, limit - _MARK_ROOM)
+        return kept + marker(omitted)
+
+    def entries(self, entries: Iterable[_T]) -> list[_T]:
+        """Return the first `ENTRIES` of a list."""
+        every = list(entries)
+        self.has_cut = self.has_cut or len(every) > ENTRIES
+        return every[:ENTRIES]
 
 
 def _timeless(document: Document) -> Document:
@@ -59,7 +89,7 @@ def _timeless(document: Document) -> Document:
     return cast("Document", {**document, "head": {**head, "started": None, "seconds": None}, "blocks": blocks})
 
 
-def _head(head: Head) -> Head:
+def _head(head: Head, clipper: _Clipper) -> Head:
     """Leave out the prompt, which stands in the cell, why this model answered, and what a page could once do.
 
     A turn that a cell cannot name has no id here: then no cell is offered that speaks of it.
@@ -67,13 +97,13 @@ def _head(head: Head) -> Head:
     kept: dict[str, Any] = {
         **head,
         "turn_id": head["turn_id"] if re.fullmatch(ID_PATTERN, head["turn_id"]) else "",
-        "model": _clipped(head["model"], NAME_LENGTH),
+        "model": clipper.text(head["model"], NAME_LENGTH),
         "prompt": "",
         "activity": "",
-        "error": _clipped(head["error"], LINE_LENGTH),
+        "error": clipper.text(head["error"], LINE_LENGTH),
     }
     if "replayed" in kept:
-        kept["replayed"] = _clipped(kept["replayed"], NAME_LENGTH)
+        kept["replayed"] = clipper.text(kept["replayed"], NAME_LENGTH)
     if not all(re.fullmatch(ID_PATTERN, one) for one in kept.get("turns", ())) or len(kept.get("turns", ())) > ENTRIES:
         del kept["turns"]
     if not re.fullmatch(CHAT_PATTERN, kept.get("chat", "main")):
@@ -84,59 +114,61 @@ def _head(head: Head) -> Head:
     return cast("Head", kept)
 
 
-def _block(block: Block) -> list[Block]:
+def _block(block: Block, clipper: _Clipper) -> list[Block]:
     if block["kind"] == "call":
-        asked = [_asked(block)] if block["question"] else []
-        return [_call(block), *asked]
-    kept: dict[str, Any] = {**block, "id": _clipped(block["id"], NAME_LENGTH)}
+        asked = [_asked(block, clipper)] if block["question"] else []
+        return [_call(block, clipper), *asked]
+    kept: dict[str, Any] = {**block, "id": _identifier(block["id"])}
     if block["kind"] == "notice":
-        kept["text"] = _clipped(block["text"], LINE_LENGTH)
+        kept["text"] = clipper.text(block["text"], LINE_LENGTH)
     return [cast("Block", kept)]
 
 
-def _asked(block: CallBlock) -> NoticeBlock:
+def _asked(block: CallBlock, clipper: _Clipper) -> NoticeBlock:
     """Tell of a question: the data holds none that could be answered, and no result that may be withheld yet."""
     known = remarks(block["question"]) if block["question"] else ""
-    text = _clipped(f"{known}\n".lstrip() + f"nbtool asks: {sentence(block)} {ASKS}", LINE_LENGTH)
-    return {"id": f"{_clipped(block['id'], NAME_LENGTH - 6)}.asked", "kind": "notice", "text": text, "level": "info"}
+    text = clipper.text(f"{known}\n".lstrip() + f"nbtool asks: {sentence(block)} {ASKS}", LINE_LENGTH)
+    return {"id": f"{_identifier(block['id'], NAME_LENGTH - 6)}.asked", "kind": "notice", "text": text, "level": "info"}
 
 
-def _call(block: CallBlock) -> CallBlock:
-    resolved = list(block["resolved"].items())[:ENTRIES]
+def _call(block: CallBlock, clipper: _Clipper) -> CallBlock:
+    resolved = clipper.entries(block["resolved"].items())
     kept: dict[str, Any] = {
         **block,
-        "id": _clipped(block["id"], NAME_LENGTH),
-        "call_id": _clipped(block["call_id"], NAME_LENGTH),
-        "name": _clipped(block["name"], NAME_LENGTH),
-        "reference": _clipped(block["reference"], NAME_LENGTH),
-        "resolved": {_clipped(name, NAME_LENGTH): _clipped(text, LINE_LENGTH) for name, text in resolved},
-        "repaired": [_clipped(one, LINE_LENGTH) for one in block["repaired"][:ENTRIES]],
-        "reason": _clipped(block["reason"], LINE_LENGTH),
+        "id": _identifier(block["id"]),
+        "call_id": _identifier(block["call_id"]),
+        "name": clipper.text(block["name"], NAME_LENGTH),
+        "reference": clipper.text(block["reference"], NAME_LENGTH),
+        "resolved": {clipper.text(name, NAME_LENGTH): clipper.text(text, LINE_LENGTH) for name, text in resolved},
+        "repaired": [clipper.text(one, LINE_LENGTH) for one in clipper.entries(block["repaired"])],
+        "reason": clipper.text(block["reason"], LINE_LENGTH),
         "question": None,
-        "decisions": [_decided(one) for one in block["decisions"][:ENTRIES]],
+        "decisions": [_decided(one, clipper) for one in clipper.entries(block["decisions"])],
     }
     if "glances" in block:
-        some = list(block["glances"].items())[:ENTRIES]
-        kept["glances"] = {_clipped(name, NAME_LENGTH): _glance(glance) for name, glance in some}
+        some = clipper.entries(block["glances"].items())
+        kept["glances"] = {clipper.text(name, NAME_LENGTH): _glance(glance, clipper) for name, glance in some}
     return cast("CallBlock", kept)
 
 
-def _decided(decided: Decided) -> Decided:
+def _decided(decided: Decided, clipper: _Clipper) -> Decided:
     """Leave out the digest: it names a question that nobody can answer any more."""
-    by, reason = _clipped(decided["by"], NAME_LENGTH), _clipped(decided["reason"], LINE_LENGTH)
+    by, reason = clipper.text(decided["by"], NAME_LENGTH), clipper.text(decided["reason"], LINE_LENGTH)
     kept: Decided = {**decided, "digest": "", "by": by, "reason": reason}
     if again := decided.get("again"):
-        kept["again"] = {**again, "problem": _clipped(again["problem"], LINE_LENGTH)}
+        kept["again"] = {**again, "problem": clipper.text(again["problem"], LINE_LENGTH)}
     return kept
 
 
-def _glance(glance: Glance) -> Glance:
-    rows = [[_clipped(cell, NAME_LENGTH) for cell in row[:ENTRIES]] for row in glance["rows"][:ENTRIES]]
-    columns = [_clipped(name, NAME_LENGTH) for name in glance["columns"][:ENTRIES]]
+def _glance(glance: Glance, clipper: _Clipper) -> Glance:
+    rows = [
+        [clipper.text(cell, NAME_LENGTH) for cell in clipper.entries(row)] for row in clipper.entries(glance["rows"])
+    ]
+    columns = [clipper.text(name, NAME_LENGTH) for name in clipper.entries(glance["columns"])]
     return {**glance, "columns": columns, "rows": rows}
 
 
-def _clipped(text: str, limit: int) -> str:
+def _identifier(text: str, limit: int = NAME_LENGTH) -> str:
     return clip(clean_text(text), limit)[0]
 
 

@@ -184,8 +184,8 @@ class Head(TypedDict):
 
     Where it is known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
     that the turn is `replayed` from, which of how many `versions` of its place it is and which `turns` these are, what
-    was `attached` to its prompt, the `end_reason` of a turn without a finished answer (see `EndReason`), and `acts`:
-    what the page may offer to do with it (see `view.heard.Act`).
+    was `attached` to its prompt, the `end_reason` of a turn without a finished answer (see `EndReason`), whether it is
+    `cut` here, and `acts`: what the page may offer to do with it (see `view.heard.Act`).
     """
 
     turn_id: str
@@ -208,6 +208,7 @@ class Head(TypedDict):
     attached: NotRequired[list[MediaShape]]
     end_reason: NotRequired[EndReason]
     acts: NotRequired[list[str]]
+    cut: NotRequired[bool]
 
 
 class Document(TypedDict):

@@ -106,6 +106,7 @@ HEAD = known(
         "turns": list_of({"type": "string", "pattern": f"^{ID_PATTERN}$"}),
         "attached": list_of(MEDIA),
         "end_reason": {"enum": [reason for reason in get_args(EndReason) if reason]},
+        "cut": {"const": True},
     },
 )
 DECIDED = known(

@@ -21,11 +21,13 @@ from nbtool.blocks.labels import (
     end_line,
     footer_line,
     long_arguments,
+    omitted_arguments,
     reason_line,
     short_arguments,
     with_marker,
 )
 from nbtool.blocks.limits import marker
+from nbtool.blocks.omission import mark_cut, rest_line
 from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock
 from nbtool.blocks.question import notice_of, remarks, sentence
 from nbtool.blocks.sanitize import one_line, visible, without_stacks
@@ -55,16 +57,20 @@ def to_html(document: Document) -> str:
     end = end_line(document["head"])
     level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
     tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
+    if rest := rest_line(document["head"]):
+        tail += f'<div style="{_QUIET}">{_escape(rest)}</div>'
     footer = f'<div style="margin-top:.6em;font-size:85%;{_QUIET}">{_escape(footer_line(document["head"]))}</div>'
     # MathJax would read the dollars of a reply as mathematics
     return f'<div class="tex2jax_ignore mathjax_ignore">{blocks}{tail}{footer}</div>'
 
 
 def to_text(document: Document) -> str:
-    """Write a turn as plain text."""
+    """Write a turn as plain text; its thinking and long arguments are counted, and not told."""
+    if any(_is_short(block) for block in document["blocks"]):
+        document = mark_cut(document)
     parts = [f"[{media.about(one)}]" for one in document["head"].get("attached", ())]
     parts += [_text_of(block) for block in document["blocks"]]
-    parts += [end_line(document["head"]), footer_line(document["head"])]
+    parts += [end_line(document["head"]), rest_line(document["head"]), footer_line(document["head"])]
     return "\n\n".join(part.strip("\n") for part in parts if part)
 
 
@@ -135,6 +141,7 @@ def _details(block: CallBlock) -> list[str]:
     parts.append(f"<div>{_escape(reason)}</div>" if reason else "")
     parts.append(_titled("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
     parts.append(_titled("Result", with_marker(block["result"], block["more"].get("result", 0))))
+    parts.append(_titled("What the model saw", with_marker(block.get("shown", ""), block["more"].get("shown", 0))))
     parts.append(_titled("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Kept as {one_line(block['reference'])}" if block["reference"] else ""
     return [*parts, f'<div style="{_QUIET}">{_escape(reference)}</div>' if reference else ""]
@@ -170,11 +177,18 @@ def _text_of(block: Block) -> str:
             marks = [marker(block["more"].get("text", 0)), CUT if block["state"] == "cut" else ""]
             return "\n".join([block["text"], *(f"[{mark}]" for mark in marks if mark)])
         case "thinking":
-            return f"[thinking: {len(block['text']):,} characters]"
+            return f"[thinking: {len(block['text']) + block['more'].get('text', 0):,} characters]"
         case "notice":
             return block["text"]
         case "call":
             return _call_text(block)
+
+
+def _is_short(block: Block) -> bool:
+    """Whether a block stands in plain text in part."""
+    if block["kind"] != "call":
+        return block["kind"] == "thinking"
+    return bool(omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown"))
 
 
 def _call_text(block: CallBlock) -> str:
@@ -188,7 +202,8 @@ def _call_text(block: CallBlock) -> str:
     asked = [*(f"    {line}" for line in known), *asked]
     seen = [f"    [{media.about(one)}]" for one in block.get("media", ())]
     trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
-    told = [f"    {line}" for text in (result, trace) if text for line in text.split("\n")]
+    reason = reason_line(block) if block["result"] else ""
+    told = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]
     return "\n".join([*lines, *asked, *told, *seen])
 
 

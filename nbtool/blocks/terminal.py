@@ -7,19 +7,28 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from nbtool.blocks.labels import CUT, call_facts, call_line, end_line, footer_line, long_arguments
+from nbtool.blocks.labels import (
+    CUT,
+    call_facts,
+    call_line,
+    end_line,
+    footer_line,
+    long_arguments,
+    long_line,
+    omitted_arguments,
+    reason_line,
+    with_marker,
+)
 from nbtool.blocks.limits import marker
+from nbtool.blocks.omission import rest_line
 from nbtool.blocks.protocol import Block, Patch
 from nbtool.blocks.question import effect_of, notice_of, remarks_of
 from nbtool.blocks.sanitize import one_line
 from nbtool.blocks.transcript import Transcript
-from nbtool.events import CallAsked, CallFinished, Event, Retrying, TurnEnded
+from nbtool.events import CallAsked, CallFinished, Event, ReplyFinished, Retrying, TurnEnded
 
 RESULT_LIMIT = 200
 """Characters of a result shown below its call."""
-
-WHOLE = "the model saw it as turn.calls holds it, in `shown`"
-"""Where the rest of a result is."""
 
 
 class Output(Protocol):
@@ -40,12 +49,16 @@ class Terminal:
         self._transcript = Transcript()
         self._open = ""
         self._at_line_start = True
+        self._is_cut = False
+        self._thinking = ""
 
     def feed(self, event: Event) -> None:
         """Write what the next event adds."""
         for patch in self._transcript.feed(event):
             self._patch(patch)
         match event:
+            case ReplyFinished():
+                self._replied()
             case CallAsked():
                 self._asked(event)
             case CallFinished():
@@ -67,18 +80,27 @@ class Terminal:
             self._line(f"[{CUT}]")
 
     def _opened(self, block: Block) -> None:
-        self._open = ""
+        self._replied()
         match block["kind"]:
             case "text":
                 self._paragraph()
                 self._open = block["id"]
                 self._write(block["text"])
             case "thinking":
-                self._line("(thinking)")
+                self._paragraph()
+                self._write("(thinking")
+                self._thinking = block["id"]
             case "notice":
-                self._line(one_line(block["text"], 2000))
+                self._line(long_line(block["text"]))
             case "call":
                 pass  # told of in one line when it has its outcome
+
+    def _replied(self) -> None:
+        """Say how much of the last text was left out."""
+        block = self._transcript.block(self._open) if self._open else None
+        if block and block["kind"] == "text" and (mark := marker(block["more"].get("text", 0))):
+            self._line(f"[{mark}]")
+        self._open = ""
 
     def _asked(self, event: CallAsked) -> None:
         what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
@@ -95,18 +117,30 @@ class Terminal:
             return
         facts = call_facts(block)
         self._line(call_line(block) + (f" · {facts}" if facts else ""))
-        if told := _shortened(block["result"] or block["reason"], block["more"].get("result", 0)):
-            self._line(f"    {told}")
-        for line in block.get("traceback", "").splitlines():
+        told, mark = _shortened(block["result"] or block["reason"], block["more"].get("result", 0))
+        if told:
+            self._line(f"    {told}{f' [{mark}]' if mark else ''}")
+        if block["result"] and (reason := reason_line(block)):
+            self._line(f"    {reason}")
+        is_short = mark or omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown")
+        self._is_cut = self._is_cut or bool(is_short)
+        trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
+        for line in trace.splitlines():
             self._line(f"    {line}")
 
     def _ended(self) -> None:
         head = self._transcript.head
-        for line in (end_line(head), footer_line(head)):
+        rest = rest_line({**head, "cut": True}) if self._is_cut else rest_line(head)
+        for line in (end_line(head), rest, footer_line(head)):
             if line:
                 self._line(line)
 
     def _paragraph(self) -> None:
+        if self._thinking:
+            block, self._thinking = self._transcript.block(self._thinking), ""
+            count = len(block["text"]) + block["more"].get("text", 0) if block["kind"] == "thinking" else 0
+            self._is_cut = True
+            self._write(f": {count:,} character{'' if count == 1 else 's'})")
         self._write("" if self._at_line_start else "\n")
 
     def _line(self, text: str) -> None:
@@ -119,8 +153,8 @@ class Terminal:
             self._at_line_start = text.endswith("\n")
 
 
-def _shortened(text: str, omitted: int) -> str:
-    """Give the beginning of a result in one line; where that is not all, a mark says how much more there is."""
+def _shortened(text: str, omitted: int) -> tuple[str, str]:
+    """Return the beginning of a result in one line, and a mark that says how much more there is."""
     line = one_line(text, RESULT_LIMIT)
     more = len(text) - RESULT_LIMIT + omitted
-    return f"{line} [{marker(more)}: {WHOLE}]" if line.endswith("…") and more > 0 else line
+    return line, marker(more) if line.endswith("…") and more > 0 else ""

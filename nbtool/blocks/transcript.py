@@ -11,7 +11,7 @@ from dataclasses import asdict
 from typing import Any, cast, get_args
 
 from nbtool.blocks.block_builder import Entry, ProseKind, call_entry, prose_entry
-from nbtool.blocks.limits import FIELD_LIMIT, NOTICE_LIMIT, clip, marker
+from nbtool.blocks.limits import SHOWN, Limits, clip, marker
 from nbtool.blocks.media import told as told_media
 from nbtool.blocks.protocol import VERSION, Block, Decided, Document, Glance, Head, Patch, UsageShape
 from nbtool.blocks.question import asked
@@ -54,12 +54,14 @@ class Transcript:
     `media` holds the images, sounds and files that the blocks and the head tell of, by their keys.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits = SHOWN) -> None:
+        self._limits = limits
         self._head = _head()
         self._entries: dict[str, Entry] = {}
         self._round: list[Entry] = []
         self._waiting: set[str] = set()
         self._is_parked = False
+        self._is_cut = False
         self._failed_hooks: list[str] = []
         self._spent = Usage()
         self.media: dict[str, Media] = {}
@@ -120,10 +122,10 @@ class Transcript:
     # --- the turn -------------------------------------------------------------------------------------------
 
     def _turn_started(self, event: TurnStarted) -> list[Patch]:
-        prompt, omitted = clip(without_controls(event.prompt.text), FIELD_LIMIT)
+        prompt = self._within(event.prompt.text, self._limits.field)
         attached = told_media([part for part in event.prompt.parts if isinstance(part, Media)], self.media)
         return self._set_head(
-            turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt + marker(omitted),
+            turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt,
             started=event.started, **({"replayed": event.replayed} if event.replayed else {}),
             **({"attached": attached} if attached else {}),
         )  # fmt: skip
@@ -136,7 +138,7 @@ class Transcript:
         return self._set_head(usage=_usage(self._spent + event.usage))
 
     def _retrying(self, event: Retrying) -> list[Patch]:
-        reason = _marked(event.reason)
+        reason = self._within(event.reason, self._limits.notice)
         when = f" in {event.seconds:.0f} s" if event.seconds >= 1 else ""
         return self._set_head(activity=f"Trying again{when} ({reason})")
 
@@ -145,11 +147,13 @@ class Transcript:
         for text in self._failed_hooks:
             if text != event.error or event.status == "completed":
                 patches += self._notice(Notice(text, "warning"))
-        error = _marked(event.error) or self._head["error"]
+        has_more = any(growing.omitted for entry in self._entries.values() for growing in entry.grown.values())
+        error = self._within(event.error, self._limits.notice) or self._head["error"]
         return patches + self._set_head(
             status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
             seconds=event.seconds, error=error, activity="",
             **({"end_reason": event.end_reason} if event.end_reason else {}),
+            **({"cut": True} if self._is_cut or has_more else {}),
         )  # fmt: skip
 
     def _turn_parked(self, _: TurnParked) -> list[Patch]:
@@ -157,9 +161,9 @@ class Transcript:
         return self._told()
 
     def _notice(self, event: Notice) -> list[Patch]:
-        text, omitted = clip(without_controls(event.text), NOTICE_LIMIT)
+        text = self._within(event.text, self._limits.notice)
         block_id = f"n{len(self._entries)}"
-        return self._open(Entry(block_id, "notice", {"text": text + marker(omitted), "level": event.level}))
+        return self._open(Entry(block_id, "notice", {"text": text, "level": event.level}))
 
     def _error_raised(self, event: ErrorRaised) -> list[Patch]:
         if event.phase in ("tool", "arguments"):
@@ -167,7 +171,7 @@ class Transcript:
         if event.phase == "hook":
             self._failed_hooks.append(event.text)  # told at the end, unless the end itself tells it
             return []
-        return self._set_head(error=_marked(event.text))
+        return self._set_head(error=self._within(event.text, self._limits.notice))
 
     # --- a reply --------------------------------------------------------------------------------------------
 
@@ -182,7 +186,7 @@ class Transcript:
         if last is not None and last.wears(kind):
             return last.extend("text", text)
         patches = [] if last is None or last.kind == "call" else last.update(state="whole")
-        entry = prose_entry(f"b{len(self._entries)}", kind, text)
+        entry = prose_entry(f"b{len(self._entries)}", kind, text, self._limits)
         self._round.append(entry)
         return patches + self._open(entry)
 
@@ -240,7 +244,7 @@ class Transcript:
         if str(entry.grown["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
         patches += _edited(entry, event.edited)
-        resolved, seen = _lines(event.resolved), _glances(event.glances)
+        resolved, seen = self._lines(event.resolved), _glances(event.glances)
         return patches + entry.update(
             name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready", **seen
         )
@@ -249,7 +253,7 @@ class Transcript:
         patches, entry = self._call(event.call_id, event.tool, self._head["round"])
         question = asked(event, self._asked.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
-        newer = _newer(entry, event) if event.gate == "run" and event.resolved else {}
+        newer = self._newer(entry, event) if event.gate == "run" and event.resolved else {}
         newer |= _not_counted(entry, event.again)
         return patches + entry.update(state="waiting", question=question, **newer) + self._told()
 
@@ -257,7 +261,8 @@ class Transcript:
         patches, entry = self._call(event.call_id, "", self._head["round"])
         decided: Decided = {
             "gate": event.gate, "digest": event.digest, "verdict": event.verdict,
-            "by": without_controls(event.by), "reason": without_controls(event.reason), "edited": event.edited,
+            "by": without_controls(event.by), "reason": self._within(event.reason, self._limits.notice),
+            "edited": event.edited,
         }  # fmt: skip
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
         self._waiting.discard(entry.id)
@@ -268,7 +273,7 @@ class Transcript:
     def _call_started(self, event: CallStarted) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
         patches += _edited(entry, event.edited)
-        stands_for = {"resolved": _lines(event.resolved)} if event.resolved else {}
+        stands_for = {"resolved": self._lines(event.resolved)} if event.resolved else {}
         return patches + entry.update(state="running", started=event.started, **stands_for) + self._told()
 
     def _call_progress(self, event: CallProgress) -> list[Patch]:
@@ -284,11 +289,10 @@ class Transcript:
         is_beginning = event.shown.startswith(event.preview)  # as older versions kept it
         changed = entry.replace("result", without_controls(event.shown if is_beginning else event.preview))
         if not is_beginning:
-            shown, omitted = clip(without_controls(event.shown), FIELD_LIMIT)
-            changed += entry.update(shown=shown + marker(omitted))
-        reason = _marked(event.reason)
+            changed += entry.replace("shown", without_controls(event.shown))
+        reason = self._within(event.reason, self._limits.notice)
         if event.traceback:
-            changed += entry.update(traceback=_marked(event.traceback, FIELD_LIMIT))
+            changed += entry.replace("traceback", without_controls(event.traceback))
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
             seconds=event.seconds, fraction=None, **self._seen(event),
@@ -319,7 +323,7 @@ class Transcript:
             return [], found
         last = self._round[-1] if self._round else None
         patches = last.update(state="whole") if last and last.kind != "call" else []
-        entry = call_entry(block_id, without_controls(name), in_round)
+        entry = call_entry(block_id, without_controls(name), in_round, self._limits)
         self._round.append(entry)
         return patches + self._open(entry), entry
 
@@ -336,19 +340,24 @@ class Transcript:
     def _quiet(self) -> list[Patch]:
         return self._set_head(activity="") if self._head["activity"] else []
 
+    def _within(self, text: str, limit: int, clean: Callable[[str], str] = without_controls) -> str:
+        """Return a clean text; where it is cut, a mark says how much more there is."""
+        kept, omitted = clip(clean(text), limit)
+        self._is_cut = self._is_cut or omitted > 0
+        return kept + marker(omitted)
+
+    def _lines(self, resolved: dict[str, str]) -> dict[str, str]:
+        return {key: self._within(text, self._limits.notice, clean_text) for key, text in resolved.items()}
+
+    def _newer(self, entry: Entry, event: CallAsked) -> dict[str, Any]:
+        """Give what the arguments stand for now, in place of what they stood for when the call was ready."""
+        former: dict[str, Any] = {"glances": {}} if "glances" in entry.block_part else {}
+        return {"resolved": self._lines(event.resolved), **former, **_glances(event.glances)}
+
     def _told(self) -> list[Patch]:
         """Say in the head whether the turn waits for a person, and whether a cell waits with it."""
         status = ("parked" if self._is_parked else "waiting") if self._waiting else "running"
         return self._set_head(status=status) if self._head["status"] != status else []
-
-
-def _marked(text: str, limit: int = NOTICE_LIMIT) -> str:
-    """Give a text without control characters, within a limit; where it is cut, a mark says how much more there is."""
-    return _with_mark(*clip(without_controls(text), limit))
-
-
-def _with_mark(text: str, omitted: int) -> str:
-    return text + marker(omitted)
 
 
 def _settle(entry: Entry, event: TurnEnded) -> list[Patch]:
@@ -370,18 +379,8 @@ def _edited(entry: Entry, edited: str) -> list[Patch]:
     return entry.replace("arguments", clean_text(edited)) + entry.update(asked_arguments=asked_for)
 
 
-def _newer(entry: Entry, event: CallAsked) -> dict[str, Any]:
-    """Give what the arguments stand for now, in place of what they stood for when the call was ready."""
-    former: dict[str, Any] = {"glances": {}} if "glances" in entry.block_part else {}
-    return {"resolved": _lines(event.resolved), **former, **_glances(event.glances)}
-
-
 def _glances(glances: dict[str, dict[str, Any]]) -> dict[str, Any]:
     return {"glances": {key: _glance(one) for key, one in glances.items()}} if glances else {}
-
-
-def _lines(resolved: dict[str, str]) -> dict[str, str]:
-    return {key: _with_mark(*clip(clean_text(text), NOTICE_LIMIT)) for key, text in resolved.items()}
 
 
 def _glance(seen: dict[str, Any]) -> Glance:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from nbtool.blocks.limits import clip
+from nbtool.blocks.omission import mark_cut
 from nbtool.blocks.protocol import Block, Document, NoticeBlock
 
 _SMALLEST = 256
@@ -42,7 +43,10 @@ def _reckoned(document: Document, kept: int, cap: int) -> int:
 
 def _short(document: Document, kept: int, cap: int) -> Document:
     short = _without_middle(document, kept) if kept < len(document["blocks"]) else document
-    return cast("Document", {**short, "blocks": [_short_block(block, cap) for block in short["blocks"]]})
+    blocks = [_short_block(block, cap) for block in short["blocks"]]
+    is_cut = short is not document or any(new is not old for new, old in zip(blocks, short["blocks"], strict=True))
+    shortened = cast("Document", {**short, "blocks": blocks})
+    return mark_cut(shortened) if is_cut else shortened
 
 
 def _fields(block: Block) -> tuple[str, ...]:
@@ -62,7 +66,7 @@ def _short_block(block: Block, cap: int) -> Block:
         short[field], omitted = clip(short[field], allowed)
         if omitted:
             more[field] = more.get(field, 0) + omitted
-    return cast("Block", {**short, "more": more})
+    return cast("Block", {**short, "more": more}) if more != block["more"] else block
 
 
 def _without_middle(document: Document, kept: int) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nbtool.chain.final_reply import NO_REPLY, is_empty
 from nbtool.events import EndReason, Notice
+from nbtool.shorten import shorten
 from nbtool.wire.reply import Reply
 
 MAX_EXPLANATION = 500
@@ -50,6 +51,5 @@ AT_ONCE: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_acti
 
 def notice_of(reason: EndReason, explanation: str = "") -> Notice:
     """Write the one line that tells a person of it."""
-    why = explanation.strip()
-    why = why if len(why) <= MAX_EXPLANATION else f"{why[:MAX_EXPLANATION]}…"
+    why = shorten(explanation.strip(), MAX_EXPLANATION)
     return Notice(f"{_TEXTS[reason]}{f': {why}' if why else '.'}", "warning", reason)

@@ -18,8 +18,12 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media, Part
 from nbtool.mime import SNIFFED, sniff
 from nbtool.server_url import parse_server_url
+from nbtool.shorten import shorten
 from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name
 from nbtool.wire.framing.redaction import excerpt
+
+MAX_PATH_SHOWN = 200
+"""Characters of a path that an error names."""
 
 MAX_ATTACHED = 20 * 1024 * 1024
 """Bytes that one attachment may have."""
@@ -197,4 +201,4 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 def _shown(path: Path) -> str:
     text = str(path).encode("utf-8", "replace").decode()
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    return shorten(text, MAX_PATH_SHOWN)

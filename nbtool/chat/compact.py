@@ -145,7 +145,7 @@ def _shortened(value: object) -> object:
 
 
 def _cut(text: str, size: int) -> str:
-    return text if len(text) <= size else excerpt(text, 0, size) + "…"
+    return text if len(text) <= size else f"{excerpt(text, 0, size)}…[+{len(text) - size:,}]"
 
 
 def _quoted(text: str) -> str:

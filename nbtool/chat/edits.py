@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from nbtool.errors import BadUsage
+from nbtool.shorten import shorten
 from nbtool.tools.calls.record import CallRecord
 from nbtool.wire.reply import Reply
 
@@ -39,7 +40,8 @@ class Edited:
 
     def __str__(self) -> str:
         after = self.value if isinstance(self.value, str) else json.dumps(self.value, ensure_ascii=False)
-        return f"{self.what} of `{self.name}` in round {self.round}: {_brief(self.before)} → {_brief(after)}"
+        change = f"{shorten(self.before, MAX_SHOWN)} → {shorten(after, MAX_SHOWN)}"
+        return f"{self.what} of `{self.name}` in round {self.round}: {change}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,3 @@ def _call(turn: Made, call_id: str) -> CallRecord:
         many = "Several calls begin" if found else "No call begins"
         raise BadUsage(f"{many} with {call_id!r} in {turn.turn_id}.", fix=f"Its calls: {known}.")
     return found[0]
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"

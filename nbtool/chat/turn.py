@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
+from nbtool.blocks.limits import SHOWN, Limits
 from nbtool.blocks.mimebundle import saved
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
@@ -39,6 +40,7 @@ from nbtool.events import (
 )
 from nbtool.loop import LentThread, core, forget_in_children
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_id
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
@@ -273,9 +275,9 @@ class Turn:
         self.usage = ended.usage
         self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
 
-    def transcript(self) -> Transcript:
+    def transcript(self, limits: Limits = SHOWN) -> Transcript:
         """Fold the turn into blocks, from its log."""
-        transcript = Transcript()
+        transcript = Transcript(limits)
         for event in self.log:
             for delta in _as_deltas(event):
                 transcript.feed(delta)
@@ -300,7 +302,7 @@ class Turn:
         self.listen(listener)
 
     def __repr__(self) -> str:
-        return f"<Turn {self.turn_id} {self.status}: {self.text[:60]!r}>"
+        return f"<Turn {self.turn_id} {self.status}: {shorten(self.text, 60)!r}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         transcript = self.transcript()

@@ -13,6 +13,7 @@ from IPython.core.magic import Magics, magics_class, no_var_expand
 from nbtool.errors import NbtoolError
 from nbtool.magics.completion import completer
 from nbtool.magics.config import NbTool
+from nbtool.shorten import shorten
 from nbtool.toolsets.code_runner import Ran, offer
 from nbtool.wire.providers.env_consent import is_allowed
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
@@ -128,7 +129,7 @@ def _where(found: Discovery) -> str:
 
 def _plain(text: str) -> str:
     """Make what a file names one line without control characters."""
-    return "".join(character if character.isprintable() else "?" for character in text)[:200]
+    return shorten("".join(character if character.isprintable() else "?" for character in text), 200)
 
 
 def unload(shell: Any) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from nbtool.chat.turn import Turn
 from nbtool.events import TurnStarted
 from nbtool.magics.options import mentions
+from nbtool.shorten import list_names
 
 MAX_NAMES = 20
 """Names that one line lists."""
@@ -66,6 +67,4 @@ def earlier(turns: Iterable[Turn]) -> Earlier:
 
 def listed(names: Iterable[str]) -> str:
     """Write names in a line, `MAX_NAMES` at most."""
-    every = list(names)
-    more = f" and {len(every) - MAX_NAMES} more" if len(every) > MAX_NAMES else ""
-    return f"{', '.join(every[:MAX_NAMES])}{more}"
+    return list_names(names, MAX_NAMES)

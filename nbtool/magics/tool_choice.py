@@ -12,8 +12,12 @@ from types import ModuleType
 from typing import Any
 
 from nbtool.errors import BadUsage
+from nbtool.shorten import list_names
 from nbtool.tools.tool import MAX_METHODS, Tool, count_methods, tools_of
 from nbtool.tools.toolset import FilteredTools, ToolSource, source_of
+
+MAX_NAMES = 20
+"""Names of tools that an error lists."""
 
 MAX_NEAR = 3
 """Near names that an error proposes."""
@@ -106,6 +110,6 @@ def _named(name: str, pattern: str, members: Sequence[str]) -> list[str]:
 
 def _none_of(name: str, pattern: str, names: Sequence[str]) -> BadUsage:
     near = difflib.get_close_matches(pattern, names, n=MAX_NEAR, cutoff=0.5)
-    listed = ", ".join(sorted(names)[:20]) or "none"
+    listed = list_names(sorted(names), MAX_NAMES) or "none"
     fix = f"Did you mean {' or '.join(f'{name}.{one}' for one in near)}?" if near else f"Its tools: {listed}."
     return BadUsage(f"{name!r} has no tool {pattern!r}.", fix=fix)

@@ -12,6 +12,7 @@ from typing import Any
 
 from nbtool.events import StopReason
 from nbtool.messages import Media, Message, Part, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
+from nbtool.shorten import shorten
 
 MAX_TEXT = 20_000
 """Characters of one text in the content of a span."""
@@ -54,7 +55,7 @@ def used(usage: Usage) -> dict[str, Any]:
 
 def instructions(system: str) -> str:
     """Write the system text as JSON."""
-    return _json([{"type": "text", "content": system[:MAX_TEXT]}])
+    return _json([{"type": "text", "content": shorten(system, MAX_TEXT)}])
 
 
 def written(messages: Iterable[Message], **more: str) -> str:
@@ -65,14 +66,14 @@ def written(messages: Iterable[Message], **more: str) -> str:
 def _part(part: Part) -> dict[str, Any]:
     match part:
         case Text() | Refusal():
-            return {"type": "text", "content": part.text[:MAX_TEXT]}
+            return {"type": "text", "content": shorten(part.text, MAX_TEXT)}
         case Thinking():
-            return {"type": "reasoning", "content": part.text[:MAX_TEXT]}
+            return {"type": "reasoning", "content": shorten(part.text, MAX_TEXT)}
         case ToolCall():
-            arguments = part.args if part.args is not None else part.arguments[:MAX_TEXT]
+            arguments = part.args if part.args is not None else shorten(part.arguments, MAX_TEXT)
             return {"type": "tool_call", "id": part.id, "name": part.name, "arguments": arguments}
         case ToolResult():
-            return {"type": "tool_call_response", "id": part.id, "response": part.text[:MAX_TEXT]}
+            return {"type": "tool_call_response", "id": part.id, "response": shorten(part.text, MAX_TEXT)}
         case Media():
             return {"type": "blob", "mime_type": part.mime, "content": str(part)}  # what it is, never its bytes
 

@@ -17,6 +17,7 @@ from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.messages import user
 from nbtool.plugins.structured_schema import answer_schema, is_strict, options_for
+from nbtool.shorten import shorten
 
 RETRIES = 2
 """How often an answer that does not fit is asked for again unless you say otherwise."""
@@ -158,5 +159,5 @@ def _problems(error: Any) -> str:
     for one in problems[:MAX_PROBLEMS]:
         place = ".".join(map(str, one["loc"])) or "the answer"
         got = json.dumps(one["input"], default=str, ensure_ascii=False)
-        told.append(f"{place}: {one['msg']}, not {got[:MAX_GOT]}{'…' * (len(got) > MAX_GOT)}")
+        told.append(f"{place}: {one['msg']}, not {shorten(got, MAX_GOT)}")
     return "; ".join(told) + (f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else "")

@@ -15,6 +15,7 @@ from nbtool import events
 from nbtool.chain.hooks import EventContext, RequestContext
 from nbtool.errors import BadUsage
 from nbtool.plugins import semconv
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer, TracerProvider
@@ -128,12 +129,12 @@ class Telemetry:
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.type": "function"}
         attributes |= {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id}
         if self._content and ready:
-            attributes["gen_ai.tool.call.arguments"] = ready.arguments[: semconv.MAX_TEXT]
+            attributes["gen_ai.tool.call.arguments"] = shorten(ready.arguments, semconv.MAX_TEXT)
         return self._below(spans, f"execute_tool {name}", self._trace.SpanKind.INTERNAL, attributes)
 
     def _end_call(self, span: Span, event: events.CallFinished) -> None:
         if self._content:
-            span.set_attribute("gen_ai.tool.call.result", event.shown[: semconv.MAX_TEXT])
+            span.set_attribute("gen_ai.tool.call.result", shorten(event.shown, semconv.MAX_TEXT))
         self._end(span, "" if event.status == "ok" else event.status)
 
     def _end_turn(self, spans: _Open, event: events.TurnEnded) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 from nbtool.practice.request import REFERENCE, Ask, Done, Offer
+from nbtool.shorten import shorten
 
 MAX_SHOWN = 1_200
 """Characters of one result that an answer repeats."""
@@ -66,7 +67,7 @@ def results(done: Sequence[Done], has_failed: Callable[[Done], bool], unmade: Se
     elif short:
         said.append("\n".join(["| call | result |", "|---|---|", *(_row(_call(one), one.shown) for one in short)]))
     said += [f"{_call(one)} gives:\n\n{_fenced(one.shown)}" for one in good if one not in short]
-    said += [f"{_call(one)} gave no result: {one.shown[:MAX_SHOWN]}" for one in done if has_failed(one)]
+    said += [f"{_call(one)} gave no result: {shorten(one.shown, MAX_SHOWN)}" for one in done if has_failed(one)]
     said += [f"So I did not go on to {_listed(unmade)}."] if unmade else []
     return "\n\n".join(said)
 
@@ -86,7 +87,7 @@ def _call(done: Done) -> str:
     except (ValueError, AttributeError):
         return f"`{done.name}`"
     said = QUOTED_REFERENCE.sub(r"\1", ", ".join(json.dumps(value, ensure_ascii=False) for value in values))
-    return f"`{done.name}({said.replace('`', '')[:MAX_ARGUMENTS]})`"
+    return f"`{done.name}({shorten(said.replace('`', ''), MAX_ARGUMENTS)})`"
 
 
 def _fenced(text: str) -> str:

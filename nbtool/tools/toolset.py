@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
+from nbtool.shorten import shorten
 from nbtool.tools.approval import Policy, digest_of
 from nbtool.tools.tool import NAME, Tool, tools_of
 from nbtool.tools.values.sanitize import visible
@@ -328,7 +329,7 @@ def unknown_tool(name: str, known: Iterable[str]) -> UnknownTool:
     near = difflib.get_close_matches(name[:64], names, n=3)
     listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
     more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
-    return UnknownTool(f"There is no tool {name[:64]!r}.", fix=f"Tools: {', '.join(listed) or 'none'}{more}.")
+    return UnknownTool(f"There is no tool {shorten(name, 64)!r}.", fix=f"Tools: {', '.join(listed) or 'none'}{more}.")
 
 
 def _collision(name: str, where: str) -> BadUsage:

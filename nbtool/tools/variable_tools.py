@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
+from nbtool.shorten import shorten
 from nbtool.tools.approval import Policy, ResultWord
 from nbtool.tools.builtin import made
 from nbtool.tools.toolset import Toolset
@@ -125,7 +126,7 @@ class _Functions:
             names: which ones.
         """
         gone = [name for name in names if self._variables.remove(name)]
-        kept = [visible(name)[:64] for name in names if name not in gone]
+        kept = [shorten(visible(name), 64) for name in names if name not in gone]
         text = f"Removed {len(gone)} of {len(names)} variables."
         return f"{text} Not removed: {', '.join(kept)}." if kept else text
 

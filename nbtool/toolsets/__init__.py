@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import BadUsage
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from nbtool.tools import Toolset
@@ -43,7 +44,9 @@ def standard(name: str) -> Toolset:
     """
     home = {"python": "notebook_python"}.get(name, name)
     if home not in _HOMES:
-        raise BadUsage(f"There is no toolset nbtool:{name[:64]}.", fix="There are files, inspection, python and web.")
+        raise BadUsage(
+            f"There is no toolset nbtool:{shorten(name, 64)}.", fix="There are files, inspection, python and web."
+        )
     made: Toolset = getattr(import_module(_HOMES[home]), home)()
     return made
 

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urljoin
 
+from nbtool.shorten import shorten
+
 MAX_LINK = 500
 """Characters of a link's address; longer ones are left out."""
 
@@ -42,7 +44,7 @@ def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tu
     root = etree.fromstring(data, parser) if data.strip() else None
     if root is None:
         return "", "", []
-    title = (root.findtext(".//title") or "")[:MAX_LABEL]
+    title = shorten(root.findtext(".//title") or "", MAX_LABEL)
     text = "".join(_pieces(etree.iterwalk(root, events=("start", "end"))))
     lines = (re.sub(" +", " ", line).strip(" |") for line in text.split("\n"))
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).replace(_HELD, " ")
@@ -80,7 +82,7 @@ def _links(root: Any, base: str) -> list[tuple[str, str]]:
         except ValueError:
             continue
         if target.startswith(("http://", "https://")) and len(target) <= MAX_LINK and target.isprintable():
-            found.setdefault(target, "".join(element.itertext())[:MAX_LABEL])
+            found.setdefault(target, shorten("".join(element.itertext()), MAX_LABEL))
     return list(found.items())
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
+from nbtool.shorten import shorten
 from nbtool.tools.approval import Policy, ResultWord
 from nbtool.tools.builtin import made
 from nbtool.tools.calls.run import running_call
@@ -132,7 +133,7 @@ def source(name: str) -> str:
         text = inspect.getsource(_function(name, value))
     except (OSError, TypeError):
         raise ToolFailed(f"The source of {entry.name} is not known: it was not written in Python here.") from None
-    return text if len(text) <= MAX_SOURCE else f"{text[:MAX_SOURCE]}\n[{MAX_SOURCE:,} of {len(text):,} characters]"
+    return shorten(text, MAX_SOURCE)
 
 
 class _LeftOut:
@@ -177,7 +178,7 @@ def _look(name: str) -> Look:
 
 def _function(name: str, value: Any) -> Any:
     if not (inspect.isroutine(value) or inspect.isclass(value)):
-        raise ToolFailed(f"{_plain(name)[:64]!r} is a {described(value)}, and no function.")
+        raise ToolFailed(f"{shorten(_plain(name), 64)!r} is a {described(value)}, and no function.")
     return value
 
 

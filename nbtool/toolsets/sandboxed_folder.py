@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nbtool.errors import BadUsage, ToolFailed
+from nbtool.shorten import shorten
 from nbtool.tools.values.sanitize import visible
 from nbtool.toolsets.protected_paths import why_private
 
@@ -76,7 +77,7 @@ class Confined:
         except (OSError, ValueError, RuntimeError):  # a NUL; a circle of links; no home
             is_folder = False
         if not is_folder:
-            raise BadUsage(f"{str(folder)[:200]!r} is no folder.", fix="Give the path of one that is there.")
+            raise BadUsage(f"{shorten(str(folder), 200)!r} is no folder.", fix="Give the path of one that is there.")
         if why := why_private(self.root):
             raise BadUsage(f"{self.root} cannot be given to a model: {why}.", fix="Give another folder.")
 
@@ -240,4 +241,4 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
 
 
 def _named(path: str) -> str:
-    return repr(visible(path)[:200])
+    return repr(shorten(visible(path), 200))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.errors import ToolFailed
+from nbtool.shorten import list_names, shorten
 from nbtool.tools.values.describe import describe, dtype_name, grouped
 from nbtool.tools.values.render import render
 from nbtool.tools.values.sanitize import plain_text, visible
@@ -23,6 +24,12 @@ MAX_CELL = 80
 
 MAX_CELLS = 1_000
 """Numbers of an array from which on the middle is left out."""
+
+MAX_SAMPLED = 1_000
+"""Items whose types are counted."""
+
+MAX_KINDS = 8
+"""Types that are named."""
 
 MAX_ITEM = 400
 """Characters of an item of an array, a list or a dict that are shown."""
@@ -121,7 +128,7 @@ class PandasTable(_Table):
     def _lines(self) -> list[str]:
         table = self._table
         return [
-            f"{visible(str(name))[:MAX_CELL]}: {dtype_name(dtype)}"
+            f"{shorten(visible(str(name)), MAX_CELL)}: {dtype_name(dtype)}"
             for name, dtype in zip(table.columns[:MAX_COLUMNS], table.dtypes.iloc[:MAX_COLUMNS], strict=True)
         ]
 
@@ -157,14 +164,14 @@ class PolarsTable(_Table):
 
     def _lines(self) -> list[str]:
         pairs = zip(self._table.columns[:MAX_COLUMNS], self._table.dtypes[:MAX_COLUMNS], strict=True)
-        return [f"{visible(name)[:MAX_CELL]}: {dtype_name(dtype)}" for name, dtype in pairs]
+        return [f"{shorten(visible(name), MAX_CELL)}: {dtype_name(dtype)}" for name, dtype in pairs]
 
     def _missing(self) -> list[int]:
         return [self._table[name].null_count() for name in self._table.columns[:MAX_COLUMNS]]
 
     def _rows(self, part: Any) -> str:
         names = part.columns[:MAX_COLUMNS]
-        lines = [" | ".join(visible(name)[:MAX_CELL] for name in names)]
+        lines = [" | ".join(shorten(visible(name), MAX_CELL) for name in names)]
         lines += [" | ".join(_cell(cell) for cell in row[:MAX_COLUMNS]) for row in part.rows()]
         return "\n".join([*lines, *_part(len(part), len(self.value), "rows"), *self._left_out()])
 
@@ -220,9 +227,11 @@ class Items:
 
     def summary(self) -> str:
         """Say how many items there are, and of which types."""
-        sample = itertools.islice(self.value.values() if isinstance(self.value, dict) else self.value, 1_000)
-        kinds = Counter(type(item).__name__ for item in sample).most_common(8)
-        told = ", ".join(f"{grouped(count)} {visible(kind)}" for kind, count in kinds)
+        sample = itertools.islice(self.value.values() if isinstance(self.value, dict) else self.value, MAX_SAMPLED)
+        kinds = Counter(type(item).__name__ for item in sample)
+        told = ", ".join(f"{grouped(count)} {visible(kind)}" for kind, count in kinds.most_common(MAX_KINDS))
+        told += f" and {len(kinds) - MAX_KINDS} types more" if len(kinds) > MAX_KINDS else ""
+        told += f" (of the first {grouped(MAX_SAMPLED)})" if len(self.value) > MAX_SAMPLED else ""
         return "\n".join([f"{describe(self.value)}{f': {told}' if told else ''}", *self._counted_types()])
 
     def columns(self) -> str:
@@ -282,8 +291,8 @@ def _picked(length: int, count: int) -> list[int]:
 def _place(column: str, names: Iterable[str]) -> int:
     known = list(names)
     if column not in known:
-        listed = ", ".join(visible(name)[:MAX_CELL] for name in known[:MAX_COLUMNS])
-        raise ToolFailed(f"There is no column {column[:MAX_CELL]!r}. Columns: {listed or 'none'}.")
+        listed = list_names((shorten(visible(name), MAX_CELL) for name in known), MAX_COLUMNS)
+        raise ToolFailed(f"There is no column {shorten(column, MAX_CELL)!r}. Columns: {listed or 'none'}.")
     return known.index(column)
 
 
@@ -300,12 +309,8 @@ def _counts(pairs: Iterable[Any], different: int, total: int, what: str = "rows"
 
 
 def _cell(value: Any) -> str:
-    return _cut(visible(value if isinstance(value, str) else render(value, MAX_CELL * 2).text), MAX_CELL)
+    return shorten(visible(value if isinstance(value, str) else render(value, MAX_CELL * 2).text), MAX_CELL)
 
 
 def _item(value: Any) -> str:
-    return _cut(plain_text(render(value, MAX_ITEM).text), MAX_ITEM)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(plain_text(render(value, MAX_ITEM).text), MAX_ITEM)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from nbtool.errors import BadUsage, ToolFailed
+from nbtool.shorten import shorten
 from nbtool.tools.approval import Policy
 from nbtool.tools.builtin import made
 from nbtool.tools.toolset import Toolset, factory
@@ -73,10 +74,14 @@ async def _read(page: Page, *, links: bool) -> tuple[str, str, list[str]]:
     if page.mime in _HTML:
         data = await asyncio.to_thread(lambda: page.text.encode())
         title, text, found = await _parsed(data, page.url, links=links)
-        return visible(title)[:200], text, [f"- {visible(said)[:80] or '(no text)'}: {link}" for link, said in found]
+        return (
+            shorten(visible(title), 200),
+            text,
+            [f"- {shorten(visible(said), 80) or '(no text)'}: {link}" for link, said in found],
+        )
     if page.mime.startswith("text/") or page.mime in _TEXT or page.mime.endswith(("+json", "+xml")):
         return "", page.text, []
-    raise ToolFailed(f"{page.url} is {visible(page.mime)[:80] or 'of an unknown kind'}: only text is read.")
+    raise ToolFailed(f"{page.url} is {shorten(visible(page.mime), 80) or 'of an unknown kind'}: only text is read.")
 
 
 async def _parsed(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tuple[str, str]]]:

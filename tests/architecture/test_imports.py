@@ -42,7 +42,8 @@ def test_every_part_of_the_package_has_a_row(rules: Rules) -> None:
 def test_the_tables_are_read_as_they_are_written(rules: Rules) -> None:
     assert rules.allowed["errors"] == frozenset()
     assert rules.allowed["chain"] == {
-        "errors", "messages", "events", "event_json", "settings", "loop", "thread_pool", "wire.base", "wire.reply",
+        "errors", "messages", "events", "event_json", "settings", "loop", "thread_pool", "shorten", "wire.base",
+        "wire.reply",
     }  # fmt: skip
     assert rules.allowed["practice"] == rules.allowed["testing"]
     assert rules.allowed["magics"] is None

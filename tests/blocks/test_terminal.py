@@ -40,8 +40,10 @@ def test_a_turn_reads_line_by_line() -> None:
     )  # fmt: skip
 
     assert text == (
-        "(thinking)\nLet me look.\n✓ price(ticker=\"ACME\") · 0.3 s\n    4.2 (USD)\nIt is 4.2.\n"
-        "Nearly out of tokens\npractice:default · 2 rounds · 1 call · 12 tokens · 1.5 s\n"
+        "(thinking: 2 characters)\nLet me look.\n✓ price(ticker=\"ACME\") · 0.3 s\n    4.2 (USD)\nIt is 4.2.\n"
+        "Nearly out of tokens\n"
+        "Not all of this turn is shown here: `%chat show t --whole` prints all of it.\n"
+        "practice:default · 2 rounds · 1 call · 12 tokens · 1.5 s\n"
     )  # fmt: skip
 
 
@@ -88,4 +90,4 @@ def test_a_turn_that_was_stopped_says_so() -> None:
 def test_a_long_result_ends_in_a_mark_that_says_how_much_more_there_is() -> None:
     text = written(CallFinished("c1", "f", 1, "ok", "x" * 1_000))
 
-    assert "… 800 characters more: the model saw it as turn.calls holds it" in text
+    assert "… [… 800 characters more]\n" in text

@@ -322,7 +322,7 @@ def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
     assert notice["kind"] == "notice"
 
     texts = [
-        document["head"]["prompt"], block["resolved"]["df"], block["shown"], block["reason"], block["traceback"],
-        notice["text"], document["head"]["error"],
+        document["head"]["prompt"], block["resolved"]["df"], block["reason"], notice["text"], document["head"]["error"],
     ]  # fmt: skip
     assert all(text.endswith(" characters more") for text in texts)
+    assert block["more"] == {"shown": FIELD_LIMIT, "traceback": FIELD_LIMIT}

@@ -153,7 +153,7 @@ export function counted(value: number, noun: string): string {
 
 /** The mark that stands where a text was cut. */
 export function marker(omitted: number | undefined): string {
-  return omitted ? `… ${omitted.toLocaleString("en")} characters more` : "";
+  return omitted ? `… ${counted(omitted, "character")} more` : "";
 }
 
 /** What is said after a verdict, by who decided; of anybody else the name. */

@@ -17,6 +17,10 @@ const LABELS: Record<Exclude<Deed, "version">, string> = {
   explore: "Explore",
 };
 
+/** What can stand in a cell as it is; as in nbtool/blocks/protocol_schema.py. */
+const ID = /^[A-Za-z0-9_-]{0,64}$/;
+const CHAT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
+
 /** Which model, how the turn ended, what it cost, and what can be done with it. */
 export function Footer({ document, act }: FooterProps): JSX.Element {
   const { head, blocks } = document;
@@ -27,6 +31,7 @@ export function Footer({ document, act }: FooterProps): JSX.Element {
   return (
     <footer>
       {end && <Notice block={{ text: end, level }} />}
+      {head.cut && <p class="nb-quiet nb-small">{restLine(head)}</p>}
       <div class="nb-foot nb-quiet">
         <span>{facts(head)}</span>
         <span class="nb-acts">
@@ -41,6 +46,13 @@ export function Footer({ document, act }: FooterProps): JSX.Element {
       </div>
     </footer>
   );
+}
+
+/** How to read what is left out; says what `rest_line` of nbtool/blocks/omission.py says. */
+export function restLine({ turn_id, chat = "main" }: Head): string {
+  const named = chat !== "main" && CHAT.test(chat) ? ` -c ${chat}` : "";
+  const turn = turn_id && ID.test(turn_id) ? ` ${turn_id}` : "";
+  return `Not all of this turn is shown here: \`%chat${named} show${turn} --whole\` prints all of it.`;
 }
 
 /** What can be done with the turn as it stands: no code can be made of one that has called nothing. */

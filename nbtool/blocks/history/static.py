@@ -16,6 +16,7 @@ from nbtool.blocks.static_html import to_html as turn_html
 from nbtool.blocks.transcript import Transcript
 from nbtool.blocks.truncate import fitted
 from nbtool.events import TurnStatus
+from nbtool.shorten import shorten
 
 HTML_LIMIT = 150_000
 """Bytes of UTF-8 that a conversation takes in a saved notebook, about; the latest turns are told in full first."""
@@ -90,7 +91,7 @@ class _Turns:
         transcript = Transcript()
         for event in list(turn.log):
             transcript.feed(event)
-        prompt = escapeHtml(transcript.head["prompt"][:PROMPT])
+        prompt = escapeHtml(shorten(transcript.head["prompt"], PROMPT))
         html = f'<div style="white-space:pre-wrap"><strong>{prompt}</strong></div>'
         html += fitted(transcript.document(), turn_html, TURN_LIMIT)
         self._room -= len(html.encode())

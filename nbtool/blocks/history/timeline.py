@@ -19,6 +19,7 @@ from nbtool.events import (
     TurnEnded,
     TurnStarted,
 )
+from nbtool.shorten import left_out
 
 MAX_SPANS = 400
 """Stretches of one turn that a time line holds, the first ones."""
@@ -89,7 +90,11 @@ class _Line:
         """Give all stretches; those that are open last until now."""
         for span in self._open.values():
             span["end"] = max(span["start"], self._now)
-        return self._spans[:MAX_SPANS]
+        more = len(self._spans) - MAX_SPANS
+        if more <= 0:
+            return self._spans
+        last = self._spans[MAX_SPANS]
+        return [*self._spans[:MAX_SPANS], {**last, "label": left_out(more, "stretches"), "end": self._now}]
 
     def _begin(self, at: float | None, who: Who, call_id: str, label: str, round: int = 0) -> None:
         now = self._at(at)

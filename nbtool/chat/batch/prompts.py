@@ -14,6 +14,10 @@ from typing import Any
 
 from nbtool.errors import BadUsage
 from nbtool.messages import Message
+from nbtool.shorten import list_names, shorten
+
+MAX_COLUMNS_NAMED = 20
+"""Columns that an error names."""
 
 MAX_PROMPTS = 1_000_000
 """Prompts that are asked in one go."""
@@ -67,8 +71,9 @@ def _of_rows(template: str, rows: Any) -> Questions:
     if labels is not None and not hasattr(rows, "columns"):
         name = str(rows.name) if isinstance(getattr(rows, "name", None), str) else wanted[0]
         raise BadUsage(
-            f"Rows are a frame or a list of dicts, not a {type(rows).__name__}: it has no column {wanted[0][:60]!r}.",
-            fix=f"Give a frame: rows.to_frame({name[:60]!r}) with {{{name[:60]}}} in the template.",
+            f"Rows are a frame or a list of dicts, not a {type(rows).__name__}: "
+            f"it has no column {shorten(wanted[0], 60)!r}.",
+            fix=f"Give a frame: rows.to_frame({shorten(name, 60)!r}) with {{{shorten(name, 60)}}} in the template.",
         )
     if not hasattr(rows, "columns"):
         if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
@@ -90,7 +95,7 @@ def _of_row(place: int, row: Any, pieces: Pieces) -> Asked:
     if missing is not None:
         return Asked(place, place, problem=_no_column(missing, [str(key) for key in row]))
     if empty := [name for _, name in pieces if name is not None and _is_missing(row[name])]:
-        return Asked(place, place, problem=BadUsage(f"Row {place} has no value for {empty[0][:60]!r}."))
+        return Asked(place, place, problem=BadUsage(f"Row {place} has no value for {shorten(empty[0], 60)!r}."))
     return Asked(place, place, "".join(f"{text}{'' if name is None else row[name]}" for text, name in pieces))
 
 
@@ -162,5 +167,7 @@ def _bounded(items: Iterable[Any]) -> list[Any]:
 
 
 def _no_column(name: str, known: Sequence[str]) -> BadUsage:
-    shown = ", ".join(known[:20]) or "none"
-    return BadUsage(f"There is no column {name[:60]!r}.", fix=f"Columns: {shown}. Double braces that are meant so.")
+    shown = list_names(known, MAX_COLUMNS_NAMED) or "none"
+    return BadUsage(
+        f"There is no column {shorten(name, 60)!r}.", fix=f"Columns: {shown}. Double braces that are meant so."
+    )

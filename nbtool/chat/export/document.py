@@ -21,6 +21,7 @@ from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.event_json import dump_event, load_events
 from nbtool.events import TreeChanged, TurnEnded, TurnStarted
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -144,10 +145,10 @@ def _file(data: bytes | str) -> File:
         file = _adapter().validate_json(data, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))[:100] or "the file"
-        raise _wrong(f"at {where!r}: {first['msg'][:100]}") from None
+        where = shorten(".".join(map(str, first["loc"])), 100) or "the file"
+        raise _wrong(f"at {where!r}: {shorten(first['msg'], 100)}") from None
     except (ValueError, RecursionError) as error:
-        raise _wrong(f"it is not JSON: {str(error)[:100]}") from None
+        raise _wrong(f"it is not JSON: {shorten(str(error), 100)}") from None
     _check(file)
     return file
 
@@ -158,9 +159,9 @@ def _check(file: File) -> None:
     placed: list[str] = []
     for place in file.nodes:
         if place.node_id in known or not _is_id(place.node_id):
-            raise _wrong(f"the place {place.node_id[:64]!r} stands there twice, or is none")
+            raise _wrong(f"the place {shorten(place.node_id, 64)!r} stands there twice, or is none")
         if place.parent_id and place.parent_id not in known:
-            raise _wrong(f"the place {place.parent_id[:64]!r} does not stand before those that follow it")
+            raise _wrong(f"the place {shorten(place.parent_id, 64)!r} does not stand before those that follow it")
         if place.current not in place.turns:
             raise _wrong(f"the place {place.node_id!r} counts a turn that it does not have")
         known.add(place.node_id)
@@ -176,10 +177,10 @@ def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
         events = load_events(items)
         turn = restore.turn(events)
     except NbtoolError as error:
-        raise _wrong(f"the turn {turn_id[:64]!r}: {error.message}") from None
+        raise _wrong(f"the turn {shorten(turn_id, 64)!r}: {error.message}") from None
     begun = [event for event in events if isinstance(event, TurnStarted)]
     if not _is_id(turn_id) or len(begun) != 1 or begun[0] is not events[0] or turn.turn_id != turn_id:
-        raise _wrong(f"the turn {turn_id[:64]!r} does not begin as a turn does")
+        raise _wrong(f"the turn {shorten(turn_id, 64)!r} does not begin as a turn does")
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) > 1 or any(event.status not in ENDS for event in ends):
         raise _wrong(f"the turn {turn_id!r} does not end as a turn does")

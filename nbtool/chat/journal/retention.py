@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from nbtool import settings
 from nbtool.chat.journal import search
 from nbtool.errors import BadUsage
+from nbtool.shorten import shorten
 
 DAYS = "NBTOOL_JOURNAL_DAYS"
 """The environment variable that says after how many days a turn goes; without it turns stay for ever."""
@@ -93,7 +94,7 @@ def as_number(name: str, said: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise BadUsage(f"{name} is {said[:40]!r}; a number of 0 or more is expected.")
+        raise BadUsage(f"{name} is {shorten(said, 40)!r}; a number of 0 or more is expected.")
     return number
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from nbtool.chat.journal.filesystem import is_network
 from nbtool.errors import JournalError
 from nbtool.settings import shown_path
+from nbtool.shorten import shorten
 
 BUSY_SECONDS = 1.0
 """How long one statement waits for another process's lock."""
@@ -166,7 +167,7 @@ def _damage(connection: sqlite3.Connection) -> str:
         raise
     finally:
         connection.set_progress_handler(None, 0)
-    return "" if found == "ok" else " ".join(str(found).split())[:200]
+    return "" if found == "ok" else shorten(" ".join(str(found).split()), 200)
 
 
 def _make_private(path: Path) -> None:

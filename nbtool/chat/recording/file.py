@@ -22,6 +22,7 @@ from uuid import uuid4
 
 from nbtool.chat.recording.lock import locked
 from nbtool.errors import BadRecording
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -137,10 +138,10 @@ def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
         raise _unreadable(path, error.strerror or str(error)) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"]))[:80]
-        raise _unreadable(path, f"{where or 'the file'}: {first['msg'][:120]}") from None
+        where = shorten(".".join(map(str, first["loc"])), 80)
+        raise _unreadable(path, f"{where or 'the file'}: {shorten(first['msg'], 120)}") from None
     except (ValueError, RecursionError) as error:
-        raise _unreadable(path, str(error)[:120]) from None
+        raise _unreadable(path, shorten(str(error), 120)) from None
     if whole.nbtool_recording != FORMAT:
         raise _unreadable(path, f"it is of format {whole.nbtool_recording}, which this nbtool does not know")
     if len(whole.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in whole.turns):

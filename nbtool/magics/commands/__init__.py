@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 
+from nbtool.blocks import omission
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands import (
@@ -21,6 +22,7 @@ from nbtool.magics.commands import (
     status,
 )
 from nbtool.magics.commands.reopen import reopen_chat_of
+from nbtool.shorten import shorten
 
 
 def run(here: Here, words: list[str]) -> str:
@@ -35,7 +37,9 @@ def run(here: Here, words: list[str]) -> str:
         raise BadUsage(f"%chat knows no {name!r}.", fix=f"Did you mean {near[0]}?" if near else "See `%chat help`.")
     check_options(name, rest)
     if rest and name in WITHOUT_WORDS:
-        raise BadUsage(f"%chat {name} takes no more words, and {' '.join(rest)[:80]!r} came.", fix=f"`%chat {name}`")
+        raise BadUsage(
+            f"%chat {name} takes no more words, and {shorten(' '.join(rest), 80)!r} came.", fix=f"`%chat {name}`"
+        )
     notes = [reopen_chat_of(here, word) for word in rest] if name in OF_TURNS else []
     return "\n".join(filter(None, [*notes, COMMANDS[name](here, rest)]))
 
@@ -68,6 +72,7 @@ OPTIONS: dict[str, frozenset[str]] = {
     "bind": frozenset({bind.REPLACE}),
     "delete": frozenset({"--below"}),
     "explore": frozenset({explore.STATIC}),
+    "show": frozenset({omission.WHOLE}),
     "export": frozenset(exports.FORCE),
     "code": frozenset(exports.FORCE),
 }

@@ -11,6 +11,7 @@ from nbtool.magics.command_context import Command, Here
 from nbtool.magics.commands.history_source import Explored
 from nbtool.magics.commands.reopen import TURN_ID
 from nbtool.magics.kernel.messages import has_front_end
+from nbtool.shorten import shorten
 
 STATIC = "--static"
 NOTHING = "Nothing was said yet. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
@@ -70,6 +71,6 @@ def _past(here: Here, begin: str) -> Explored:
         return Explored(here)
     if len(found) != 1:
         many = "several chats begin" if found else "no chat begins"
-        raise BadUsage(f"In the journal {many} with {begin[:60]!r}.", fix="`%chat history chats` lists them.")
+        raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
     events = journal().read(lambda connection: queries.chat_events(connection, found[0]))
     return Explored(here, restore.tree(events), past=found[0])

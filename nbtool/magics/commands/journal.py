@@ -16,6 +16,7 @@ from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.exports import open_file
 from nbtool.magics.commands.reopen import continue_chat
+from nbtool.shorten import shorten
 
 MAX_LISTED = 50
 """Chats, or places found, that are listed; the latest first."""
@@ -52,7 +53,7 @@ def about_history(here: Here, words: list[str]) -> str:
             whole = _whole_id(id_)
             turns = journal().change(lambda connection: retention_module.erase(connection, whole))
             return f"{whole} is erased: {turns} turn{'' if turns == 1 else 's'}."
-    raise BadUsage(f"%chat history does not know {' '.join(words)[:80]!r}.", fix=USAGE)
+    raise BadUsage(f"%chat history does not know {shorten(' '.join(words), 80)!r}.", fix=USAGE)
 
 
 def open_(here: Here, words: list[str]) -> str:
@@ -69,7 +70,9 @@ def open_(here: Here, words: list[str]) -> str:
     found = [line for line in journal().read(queries.chats) if line.chat_id.startswith(words[0])]
     if len(found) != 1:
         many = "several chats begin" if found else "no chat begins"
-        raise BadUsage(f"In the journal {many} with {words[0][:60]!r}.", fix="`%chat history chats` lists them.")
+        raise BadUsage(
+            f"In the journal {many} with {shorten(words[0], 60)!r}.", fix="`%chat history chats` lists them."
+        )
     chat_id = found[0].chat_id
     return continue_chat(here, here.anew(), chat_id)
 
@@ -78,7 +81,8 @@ COMMANDS: dict[str, Command] = {"open": open_}
 
 
 def _listed(*, everywhere: bool) -> str:
-    lines, here = journal().read(queries.chats)[:MAX_LISTED], journal().notebook
+    every, here = journal().read(queries.chats), journal().notebook
+    lines = every[:MAX_LISTED]
     rows = [
         (
             line.chat_id,
@@ -90,6 +94,7 @@ def _listed(*, everywhere: bool) -> str:
     ]
     has_others = not everywhere and any(line.notebook != here for line in lines)
     more = "\nPrompts of other notebooks are not shown; `%chat history chats --all` shows them." if has_others else ""
+    more += f"\n… {len(every) - len(lines):,} earlier chats more." if len(every) > len(lines) else ""
     return table(*rows) + more if rows else "The journal is empty."
 
 
@@ -116,7 +121,7 @@ def _found(text: str) -> str:
 
 def _frame(here: Here, name: str = "history", *, replace: bool = False, everywhere: bool = False) -> str:
     if not name.isidentifier():
-        raise BadUsage(f"{name[:60]!r} is no name for a variable.", fix=USAGE)
+        raise BadUsage(f"{shorten(name, 60)!r} is no name for a variable.", fix=USAGE)
     here.kernel.names.check_free(name, replace=replace)
     lines = journal().read(queries.turns)
     shown = [line for line in lines if everywhere or line.notebook == journal().notebook]
@@ -144,7 +149,7 @@ def _whole_id(begin: str) -> str:
     found = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
     if len(found) != 1:
         many = "several chats or turns begin" if found else "no chat or turn begins"
-        raise BadUsage(f"In the journal {many} with {begin[:60]!r}.", fix="`%chat history chats` lists them.")
+        raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
     return found[0]
 
 

@@ -10,6 +10,7 @@ from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
 from nbtool.magics.command_context import Here
 from nbtool.magics.restored_names import restore_names
+from nbtool.shorten import shorten
 
 TURN_ID = re.compile(r"turn_\w+")
 
@@ -28,14 +29,14 @@ def reopen_chat_of(here: Here, turn: str) -> str:
     found = journal().read(lambda connection: queries.chats_of_turn(connection, turn))
     if not found:
         raise BadUsage(
-            f"The turn {turn[:60]} is neither in this chat nor in the journal.",
+            f"The turn {shorten(turn, 60)} is neither in this chat nor in the journal.",
             fix="Run its cell again, or `%chat open FILE` where you exported it.",
         )
     if len(found) > 1:
-        raise BadUsage(f"In the journal several turns begin with {turn[:60]}.", fix="Name more of its id.")
+        raise BadUsage(f"In the journal several turns begin with {shorten(turn, 60)}.", fix="Name more of its id.")
     if here.chat.tree.roots:
         raise BadUsage(
-            f"The turn {turn[:60]} belongs to an earlier chat.",
+            f"The turn {shorten(turn, 60)} belongs to an earlier chat.",
             fix=f"`%chat open {found[0]}` continues it here, `%chat -c earlier open {found[0]}` beside this chat.",
         )
     return continue_chat(here, here.chat, found[0])

@@ -6,11 +6,12 @@ from functools import partial
 
 from IPython.display import display
 
-from nbtool.blocks import conversation
+from nbtool.blocks import conversation, limits, omission
 from nbtool.blocks.conversation import Told
 from nbtool.blocks.history.turn import media
 from nbtool.blocks.media import sent
 from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.whole_text import to_whole_text
 from nbtool.chat.turn import Turn
 from nbtool.magics.cell_source import Cells
 from nbtool.magics.command_context import Command, Here, named_turn
@@ -20,9 +21,13 @@ from nbtool.magics.kernel.messages import has_front_end
 def show(here: Here, words: list[str]) -> str:
     """Show the active line as one conversation, with a box to go on in; `show TURN` shows one turn again.
 
+    `show [TURN] --whole` prints a turn, the last unless named, with nothing left out.
     What is sent from the box, and what the buttons do, is a cell that is put below, for you to run. Below the view
     stands the same as text, which a saved notebook keeps.
     """
+    if omission.WHOLE in words:
+        turn = named_turn(here.chat, [word for word in words if word != omission.WHOLE])
+        return to_whole_text(turn.transcript(limits.WHOLE).document())
     if words:
         transcript = named_turn(here.chat, words).transcript()
         display(saved(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it

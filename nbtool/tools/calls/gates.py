@@ -10,6 +10,7 @@ from functools import partial
 from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate
 from nbtool.loop import LentThread
+from nbtool.shorten import shorten
 from nbtool.thread_pool import contained, off_loop
 from nbtool.tools.approval import (
     BY_POLICY,
@@ -95,7 +96,7 @@ async def announce(question: Question, ruling: Ruling, emit: Emit) -> CallDecide
         digest=question.digest,
         verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four words of the event
         by=ruling.by,
-        reason=getattr(decision, "reason", "")[:MAX_REASON],
+        reason=shorten(getattr(decision, "reason", ""), MAX_REASON),
         edited=_is_edited(decision),
     )
     await emit(decided)
@@ -182,5 +183,5 @@ def is_cancelling() -> bool:
 def refused_text(decision: Decision, *, of: str = "its result") -> str:
     """Say to the model what a person refused, and why; at the second gate `of` says what was withheld."""
     what = f"withheld {of}" if isinstance(decision, Withheld) else "did not approve this call"
-    reason = getattr(decision, "reason", "").strip()[:MAX_REASON]
+    reason = shorten(getattr(decision, "reason", "").strip(), MAX_REASON)
     return f"The user {what}. Reason: {reason}" if reason else f"The user {what}."

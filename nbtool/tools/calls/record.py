@@ -113,7 +113,16 @@ class Closed(Exception):
 
 def images_in(value: Any) -> tuple[Media, ...]:
     """Give the images that a result is, or has in its list or figures: those whose bytes are of a kind models see."""
+    return _images_in(value)[:MAX_IMAGES]
+
+
+def count_images_left_out(value: Any) -> int:
+    """Return how many images of a result a model does not see because there are so many."""
+    return max(0, len(_images_in(value)) - MAX_IMAGES)
+
+
+def _images_in(value: Any) -> tuple[Media, ...]:
     shown = value.get("figures", ()) if isinstance(value, Parts) else value
     items = shown if type(shown) in (list, tuple) else [shown]
     media = (item for item in items if isinstance(item, Media) and item.data and len(item.data) <= MAX_IMAGE_BYTES)
-    return tuple(item for item in media if item.mime in IMAGES and sniff(item.data or b"") == item.mime)[:MAX_IMAGES]
+    return tuple(item for item in media if item.mime in IMAGES and sniff(item.data or b"") == item.mime)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from nbtool.errors import BadUsage, NbtoolError, ToolFailed
 from nbtool.messages import Media
+from nbtool.shorten import left_out
 from nbtool.thread_pool import off_loop
 from nbtool.tools.approval import Question, Released, ResultWord, Ruling, RunWord
 from nbtool.tools.calls.binding import Bound
 from nbtool.tools.calls.disclosure import ClosedValues, may_quote
 from nbtool.tools.calls.gates import refused_text, word_of
-from nbtool.tools.calls.record import CallRecord, Closed, images_in
+from nbtool.tools.calls.record import CallRecord, Closed, count_images_left_out, images_in
 from nbtool.tools.calls.traceback import own_traceback
 from nbtool.tools.execution.runner import Ended
 from nbtool.tools.values.describe import declared_name, describe
@@ -77,6 +78,8 @@ class Delivery:
         is_closed = self.record.is_closed = await self._is_closed(value)
         drawn = _described(value) if is_closed else await _drawn(value, self.budget)
         edited, images = None, () if is_closed else images_in(value)
+        if images and (more := count_images_left_out(value)):
+            drawn = replace(drawn, text=f"{drawn.text}\n[{left_out(more, 'images')}, which are not attached]")
         if await self._word() == "always" or (self.record.took_closed and not is_closed):
             edited = await self._released(drawn.text, images)
         if edited is not None:  # what the person took out must not be kept where a reference could reach it

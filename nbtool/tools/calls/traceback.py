@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import CodeType
 
+from nbtool.shorten import shorten
+
 MAX_FRAMES = 30
 """Frames of one exception that are written; of more, the first and the last."""
 
@@ -60,7 +62,7 @@ def _lines(error: BaseException) -> Iterator[str]:
         yield f"  {_file_name(code.co_filename)}, line {line}, in {code.co_name}"
         source = linecache.getline(code.co_filename, line).strip()
         if source:
-            yield f"    {source[:MAX_SOURCE]}{'…' if len(source) > MAX_SOURCE else ''}"
+            yield f"    {shorten(source, MAX_SOURCE)}"
     if frames[-1][0] is not own[-1][0]:
         yield "  … and on in a library"
     yield type(error).__name__

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import McpFailed, ToolFailed
+from nbtool.shorten import left_out, shorten
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.session import Session
@@ -170,7 +171,7 @@ class Connection:
             for progress in self._calls.values():
                 progress.left_out += params.data
             return
-        text = _short(self.spec.without_secrets(str(params.data)[:MAX_READ]))
+        text = _short(self.spec.without_secrets(str(params.data)))
         if params.logger == "nbtool":
             self._note(f"{called(self.spec.name)} printed a line that is no message: {text!r}")
         elif len(self._calls) == 1:  # of several calls, nobody knows whose it is
@@ -213,5 +214,7 @@ class _CallProgress:
 
 
 def _short(text: str) -> str:
-    text = visible(text[:MAX_READ])
-    return text if len(text) <= MAX_PROGRESS_TEXT else f"{text[:MAX_PROGRESS_TEXT]}…"
+    beginning = visible(text[:MAX_READ])
+    if unread := len(text[MAX_READ:]):
+        return f"{beginning[:MAX_PROGRESS_TEXT]}[{left_out(max(0, len(beginning) - MAX_PROGRESS_TEXT) + unread)}]"
+    return shorten(beginning, MAX_PROGRESS_TEXT)

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
+from nbtool.shorten import shorten
 from nbtool.tools.values.sanitize import visible
 
 if TYPE_CHECKING:
     from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
 
 _WORD = re.compile(r"\w+")
+MAX_NAME = 200
+"""Characters of the name of what a server sends."""
+
 _MIME = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
 
 
@@ -123,6 +127,6 @@ def _resource(resource: TextResourceContents | BlobResourceContents) -> str | Me
 def _media(data: str, mime: str | None, name: str) -> str | Media:
     mime = mime if mime and _MIME.fullmatch(mime) else "application/octet-stream"
     try:
-        return Media(mime, b64decode(data, validate=True), name=visible(name)[-200:])
+        return Media(mime, b64decode(data, validate=True), name=shorten(visible(name), MAX_NAME))
     except (binascii.Error, ValueError):
         return f"[{mime} that is no base64]"

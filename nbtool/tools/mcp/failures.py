@@ -11,6 +11,7 @@ from mcp import MCPError
 from mcp.types import CONNECTION_CLOSED
 
 from nbtool.errors import McpFailed, ToolFailed
+from nbtool.shorten import shorten
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
@@ -103,7 +104,7 @@ def _of_status(spec: ServerSpec, noted: Exchange, *, is_call: bool) -> ToolFaile
         what, fix = describe_status(spec, noted)
         return McpFailed(f"{who} {what}", fix=fix)
     if status == HTTPStatus.OK and noted.content_type not in _MESSAGES:
-        kind = visible(noted.content_type)[:60] or "no content type"
+        kind = shorten(visible(noted.content_type), 60) or "no content type"
         return McpFailed(f"{who} answered with {kind}, not with MCP.", fix="Check the path of its url.")
     return None
 
@@ -148,4 +149,4 @@ def _how(status: int | None) -> str:
 
 
 def _clean(spec: ServerSpec, text: str) -> str:
-    return spec.without_secrets(visible(text))[:MAX_WORDS]
+    return shorten(spec.without_secrets(visible(text)), MAX_WORDS)

@@ -20,6 +20,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 
+from nbtool.shorten import shorten
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.values.sanitize import visible
@@ -158,7 +159,7 @@ class Transport(httpx2.AsyncBaseTransport):
         return httpx2.Response(response.status_code, headers=kept, content=data)
 
     def _clean(self, text: str) -> str:
-        return self._spec.without_secrets(visible(text))[:MAX_WORDS]
+        return shorten(self._spec.without_secrets(visible(text)), MAX_WORDS)
 
 
 def _proxy_for(url: httpx2.URL) -> str | None:
@@ -252,7 +253,7 @@ def _remedy(spec: ServerSpec, noted: Exchange) -> str:
         case HTTPStatus.FORBIDDEN:
             return "Its key may not do this, or none was sent: check the right of the key. " + _key_fix(spec, noted)
         case HTTPStatus.TOO_MANY_REQUESTS:
-            wait = visible(noted.retry_after)[:40]
+            wait = shorten(visible(noted.retry_after), 40)
             return f"Wait before the next call{f' (it says: {wait} s)' if wait else ''}."
         case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return "Try again later; the log of the server knows more."

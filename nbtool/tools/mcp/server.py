@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
 from nbtool.loop import core
+from nbtool.shorten import shorten
 from nbtool.tools.approval import Policy, digest_of
 from nbtool.tools.execution.runner import Returned
 from nbtool.tools.mcp.config import ServerSpec, read_config
@@ -210,7 +211,7 @@ class McpServer:
             McpFailed: it is gone, or has changed.
         """
         self._now = tools
-        found, name = self._now.get(seen.name), visible(seen.name)[:MAX_NAME]
+        found, name = self._now.get(seen.name), shorten(visible(seen.name), MAX_NAME)
         if found is None:
             raise McpFailed(f"{called(self.name)} no longer has the tool {name!r}.")
         if found != seen:

@@ -235,7 +235,8 @@ def is_message(line: bytes) -> bool:
 
 def told(line: bytes) -> bytes:
     """Make a log message of a line that is no message."""
-    text = line.decode("utf-8", "replace").strip()[:MAX_LINE]
+    text = line.decode("utf-8", "replace").strip()
+    text = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}[… {len(text) - MAX_LINE:,} characters more]"
     return log_message("warning", "nbtool", text)
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import InvalidArguments, McpFailed
+from nbtool.shorten import shorten
 from nbtool.tools.schema.parameters import Parameters
 from nbtool.tools.values.describe import describe
 from nbtool.tools.values.line_diff import line_diff
@@ -36,6 +37,9 @@ MAX_INSTRUCTIONS = 4_000
 
 MAX_SCHEMA = 100_000
 """Characters of a schema as JSON."""
+
+MAX_PROBLEMS = 5
+"""Problems of the arguments that one error tells."""
 
 MAX_NAME = 64
 """Characters of a tool's name."""
@@ -90,7 +94,7 @@ class RemoteParameters(Parameters):
         required = self.schema.get("required")
         problems = [f"{name!r} is missing" for name in required or () if name not in given]
         if self.schema.get("additionalProperties") is False and isinstance(known, Mapping):
-            problems += [f"{name[:MAX_NAME]!r} is not expected" for name in given if name not in known]
+            problems += [f"{shorten(name, MAX_NAME)!r} is not expected" for name in given if name not in known]
         for path, value in resolved.objects.items():
             if not _is_json(value):
                 problems.append(
@@ -98,7 +102,8 @@ class RemoteParameters(Parameters):
                     "send its text as $VAR_REF{{name:0}}, or a part of it"
                 )
         if problems:
-            raise InvalidArguments(f"{'; '.join(problems[:5])}.")
+            more = f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
+            raise InvalidArguments(f"{'; '.join(problems[:MAX_PROBLEMS])}{more}.")
         return given
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -124,7 +129,7 @@ def listed(server: str, tools: Iterable[McpTool], former: Mapping[str, Listed] |
             fix = "Take some away at the server."
             raise McpFailed(f"{called(server)} describes its tools in more than {MAX_LISTING} characters.", fix=fix)
         if name in found:
-            raise McpFailed(f"{called(server)} lists the tool {visible(name)[:MAX_NAME]!r} twice.")
+            raise McpFailed(f"{called(server)} lists the tool {shorten(visible(name), MAX_NAME)!r} twice.")
         if len(found) == MAX_TOOLS:
             raise McpFailed(f"{called(server)} has more than {MAX_TOOLS} tools.", fix="Take some away at the server.")
         found[name] = Listed(name, _within(plain_text(tool.description or "")), schema, more)
@@ -170,7 +175,7 @@ def called(server: str) -> str:
 
 
 def _within(text: str, most: int = MAX_DESCRIPTION) -> str:
-    return text if len(text) <= most else f"{text[:most]} [… cut: {len(text)} characters]"
+    return shorten(text, most)
 
 
 def _is_json(value: Any) -> bool:

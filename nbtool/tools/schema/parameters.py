@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage, InvalidArguments
+from nbtool.shorten import shorten
 from nbtool.tools.schema.annotations import TOKEN, annotation_of, lift
 from nbtool.tools.schema.json_schema import inlined, untitled
 from nbtool.tools.values.describe import describe
@@ -82,7 +83,7 @@ class Parameters:
         for name in resolved.arguments:
             parameter = self.known.get(name, self.extra)
             if parameter is None:
-                problems.append(f"{name[:MAX_GOT]!r} is not expected")
+                problems.append(f"{shorten(name, MAX_GOT)!r} is not expected")
                 continue
             try:
                 values[name] = _checked(parameter, name, resolved)
@@ -157,12 +158,12 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     try:
         parsed = docstring_parser.parse(text)
     except docstring_parser.ParseError:
-        return text[:MAX_DESCRIPTION], {}
+        return shorten(text, MAX_DESCRIPTION), {}
     pieces = [parsed.short_description, parsed.long_description]
     if parsed.returns and parsed.returns.description:
         pieces.append(f"Returns: {parsed.returns.description}")
     of_parameters = {one.arg_name.lstrip("*"): one.description or "" for one in parsed.params}
-    return "\n\n".join(piece for piece in pieces if piece)[:MAX_DESCRIPTION], of_parameters
+    return shorten("\n\n".join(piece for piece in pieces if piece), MAX_DESCRIPTION), of_parameters
 
 
 def _parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
@@ -251,9 +252,8 @@ def _problem(parameter: Parameter, name: str, resolved: Resolved, error: Any) ->
         f"[{step!r}]" for step in first["loc"] if not isinstance(step, str) or not step.startswith("function-")
     )
     got = json.dumps(first["input"], default=describe, ensure_ascii=False)
-    cut = f"{got[:MAX_GOT]}…" if len(got) > MAX_GOT else got
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"{name!r}{place}: expected {message}, got {cut}"
+    return f"{name!r}{place}: expected {message}, got {shorten(got, MAX_GOT)}"
 
 
 def _way_to_text(parameter: Parameter, links: Sequence[Link]) -> str:

@@ -7,6 +7,8 @@ import builtins
 from types import CodeType
 from typing import Any
 
+from nbtool.shorten import shorten
+
 FILE = "<script>"
 MAIN = "_main"
 OWN = "_own"
@@ -100,5 +102,5 @@ def _refused(node: ast.AST) -> str:
     named = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest")]
     for name in [*named, *(node.names if isinstance(node, ast.Global | ast.Nonlocal) else ())]:
         if isinstance(name, str) and name.startswith("_") and name != "_":
-            return f"names that begin with _, as {name[:40]!r}"
+            return f"names that begin with _, as {shorten(name, 40)!r}"
     return ""

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from nbtool.shorten import shorten
 from nbtool.tools.values.sanitize import visible
 
 MAX_COLUMNS = 50
@@ -62,7 +63,7 @@ def describe(value: Any) -> str:
 
 def type_name(kind: type) -> str:
     """Name a type as people do: without its module."""
-    return visible(kind.__name__)[:MAX_COLUMN_NAME]
+    return shorten(visible(kind.__name__), MAX_COLUMN_NAME)
 
 
 def grouped(number: int) -> str:
@@ -149,7 +150,7 @@ def _frame(value: Any) -> str:
     if has_value_labels(value):
         return f"{size}, named by values{_of_names(value.columns)}"
     columns = [
-        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(dtype)})"
+        f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} ({dtype_name(dtype)})"
         for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
     ]
     more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
@@ -157,13 +158,13 @@ def _frame(value: Any) -> str:
 
 
 def _of_names(columns: Any) -> str:
-    names = [repr(visible(name)[:MAX_COLUMN_NAME]) for name in columns.names if isinstance(name, str)]
+    names = [repr(shorten(visible(name), MAX_COLUMN_NAME)) for name in columns.names if isinstance(name, str)]
     return f" of {', '.join(names)}" if names else ""
 
 
 def _series(value: Any) -> str:
     is_named = not has_value_labels(value) and value.name
-    name = f" {visible(str(value.name))[:MAX_COLUMN_NAME]!r}" if is_named else ""
+    name = f" {shorten(visible(str(value.name)), MAX_COLUMN_NAME)!r}" if is_named else ""
     return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {grouped(len(value))} rows"
 
 
@@ -173,12 +174,15 @@ def _array(value: Any) -> str:
 
 def _dataset(value: Any) -> str:
     """Name the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
-    sizes = ", ".join(f"{visible(str(name))[:MAX_COLUMN_NAME]} {grouped(size)}" for name, size in value.sizes.items())
+    sizes = ", ".join(
+        f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} {grouped(size)}" for name, size in value.sizes.items()
+    )
     if not hasattr(value, "data_vars"):
         return f"DataArray, {dtype_name(value.dtype)}, {sizes}"
     names = list(value.data_vars)
     told = ", ".join(
-        f"{visible(str(name))[:MAX_COLUMN_NAME]} ({dtype_name(value[name].dtype)})" for name in names[:MAX_COLUMNS]
+        f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} ({dtype_name(value[name].dtype)})"
+        for name in names[:MAX_COLUMNS]
     )
     more = f" and {grouped(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
     return f"Dataset, {sizes}: {told}{more}"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
+from nbtool.shorten import shorten
+
 ROWS = 5
 """Rows that are shown of a table."""
 
@@ -83,5 +85,4 @@ def _cell(value: Any) -> str:
         text = f"{type(value).__name__} of {len(value)}"
     else:
         text = type(value).__name__
-    text = text[: CELL * 2].replace("\n", " ")
-    return text if len(text) <= CELL else f"{text[: CELL - 1]}…"
+    return shorten(text.replace("\n", " "), CELL)

@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from nbtool.shorten import left_out
 from nbtool.tools.values.describe import describe, grouped, type_name
 from nbtool.tools.values.excerpt import masked, restored
 from nbtool.tools.values.jsonable import MAX_BITS, Jsonable, is_structure, own_form
@@ -41,6 +42,9 @@ MAX_COLUMNS = 50
 
 MAX_SHOWN_WHOLE = 50
 """Values of a labelled array or a tensor that its own summary shows without leaving any out."""
+
+MAX_ERRORS = 3
+"""Errors of a group that are told."""
 
 MAX_ROWS_TRIED = 100_000
 """Rows of a frame that are written out to see whether they fit."""
@@ -106,7 +110,9 @@ def error_text(error: BaseException) -> str:
     name = type_name(type(error))
     inner = ""
     if isinstance(error, BaseExceptionGroup):
-        inner = "".join(f"; {error_text(one)}" for one in error.exceptions[:3])
+        inner = "".join(f"; {error_text(one)}" for one in error.exceptions[:MAX_ERRORS])
+        more = len(error.exceptions) - MAX_ERRORS
+        inner += f"; [{left_out(more, 'errors')}]" if more > 0 else ""
     message = without_paths(plain_text(without_addresses(message))).strip()
     return cut(f"{name}: {message}{inner}" if message else f"{name}{inner}", 2_000)
 

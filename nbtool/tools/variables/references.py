@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from nbtool.errors import UnknownReference
 from nbtool.messages import clean_text
+from nbtool.shorten import shorten
 from nbtool.tools.values.describe import describe
 from nbtool.tools.values.excerpt import excerpt
 from nbtool.tools.values.multipart import Parts
@@ -206,7 +207,7 @@ def _reference(text: str, body: re.Match[str]) -> Reference:
 
 def _malformed(text: str) -> UnknownReference:
     return UnknownReference(
-        f"{text[:60]!r} is no reference.",
+        f"{shorten(text, 60)!r} is no reference.",
         fix="Write $VAR_REF{{name}}, $VAR_REF{{name:start:length}} or $VAR_REF{{name['key']}}, "
         "and \\$VAR_REF{{ for the literal text.",
     )

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.errors import BadUsage, UnknownReference
+from nbtool.shorten import shorten
 from nbtool.tools.values.describe import describe
 from nbtool.tools.values.render import render
 from nbtool.tools.values.sizes import size_of
@@ -351,7 +352,7 @@ class Variables:
         listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
         more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
         return UnknownReference(
-            f"There is no variable {name[:64]!r}.", fix=f"Variables: {', '.join(listed) or 'none'}{more}."
+            f"There is no variable {shorten(name, 64)!r}.", fix=f"Variables: {', '.join(listed) or 'none'}{more}."
         )
 
 
@@ -361,7 +362,9 @@ def _is_shared(value: Any) -> bool:
 
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
-        raise BadUsage(f"{name[:64]!r} is no name for a variable: letters, digits, '_', '-', '/' and '.' are expected.")
+        raise BadUsage(
+            f"{shorten(name, 64)!r} is no name for a variable: letters, digits, '_', '-', '/' and '.' are expected."
+        )
 
 
 def _is_secret(value: Any) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from nbtool.messages import clean_text
+from nbtool.shorten import left_out, shorten
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -44,10 +45,13 @@ def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
 
 
 def excerpt(body: bytes | str, keys: Iterable[SecretStr | None] = (), limit: int = MAX_SHOWN) -> str:
-    """Give the beginning of a foreign body as one redacted line of at most `limit` characters."""
+    """Give the beginning of a foreign body as one redacted line: `limit` characters, and how many are left out."""
     text = body[: limit * 40].decode("utf-8", "replace") if isinstance(body, bytes) else body[: limit * 40]
     if _IS_PAGE.search(text):
         text = re.sub(r"<(script|style)\b.*?(</\1>|$)", " ", text, flags=re.DOTALL | re.IGNORECASE)
         text = re.sub(r"<[^>]*>?", " ", text)
     line = redact(clean_text(" ".join(re.sub(r"[\x00-\x1f\x7f]", " ", text).split())), keys)
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    unread = max(0, len(body) - limit * 40)
+    if unread and line:
+        return f"{line[:limit]}[{left_out(max(0, len(line) - limit) + unread)}]"
+    return shorten(line, limit)

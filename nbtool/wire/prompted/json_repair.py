@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import Any
 
 from nbtool.errors import InvalidArguments
+from nbtool.shorten import shorten
 from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, tokens, unfenced
 
 MAX_LENGTH = 4 * 1024 * 1024
@@ -282,7 +283,7 @@ def _word_as_json(word: str, previous: Token, following: Token, repairs: list[st
         return json.dumps(float(word))
     if previous.kind == "string":
         return word  # a quote inside a string: for the library
-    raise InvalidArguments(f"A value is expected; {word[:40]!r} is none.")
+    raise InvalidArguments(f"A value is expected; {shorten(word, 40)!r} is none.")
 
 
 def _by_library(bare: str, repairs: list[str]) -> Any:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING
 
 from nbtool.errors import BadReply, TooLarge
+from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     import httpx
@@ -46,7 +47,7 @@ class BodyReader:
         if len(layers) > 1:
             raise BadReply(f"{who} sent a body that is compressed {len(layers)} times over.", fix=_FIX)
         if layers and layers[0] not in (*_GZIP, "deflate"):
-            raise BadReply(f"{who} compressed a body as {layers[0][:40]!r}, which was not asked for.", fix=_FIX)
+            raise BadReply(f"{who} compressed a body as {shorten(layers[0], 40)!r}, which was not asked for.", fix=_FIX)
         self.is_over = False
         self._who = who
         self._limit = limit

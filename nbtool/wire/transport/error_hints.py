@@ -10,6 +10,7 @@ from typing import Protocol
 
 from nbtool.errors import AuthFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult
+from nbtool.shorten import shorten
 from nbtool.wire.base import Prompt
 from nbtool.wire.transport.retry import Retries, when
 
@@ -64,7 +65,7 @@ def on_offer(names: list[str], wanted: str, provider: str) -> str:
     shown = [*near, *(name for name in names if name not in near)][:MAX_NAMED]
     if not shown:
         return ""
-    said = ", ".join(f"{provider}:{name[:MAX_NAME]}" if provider else name[:MAX_NAME] for name in shown)
+    said = ", ".join(f"{provider}:{shorten(name, MAX_NAME)}" if provider else shorten(name, MAX_NAME) for name in shown)
     rest = len(names) - len(shown)
     return f"It offers {said}{f' and {rest} more: `%chat models` lists them' if rest else ''}."
 

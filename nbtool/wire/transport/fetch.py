@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from nbtool.errors import BadReply, BadUsage, ConnectionFailed, TimedOut
+from nbtool.shorten import shorten
 from nbtool.wire.transport import traffic
 from nbtool.wire.transport.body import ACCEPT_ENCODING, beginning
 from nbtool.wire.transport.clients import certificates
@@ -152,10 +153,10 @@ class Fetcher:
         except (OSError, ValueError, UnicodeError):
             found = []
         if not found:
-            raise ConnectionFailed(f"There is no host {at.host[:100]}.", fix="Check the address.")
+            raise ConnectionFailed(f"There is no host {shorten(at.host, 100)}.", fix="Check the address.")
         if not all(self.may_reach(address) for address in found):
             raise BadUsage(
-                f"{at.host[:100]} is on a private network or this machine itself, and is not fetched.",
+                f"{shorten(at.host, 100)} is on a private network or this machine itself, and is not fetched.",
                 fix="Only public addresses are open.",
             )
         return found[0]
@@ -179,7 +180,7 @@ def checked(url: str) -> httpx.URL:
     except (httpx.InvalidURL, UnicodeError, ValueError):
         raise BadUsage("The address cannot be read.", fix="Write it as https://host/path.") from None
     if at.scheme not in ("http", "https"):
-        raise BadUsage(f"{at.scheme[:20] or 'No scheme'!r}: only http and https are fetched.")
+        raise BadUsage(f"{shorten(at.scheme, 20) or 'No scheme'!r}: only http and https are fetched.")
     if not host or "%" in host or not 0 < (at.port or 80) < 65_536:
         raise BadUsage("The address names no host.", fix="Write it as https://host/path.")
     if has_user:

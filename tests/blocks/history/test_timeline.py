@@ -91,4 +91,7 @@ def test_a_time_line_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "MAX_SPANS", 3)
     calls = [(float(at), CallStarted(str(at), BEGAN + at)) for at in range(10)]
 
-    assert len(spans(timed((0, began()), *calls))) == 3
+    found = spans(timed((0, began()), *calls))
+
+    assert len(found) == 4
+    assert found[-1]["label"] == "… 7 stretches more"

@@ -38,3 +38,9 @@ def test_what_is_no_image_that_models_see_is_left_to_the_text(value: object) -> 
 
 def test_eight_images_of_a_list_are_seen_at_most() -> None:
     assert images_in(["text", *[GIF] * 10]) == (GIF,) * 8
+
+
+def test_the_model_is_told_how_many_images_it_does_not_see() -> None:
+    drawing = tool(lambda: [GIF] * 10, name="draw", run="auto")
+
+    assert "[… 2 images more, which are not attached]" in desktop(drawing).run(ask_for("draw")).shown

@@ -82,7 +82,7 @@ def test_long_instructions_are_cut_and_say_so() -> None:
     text = quoted_instructions("it", "word " * 10_000)
 
     assert len(text) < MAX_INSTRUCTIONS + 500
-    assert text.endswith("[… cut: 49999 characters]")
+    assert text.endswith("[… 45,999 characters more]")
     assert quoted_instructions("it", " \n") == ""
 
 
@@ -97,7 +97,7 @@ def test_a_flood_of_progress_is_bounded_and_says_so() -> None:
     asyncio.run(flood())
 
     assert len(told) == MAX_PROGRESS + 1
-    assert told[0].text == "x" * MAX_PROGRESS_TEXT + "…"
+    assert told[0].text == "x" * MAX_PROGRESS_TEXT + f"[… {10_000 - MAX_PROGRESS_TEXT:,} characters more]"
     assert "the rest is not shown" in told[-1].text
 
 

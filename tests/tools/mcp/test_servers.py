@@ -307,7 +307,7 @@ def test_a_long_description_is_cut_and_says_so(start: Start) -> None:
     description = start(it=hostile("talks")).get("it_say").description
 
     assert len(description) < 8_100
-    assert description.endswith("[… cut: 50000 characters]")
+    assert description.endswith("[… 42,000 characters more]")
 
 
 def test_lines_that_are_no_messages_are_survived_and_told(start: Start, caplog: pytest.LogCaptureFixture) -> None:

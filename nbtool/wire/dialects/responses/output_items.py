@@ -14,6 +14,7 @@ from typing import Any
 
 from nbtool.errors import BadReply
 from nbtool.messages import Media, Usage
+from nbtool.shorten import shorten
 from nbtool.wire.reply import require_few_items
 
 Item = dict[str, Any]
@@ -207,7 +208,7 @@ def wanted_action(item: Item) -> str:
     """Say what an item asks a client to do beside calling a function; empty for all others."""
     action = _ACTIONS.get(str(item.get("type")), "")
     if item.get("type") == "mcp_approval_request":
-        return f"{action} {str(item.get('name'))[:80]!r} on {str(item.get('server_label'))[:80]!r}"
+        return f"{action} {shorten(str(item.get('name')), 80)!r} on {shorten(str(item.get('server_label')), 80)!r}"
     return action
 
 
