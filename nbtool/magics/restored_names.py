@@ -96,7 +96,9 @@ def _missing(chat: Chat, wanted: Needs) -> Needs:
 
 
 def _said_again(back: Needs) -> str:
-    variables = f" Exposed again, by reference: {listed(sorted(back.variables))}." if back.variables else ""
+    read = "none of them can be read until `--read NAME` opens it, whatever was open before"
+    named = listed(sorted(back.variables))
+    variables = f" Exposed again, by reference: {named}; {read}." if back.variables else ""
     tools = f" Tools that are here again: {listed(sorted(back.tools))}." if back.tools else ""
     return f"{variables}{tools}"
 

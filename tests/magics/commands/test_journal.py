@@ -48,7 +48,7 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert begun in opened
     assert "2 turns" in opened
     assert "And the second" in said(shell, "history", capsys)
-    assert "Exposed again, by reference: df." in opened
+    assert "Exposed again, by reference: df; none of them can be read until `--read NAME` opens it" in opened
     assert said(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
     assert "3 turns" in said(shell, f"open {begun}", capsys)

@@ -183,7 +183,10 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
     shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
     told = shown(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
-    assert "Exposed again, by reference: given, penguins, readable." in told
+    assert (
+        "Exposed again, by reference: given, penguins, readable; none of them can be read until `--read NAME` opens it"
+        in told
+    )
     assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed()} == {
         "given": False,
         "penguins": False,
@@ -205,7 +208,10 @@ def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_cou
     assert "was said with the variables given, penguins, readable, which this chat does not have here" in refused
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
     again = shown(shell, f"%%chat --rerun {with_frames} -T price", capsys)
-    assert "Exposed again, by reference: given, penguins, readable." in again
+    assert (
+        "Exposed again, by reference: given, penguins, readable; none of them can be read until `--read NAME` opens it"
+        in again
+    )
 
 
 def test_a_variable_that_is_hidden_in_this_kernel_stays_hidden(
