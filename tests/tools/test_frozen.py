@@ -6,12 +6,15 @@ tool can change. Each either asks again, or says that it cannot be watched and i
 
 from __future__ import annotations
 
+import abc
 import array
+import asyncio
 import enum
 import functools
 import io
 import itertools
 import json
+import logging
 import pprint
 import sqlite3
 import threading
@@ -19,6 +22,7 @@ import types
 import weakref
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, defaultdict, deque, namedtuple
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -140,9 +144,46 @@ def of_a_class_of_its_own() -> Any:
 
 KEPT = Account("alice")
 
+
+class Quiet(abc.ABCMeta):
+    def __getattribute__(cls, name: str) -> Any:
+        return super().__getattribute__(name)
+
+
+RUNS: list[str] = []
+
+
+class Guarded(abc.ABCMeta):
+    def __getattribute__(cls, name: str) -> Any:
+        RUNS.append(name)
+        return super().__getattribute__(name)
+
+
+def abstract(meta: type = abc.ABCMeta) -> Any:
+    """Give an abstract class, by whose metaclass nothing else is registered with it."""
+    return types.new_class("Shape", (), {"metaclass": meta}, lambda body: body.update(__module__=__name__))
+
+
+def masked(dtype: str) -> Any:
+    return pd.Series([0, None, 0], dtype=dtype)
+
+
+def unmasked(value: Any) -> Change:
+    """Change what lies under the mask."""
+    return lambda it: it.array._data.__setitem__(1, value)
+
+
+def noted(index: Any) -> None:
+    index.note = "mallory"
+
+
+LOOP = asyncio.new_event_loop()
+LOOP.close()
+
+
 WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "list": (lambda: [1], lambda it: it.append(2)),
-    "list of 100,000": (lambda: [0] * 100_000, put(-1, 1)),
+    "list of 20,000": (lambda: [0] * 20_000, put(-1, 1)),
     "dict": (lambda: {"a": 1}, put("a")),
     "type of a key": (lambda: {1: "a"}, swap_key),
     "order of a dict": (lambda: {"a": 1, "b": 2}, lambda it: it.update(a=it.pop("a"))),
@@ -156,6 +197,16 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "ChainMap": (lambda: ChainMap({"a": 1}), put("b")),
     "UserDict": (lambda: UserDict(a=1), put("a")),
     "UserList": (lambda: UserList([1]), put(0)),
+    "what is registered with an abstract class": (lambda: abstract()(), lambda it: type(it).register(Account)),
+    "abstract class with a metaclass of its own": (lambda: abstract(Quiet), lambda it: it.register(Account)),
+    "data under the mask of a column of Int64": (lambda: masked("Int64"), unmasked(9)),
+    "data under the mask of a column of Float64": (lambda: masked("Float64"), unmasked(9)),
+    "data under the mask of a column of boolean": (lambda: masked("boolean"), unmasked(True)),
+    "data under the mask of a frame": (lambda: masked("Int64").to_frame(), lambda it: unmasked(9)(it.iloc[:, 0])),
+    "data under the mask of an index": (lambda: pd.Index(masked("Int64")), unmasked(9)),
+    "attribute of an index": (lambda: pd.Index([1, 2]), noted),
+    "attribute of the index of a frame": (lambda: frame(rows=2), lambda it: noted(it.index)),
+    "object in an index": (lambda: pd.Index([[1], [2]], dtype=object), lambda it: it[0].append(3)),
     "bytearray": (lambda: bytearray(b"a"), put(0, 98)),
     "memoryview": (lambda: memoryview(bytearray(b"ab")), put(0, 98)),
     "array.array": (lambda: array.array("d", [1.0]), put(0, 2.0)),
@@ -196,7 +247,7 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "attrs of a series": (lambda: pd.Series([1]), lambda it: it.attrs.update(to="mallory")),
     "list in a cell": (lambda: pd.DataFrame({"a": [[1]]}), lambda it: it["a"][0].append(2)),
     "object in a cell": (lambda: pd.DataFrame({"a": [Account("alice")]}), lambda it: setattr(it["a"][0], "to", "m")),
-    "frame of 600,000 rows": (lambda: frame(rows=600_000), cell(row=-1)),
+    "frame of 150,000 rows": (lambda: frame(rows=150_000), cell(row=-1)),
     "text column": (lambda: pd.DataFrame({"a": ["x"]}), cell(column=0, value="y")),
     "categories": (lambda: pd.DataFrame({"a": pd.Categorical(["x"], ["x", "y"])}), cell(column=0, value="y")),
     "row labels": (frame, attribute("index", [7, 8, 9])),
@@ -245,6 +296,10 @@ UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "object with a generator": (lambda: Account(n for n in range(9)), lambda it: next(it.to)),
     "list with an iterator": (lambda: [iter([1, 2, 3])], lambda it: next(it[0])),
     "module": (lambda: types.ModuleType("settings"), attribute("to", "mallory")),
+    "logger": (lambda: logging.getLogger("nbtool-tests.frozen"), attribute("disabled", True)),
+    "thread": (lambda: threading.Thread(), attribute("name", "mallory")),
+    "event loop": (lambda: LOOP, lambda it: it.set_debug(True)),
+    "executor": (lambda: ThreadPoolExecutor(1), attribute("_max_workers", 2)),
     "ContextVar": (lambda: ContextVar("to", default="alice"), lambda it: it.set("mallory")),
 }
 """Kinds whose changes cannot be noticed, and are said to be so."""
@@ -324,6 +379,15 @@ def test_a_remembered_approval_does_not_cover_an_object_that_changed(kind: str) 
     desk.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert len(questions) == 2
+
+
+@pytest.mark.promise("shown-is-run")
+def test_reading_what_is_registered_with_a_class_runs_nothing_of_its_metaclass() -> None:
+    kind = abstract(Guarded)
+    RUNS.clear()
+
+    assert token_of(kind) == token_of(kind)
+    assert not RUNS
 
 
 @pytest.mark.promise("shown-is-run")
@@ -662,6 +726,15 @@ def _of_class() -> Bank:
     return Bank(Mailer("alice").send, lambda: setattr(Mailer, "to_whom", lambda _: "mallory"))
 
 
+def _of_registry() -> Bank:
+    kind = abstract()
+
+    def send(n: int) -> str:
+        return "mallory" if isinstance(n, kind) else "alice"
+
+    return Bank(send, lambda: kind.register(int))
+
+
 def _of_cache() -> Bank:
     to = ["alice"]
 
@@ -859,6 +932,7 @@ TOOL_CHANGES: dict[str, Callable[[], Bank]] = {
     "global data": _of_global,
     "global function": _of_helper,
     "another method of its class": _of_class,
+    "what is registered with an abstract class": _of_registry,
     "what a cached function closes over": _of_cache,
     "attribute of the class of a static method": _of_static,
 }

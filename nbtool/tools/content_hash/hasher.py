@@ -54,7 +54,12 @@ class _Measure:
 
 
 class Ink:
-    """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike."""
+    """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike.
+
+    `is_live`: objects of one process are compared, so that what no other process could have counts too.
+    """
+
+    is_live = False
 
     def __init__(
         self, seconds: float = MAX_SECONDS, *, max_bytes: int | None = None, max_items: int | None = None

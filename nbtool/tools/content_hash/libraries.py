@@ -97,6 +97,8 @@ def _index(index: Any, ink: Ink, write: Write) -> None:
     ink.mark("pandas index")
     write(list(index.names), ink)
     ink.mark_live(str(getattr(index, "freq", None)))
+    if ink.is_live:
+        _attributes({name: held for name, held in vars(index).items() if name not in _OF_INDEX}, ink, write)
     if type(index) is pandas.RangeIndex:
         write((index.start, index.stop, index.step), ink)
     elif type(index) is pandas.MultiIndex:
@@ -121,6 +123,9 @@ def _values(series: Any, ink: Ink, write: Write) -> None:
         _array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), ink, write)
     elif type(dtype) in (pandas.PeriodDtype, pandas.IntervalDtype):
         _array(pandas.util.hash_pandas_object(series, index=False).to_numpy(), ink, write)
+    elif ink.is_live and (parts := _masked_parts(series.array)):
+        for part in parts:
+            _array(part, ink, write)
     elif any(type(dtype) is vars(pandas).get(name) for name in _MASKED):
         gone = series.isna().to_numpy(dtype=bool)
         _array(gone, ink, write)
@@ -128,6 +133,22 @@ def _values(series: Any, ink: Ink, write: Write) -> None:
     else:
         raise Unknown(f"a column of {type(dtype).__name__} cannot be compared")
 
+
+def _masked_parts(array: Any) -> tuple[Any, ...]:
+    """Return the mask of a column and its data, what lies under the mask too; nothing where it is kept otherwise."""
+    pandas, numpy = sys.modules["pandas"], sys.modules["numpy"]
+    kinds = (vars(pandas.arrays).get(name) for name in ("IntegerArray", "FloatingArray", "BooleanArray"))
+    if not any(type(array) is kind for kind in kinds):
+        return ()
+    parts = (array._mask, array._data)
+    return parts if all(type(part) is numpy.ndarray for part in parts) else ()
+
+
+_OF_INDEX = {
+    "_cache", "_codes", "_data", "_engine", "_freq", "_id", "_levels", "_name", "_names", "_no_setting_name", "_range",
+    "_references", "sortorder",
+}  # fmt: skip
+"""Attributes in which pandas keeps an index itself."""
 
 _OF_PANDAS = {
     "_attrs",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from contextvars import ContextVar
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
 from nbtool.tools.content_hash.builtins import write
@@ -99,7 +100,16 @@ def _members(kind: type, ink: LiveHasher) -> None:
             ink.mark(str(name))
             ink.write_as(held, is_whole=is_whole or name in ink.reach.passed)
     if type(kind) is not type:
+        _registered(kind, ink)
         write_class(type(kind), ink)
+
+
+def _registered(kind: type, ink: LiveHasher) -> None:
+    """Write which classes were registered with an abstract one: what `isinstance` says of them depends on it."""
+    dump, held = getattr(abc, "_get_dump", None), namespace(kind).get("_abc_impl")
+    if dump and held is not None:
+        found = (reference() for reference in dump(SimpleNamespace(_abc_impl=held))[0])  # it reads this one attribute
+        ink.mark(f"registered {sorted(identity(one) for one in found if one is not None)}")
 
 
 def may_run(name: str, held: Any, names: frozenset[str]) -> bool:

@@ -38,6 +38,8 @@ class LiveHasher(Ink):
     `is_whole` says of what is being written. `found` and `passed` are the names in the code that was written.
     """
 
+    is_live = True
+
     def __init__(self, seconds: float, *, max_bytes: int, max_items: int, reach: Reach | None = None) -> None:
         super().__init__(seconds, max_bytes=max_bytes, max_items=max_items)
         self.names = reach.names if reach else None

@@ -15,7 +15,9 @@ class Lacking(sqlite3.Connection):
 
     def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:  # type: ignore[override]  # as it is called here
         if self.says and ("fts5" in sql or "quick_check" in sql):
-            raise sqlite3.OperationalError(self.says)
+            error = sqlite3.OperationalError(self.says)
+            error.sqlite_errorcode = sqlite3.SQLITE_ERROR if "fts5" in sql else sqlite3.SQLITE_IOERR
+            raise error
         return super().execute(sql, *values)
 
 
