@@ -2,7 +2,9 @@
 
 Names follow the lists of gitrob and shhgit (https://github.com/eth0izzle/shhgit, `config.yaml`) and of GitHub's
 `gitignore` templates; contents follow those rules of gitleaks (https://github.com/gitleaks/gitleaks,
-`config/gitleaks.toml`) that have a prefix of their own, so that a text of any length is searched in linear time.
+`config/gitleaks.toml`, as of November 2026) that have a prefix of their own, and four that go by the word before the
+value, where that has a digit and is no placeholder. Every repetition is bounded, so that a text of any length is
+searched in linear time. detect-secrets is not used: it reads files line by line, and goes by entropy too.
 """
 
 from __future__ import annotations
@@ -43,15 +45,26 @@ SECRET_FILES = (
     # of Jupyter, and histories of shells
     "kernel-*.json", "jpserver-*.json", "nbserver-*.json", "jupyter_cookie_secret", "notebook_cookie_secret",
     ".*_history*", ".histfile*", ".rhistory*", ".lesshst*", ".viminfo*",
+    # further accounts
+    "env", "env.local", "env.json", "*.env.json", ".vault_pass*", ".vaultpass*", "vault_pass*", ".ansible_vault*",
+    ".lastpass*", "keyring", "*.keyring", ".xauthority", ".iceauthority", ".rhosts", ".shosts", "*.nmconnection",
+    "wpa_supplicant*.conf", "stored_tokens*", "cookies.json", "*.jwt", "jwt.txt", ".sentryclirc*", ".mongorc.js",
+    ".dbshell", "ngrok.y*ml", "tailscaled.state*", ".claude.json*", "claude_desktop_config.json", ".openai",
+    ".anthropic", "keys.json", "key.txt", "keys.txt", "config.local", "*.kubeconfig.y*ml", "gh_hosts.y*ml",
 )  # fmt: skip
 """Names of files that hold secrets, as patterns in lower case."""
 
 SECRET_FOLDERS = frozenset({
     ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker", ".gcloud", ".password-store", ".kaggle", ".databricks",
     ".snowsql", ".oci", ".boto", ".chef", ".mozilla", ".thunderbird", ".bitcoin", ".electrum", "keyrings", "gcloud",
-    "keychains",
+    "keychains", "github-copilot", "io.datasette.llm", ".sfdx", ".ngrok2",
 })  # fmt: skip
 """Names of folders in which everything is a secret."""
+
+SECRET_PLACES = frozenset({
+    (".config", name) for name in ("gh", "hub", "op", "doctl", "glab-cli", "flyctl", "netlify", "tailscale", "stripe")
+}) | {(".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys"), (".composer", "auth.json")}  # fmt: skip
+"""Folders and files that are secrets only below the folder that stands before them."""
 
 _COPY = re.compile(
     r"^(?:copy of |\.#|#|\.~lock\.|~\$)"
@@ -61,6 +74,9 @@ _COPY = re.compile(
 """What editors, archivers and people put before or after the name of a file that they copy."""
 
 _NAMES = re.compile("|".join(map(translate, SECRET_FILES)))
+
+_VALUE = r"[\"']?\s{0,9}[:=]\s{0,9}[\"']?"
+_WITH_DIGIT = r"(?=[A-Za-z+/_=!@#&^*~-]{0,64}[0-9])"
 
 SECRET_TEXTS = (
     ("a private key", r"-----BEGIN[ A-Z0-9_-]{0,60}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d:"),
@@ -83,10 +99,91 @@ SECRET_TEXTS = (
     ("a key of Azure", r"\bAccountKey=[A-Za-z0-9+/]{40}"),
     ("a key of WireGuard", r"(?m)^\s{0,9}P(?:rivate|reshared)Key\s{0,9}=\s{0,9}[A-Za-z0-9+/]{43}="),
     ("an entry of .netrc", r"(?m)^\s{0,9}machine\s{1,9}\S{1,200}\s{1,9}login\s{1,9}\S{1,200}\s{1,9}password\s"),
+    ("a private key", r"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY|AGE-SECRET-KEY-1[A-Z0-9]{50}"),
+    ("a private key in base64", r"LS0tLS1CRUdJTi(?:BSU0EgUFJJ|BQUklWQVRF|BFQyBQUklW|BPUEVOU1NI|BFTkNSWVBU|BEU0EgUFJJ)"),
+    ("a signed token (JWT)", r"\beyJ[A-Za-z0-9_-]{10,300}\.eyJ[A-Za-z0-9_-]{10,3000}\.[A-Za-z0-9_-]{10}"),
+    (
+        "a password in an address",
+        r"(?i)\b[a-z][a-z0-9+.-]{1,20}://([^\s/:@'\"<>${}]{0,64}):"
+        r"(?!(?:\1|pass|passwd|password|mypassword|secret|pwd?|token|key|x{3,9}|\*{1,9}|\.{3}|changeme)@)[^\s/:@'\"<>${}]{3,200}@",
+    ),
+    (
+        "a password",
+        r"(?im)^[ \t]{0,40}(?:export[ ])?[\"']?(?:[a-z0-9_.-]{0,40}[_.-])?(?:password|passwd|passphrase|pwd|psk|secret)"
+        rf"{_VALUE}(?!pass|pwd|secret){_WITH_DIGIT}(?=[0-9+/_=!@#&^*~-]{{0,64}}[a-z])"
+        r"[^\s\"'${}<>()\[\],;|`]{6,200}[\"']?[ \t]{0,99}(?:[,;#]|$)",
+    ),
+    ("a password", r"<(?:password|passphrase)>[^<>${}\s]{6,200}</"),
+    (
+        "a key or token by its name",
+        r"(?i)(?:api|access|secret|auth|private|account|client|session|bearer|refresh|oauth|signing)[_-]?"
+        rf"(?:access[_-]?)?(?:key|token|secret){_VALUE}{_WITH_DIGIT}[a-z0-9+/_=-]{{16}}",
+    ),
+    ("a key or token by its name", rf"(?im)^[ \t]{{0,40}}[\"']?token{_VALUE}{_WITH_DIGIT}[A-Za-z0-9+/_=-]{{20}}"),
+    ("a header of authorization", rf"(?i)\bauthorization{_VALUE}(?:basic|bearer|token)\s{_WITH_DIGIT}[\w+/=.-]{{16}}"),
+    ("a login of a registry", r"\"auth\"\s{0,9}:\s{0,9}\"[A-Za-z0-9+/=]{12}|:_(?:auth|password)\s{0,9}="),
+    ("a key of Kubernetes", r"\bclient-key-data:\s{0,9}[A-Za-z0-9+/=]{20}"),
+    ("a hash of a password", r":\$(?:1|2[abxy]|5|6|y|apr1|argon2id?)\$[A-Za-z0-9./$=,]{8}"),
+    ("a key of Azure", r"\bSharedAccessKey=[A-Za-z0-9+/]{30}|[?&]sig=[A-Za-z0-9%+/]{30}"),
+    ("a webhook", r"discord(?:app)?\.com/api/webhooks/\d{15}|\.webhook\.office\.com/webhookb2/"),
+    ("a token of Telegram", r"\b\d{8,10}:AA[A-Za-z0-9_-]{32}"),
+    ("a key of Twilio or Mailgun", r"\bSK[0-9a-f]{32}\b|\bkey-[0-9a-f]{32}\b"),
+    ("a token of Atlassian", r"\bATATT3[A-Za-z0-9_=-]{30}|\.atlasv1\.[A-Za-z0-9_=-]{30}"),
+    ("a key of a provider of models", r"\b(?:pplx-|r8_|nvapi-|csk-|fw_|tvly-|lsv2_[ps][tk]_)[A-Za-z0-9_-]{24}"),
+    (
+        "a token of a service",
+        r"\b(?:lin_api_|ntn_|secret_|dckr_pat_|glsa_|glc_|NRAK-|pul-|sbp_|pscale_(?:pw|tkn|oauth)_|figd_|rubygems_|cio"
+        r"|sq0(?:atp|csp)-|dp\.[ps]t\.|ops_eyJ|LTAI|HRKU-|EAAC)(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{20}",
+    ),
 )  # fmt: skip
 """What a secret is called, and the pattern of its beginning."""
 
-_TEXTS = tuple((name, re.compile(pattern)) for name, pattern in SECRET_TEXTS)
+WORDS_IN = {
+    "a private key": "private key,putty-user,ssh2 enc,age-secret",
+    "a private key in base64": "ls0tls1crudjti",
+    "a key of AWS": "akia,asia,abia,acca,aws_secret",
+    "a key of OpenAI or a like provider": "sk-",
+    "a token of GitHub": "ghp_,gho_,ghu_,ghs_,ghr_,github_pat_",
+    "a token of GitLab": "gl",
+    "a token of Hugging Face": "hf_",
+    "a key of Google": "aiza,ya29.,gocspx-",
+    "a token of Slack": "xox,hooks.slack",
+    "a key of Stripe": "k_live_,k_test_",
+    "a token of npm": "npm_,_authtoken",
+    "a token of PyPI": "pypi-age",
+    "a key of SendGrid": "sg.",
+    "a key of Groq or xAI": "gsk_,xai-",
+    "a token of Databricks": "dapi",
+    "a token of Vault": "hvs.,hvb.",
+    "a token of DigitalOcean or Shopify": "_v1_,shpat_,shpca_,shppa_,shpss_",
+    "a key of Azure": "accountkey=,sharedaccesskey=,sig=",
+    "a key of WireGuard": "privatekey,presharedkey",
+    "an entry of .netrc": "machine",
+    "a signed token (JWT)": ".eyj",
+    "a password in an address": "@",
+    "a password": "pass,pwd,psk,secret",
+    "a header of authorization": "authorization",
+    "a login of a registry": "auth,_password",
+    "a key of Kubernetes": "client-key-data",
+    "a hash of a password": ":$",
+    "a webhook": "webhook",
+    "a token of Telegram": ":aa",
+    "a key of Twilio or Mailgun": "sk,key-",
+    "a token of Atlassian": "atatt3,.atlasv1.",
+    "a key of a provider of models": "pplx-,r8_,nvapi-,csk-,fw_,tvly-,lsv2_",
+}
+"""What every text with such a secret holds, in small letters: a quick look that spares the search for most patterns."""
+
+_TEXTS = tuple(
+    (
+        name,
+        re.compile(pattern.replace("(?im)", "(?m)").removeprefix("(?i)")),
+        pattern.startswith("(?i"),
+        tuple(WORDS_IN.get(name, "").split(",")),
+    )
+    for name, pattern in SECRET_TEXTS
+)
+"""Patterns for either case are searched in a text of small letters, which is several times as fast."""
 _MOST_MARKS = 4
 
 
@@ -114,4 +211,8 @@ def original_names(name: str) -> tuple[str, ...]:
 
 def secret_in(text: str) -> str:
     """Say which kind of secret a text holds; empty where none is found."""
-    return next((name for name, pattern in _TEXTS if pattern.search(text)), "")
+    lowered = text.lower()
+    for name, pattern, is_lower, words in _TEXTS:
+        if any(word in lowered for word in words) and pattern.search(lowered if is_lower else text):
+            return name
+    return ""

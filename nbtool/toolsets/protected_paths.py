@@ -17,7 +17,7 @@ from pathlib import Path, PurePath
 
 from nbtool.errors import SettingsError
 from nbtool.settings import home
-from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name, original_names
+from nbtool.tools.secret_patterns import SECRET_FOLDERS, SECRET_PLACES, is_secret_name, original_names
 
 CONTROL_FILES = (
     "ipython_*config.*", "jupyter_*config.*", "sitecustomize.py", "usercustomize.py", "pip.conf", "pip.ini",
@@ -48,7 +48,8 @@ def why_private(path: PurePath) -> str:
         return ""
     if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
         return "it belongs to the system"
-    if any(SECRET_FOLDERS & set(original_names(part)) for part in parts) or is_secret_name(parts[-1]):
+    is_in_folder = any(SECRET_FOLDERS & set(original_names(part)) for part in parts)
+    if is_in_folder or SECRET_PLACES & set(itertools.pairwise(parts)) or is_secret_name(parts[-1]):
         return "it looks like a file of secrets"
     is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
     if is_control or _is_in_a_home(parts):

@@ -364,11 +364,15 @@ KEPT_APART = [
     ".Renviron", ".databrickscfg", "kubeconfig.yaml", ".kaggle/any.txt", "wallet.dat", "x.keytab", ".htpasswd.old",
     "envrc", "local.settings.json", "appsettings.Production.json", "keystore", "login.keychain", "wg0.conf",
     "private.asc",
+    "env.local", "prod.env.json", ".vault_pass", "vault_pass.txt", "default.keyring", ".Xauthority", "home.nmconnection",
+    "cookies.json", "session.jwt", ".sentryclirc", "ngrok.yml", "keys.json", "keys.txt", ".config/gh/hosts.yml",
+    ".config/hub", ".config/github-copilot/apps.json", ".wandb/settings", ".claude.json",
     "my.cnf", "azureauth.json", "sftp.json", "oauth2.json", "api_token", "bearer.txt", "vault.yml", "ansible-vault.yml",
     "connections.xml", "my-secrets.md", "pass.txt", "ID_RSA.BAK", "\uff4bAGGLE.json",
 ]  # fmt: skip
 
 DATA = [
+    "hosts.yml", "database.yml", "env.py", "env.csv", "known_hosts", "key.csv", "settings.json", "gh.csv", "jwt.csv",
     "environment.yml", "data.csv", "README.md", "tokenizer.json", "config.json", "secretary.csv", "keys.csv",
     "monkey.json", "train.py", "requirements.txt", "sales_2024.csv", "old.csv", "notes.txt", "turkey.json",
     "history.csv", "environment.txt", "params.yaml", "authors.json", "compass.json", "sales (1).csv",
@@ -379,7 +383,7 @@ DATA = [
 @pytest.mark.promise("below-the-folder")
 @pytest.mark.parametrize("name", KEPT_APART)
 def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) -> None:
-    (data / name).parent.mkdir(exist_ok=True)
+    (data / name).parent.mkdir(parents=True, exist_ok=True)
     (data / name).write_text("SENTINEL")
     desk = over(data)
 
@@ -416,7 +420,39 @@ EXAMPLES = {
     "a key of Azure": "AccountKey=" + "a1" * 20,
     "a key of WireGuard": "PrivateKey = " + "a1" * 21 + "b=",
     "an entry of .netrc": "machine host login me password x",
+    "a private key in base64": "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo=",
+    "a signed token (JWT)": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.SflKxwRJSMeKKF2QT4fwpM",
+    "a password in an address": "postgres://app:hunterhunter@db.example.com:5432/x",
+    "a password": "production:\n  adapter: postgresql\n  password: s3cr3tpw!",
+    "a key or token by its name": "github.com:\n    oauth_token: 16c7e42f292c6912e7710c838347ae178b4a",
+    "a header of authorization": "Authorization: Basic dXNlcjpwYXNzd29yZDEyMw==",
+    "a login of a registry": '{"auths": {"index.docker.io": {"auth": "dXNlcjpwYXNzd29yZA=="}}}',
+    "a key of Kubernetes": "client-key-data: " + "a1" * 20,
+    "a hash of a password": "root:$6$abcdefgh$0123456789abcdef:19000:",
+    "a webhook": "https://discord.com/api/webhooks/123456789012345678/abc",
+    "a token of Telegram": "123456789:AA" + "a1" * 17,
+    "a key of Twilio or Mailgun": "key-" + "a1" * 16,
+    "a token of Atlassian": "ATATT3" + "a1" * 20,
+    "a key of a provider of models": "nvapi-" + "a1" * 30,
+    "a token of a service": "lin_api_" + "a1" * 20,
 }
+MORE_EXAMPLES = [
+    "OPENAI_LIKE_API_KEY=abcdEFGH12345678", "export SERVICE_PASSWORD=abc12345",
+    '{"SecretAccessKey": "wJalrXUtnFEMI1K7MDENG"}', "<server><password>hunter22</password></server>", "redis://:hunter22@cache:6379/0", "mongodb+srv://u:hunterx@c0.host.net",
+    "https://alice:hunterhunter@git.example.com", "  psk=hunter22hunter", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----",
+    "SharedAccessKey=" + "a1" * 20, "?sv=1&sig=" + "a1" * 20, "//registry.npmjs.org/:_auth=dXNlcjpwYXNz",
+    "alice:$2y$10$0123456789abcdef", "sbp_" + "a1" * 20, "Authorization: Bearer abc123def456ghi789",
+]  # fmt: skip
+"""Other spellings of the same kinds."""
+HARMLESS = [
+    "password = getpass()", 'password: str = Field(min_length=8)', "password = request.form", "password = password1",
+    "PASSWORD=${DB_PASSWORD}", "password: <your password>", "postgres://user:password@localhost/x",
+    "postgres://postgres:postgres@localhost/x", "postgres://${USER}:${PASSWORD}@host/x", "https://host/a:b@c",
+    'api_key = os.environ["API_KEY"]', "api_key=YOUR_API_KEY_GOES_HERE", "primary_key = customer_id_2024_main",
+    "Authorization: Bearer YOUR_ACCESS_TOKEN_HERE", "token: Token = next(tokens)", "eyJ is how a token begins",
+    "max_tokens: 12345678901234567890", '"auth": "none"', "key-value", "sort_key = lambda row: row[1]",
+]  # fmt: skip
+"""What code and manuals say about secrets without one."""
 
 
 def test_every_kind_of_secret_has_its_example() -> None:
@@ -434,6 +470,17 @@ def test_a_file_that_holds_a_secret_is_not_read_whatever_it_is_called(data: Path
     assert f"holds {kind}" in failure(desk, "edit_file", path="notes.md", old="first", new="last")
 
 
+@pytest.mark.promise("below-the-folder")
+@pytest.mark.parametrize("text", MORE_EXAMPLES)
+def test_other_spellings_of_secrets_are_found(text: str) -> None:
+    assert secret_in(f"first\n{text}\nlast")
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_code_and_manuals_that_speak_of_secrets_are_read(text: str) -> None:
+    assert secret_in(f"first\n{text}\nlast\n") == ""
+
+
 @pytest.mark.parametrize("text", ["task-" + "a" * 40, "sk-learn is short", "AKIA", "password", "a machine login"])
 def test_words_that_only_sound_like_a_secret_are_read(data: Path, text: str) -> None:
     (data / "notes.md").write_text(text)
@@ -441,7 +488,13 @@ def test_words_that_only_sound_like_a_secret_are_read(data: Path, text: str) -> 
     assert text in shown(over(data), "read_file", path="notes.md")
 
 
-@pytest.mark.parametrize("unit", ["sk-", "-----BEGIN ", "machine ", "eyJ", "AKIA", "a" * 60, "machine x login y "])
+HOSTILE_UNITS = [
+    "sk-", "-----BEGIN ", "machine ", "eyJ", "AKIA", "a" * 60, "machine x login y ", "eyJa-", "a://b:", "password: ",
+    "api_key=", "\t", "@a://",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", HOSTILE_UNITS)
 def test_a_text_of_a_megabyte_is_searched_for_secrets_in_a_moment(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     began = time.perf_counter()
