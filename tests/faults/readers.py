@@ -23,6 +23,7 @@ from nbtool.blocks.question import notice_of
 from nbtool.events import CallReady
 from nbtool.magics.tool_choice import matches
 from nbtool.messages import user
+from nbtool.tools.calls.contents import is_any_in, told_rows, words_of
 from nbtool.tools.mcp.tool_list import fitted, quoted_instructions
 from nbtool.tools.mcp.variables import variables_in, without_secrets
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
@@ -180,6 +181,10 @@ MORE: dict[str, tuple[Read, list[str]]] = {
         ["${", "${A", ":-", "}", "$"],
     ),
     "secrets in a text": (secret_in, ["-----BEGIN ", "sk-", "ghp_", '"type":', "machine a login ", "AKIA", "xox"]),
+    "words of a result": (
+        lambda text: (is_any_in(("\0a\0b\0",), text), words_of(text), list(told_rows(f"[{text}"))),
+        [*JSON, *HTML, "b'", "T", ".0", " 00:00:00", "nan", "1e5"],
+    ),
     "excerpt of a text": (lambda text: (excerpt(text, 10, 200), visible(text), escaped(text)), HTML),
 }
 """Readers, and the pieces that each is about."""
@@ -202,6 +207,7 @@ EXCLUDED: dict[str, str] = {
         "takes a model, a provider or a path that the person named",
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
+    "log_message": "takes words of the program itself, and pieces of a bounded length",
     "answer_for": "takes the two ends of a message, each of a bounded length",
     "compiled": "compiles a script that `checked`, which has a row, let through",
 }  # fmt: skip

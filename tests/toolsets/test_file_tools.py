@@ -364,7 +364,8 @@ KEPT_APART = [
     ".Renviron", ".databrickscfg", "kubeconfig.yaml", ".kaggle/any.txt", "wallet.dat", "x.keytab", ".htpasswd.old",
     "envrc", "local.settings.json", "appsettings.Production.json", "keystore", "login.keychain", "wg0.conf",
     "private.asc",
-    "env.local", "prod.env.json", ".vault_pass", "vault_pass.txt", "default.keyring", ".Xauthority", "home.nmconnection",
+    "env.local", "prod.env.json", ".vault_pass", "vault_pass.txt", "default.keyring", ".Xauthority",
+    "home.nmconnection",
     "cookies.json", "session.jwt", ".sentryclirc", "ngrok.yml", "keys.json", "keys.txt", ".config/gh/hosts.yml",
     ".config/hub", ".config/github-copilot/apps.json", ".wandb/settings", ".claude.json",
     "my.cnf", "azureauth.json", "sftp.json", "oauth2.json", "api_token", "bearer.txt", "vault.yml", "ansible-vault.yml",
@@ -438,10 +439,11 @@ EXAMPLES = {
 }
 MORE_EXAMPLES = [
     "OPENAI_LIKE_API_KEY=abcdEFGH12345678", "export SERVICE_PASSWORD=abc12345",
-    '{"SecretAccessKey": "wJalrXUtnFEMI1K7MDENG"}', "<server><password>hunter22</password></server>", "redis://:hunter22@cache:6379/0", "mongodb+srv://u:hunterx@c0.host.net",
-    "https://alice:hunterhunter@git.example.com", "  psk=hunter22hunter", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----",
-    "SharedAccessKey=" + "a1" * 20, "?sv=1&sig=" + "a1" * 20, "//registry.npmjs.org/:_auth=dXNlcjpwYXNz",
-    "alice:$2y$10$0123456789abcdef", "sbp_" + "a1" * 20, "Authorization: Bearer abc123def456ghi789",
+    '{"SecretAccessKey": "wJalrXUtnFEMI1K7MDENG"}', "<server><password>hunter22</password></server>",
+    "redis://:hunter22@cache:6379/0", "mongodb+srv://u:hunterx@c0.host.net", "https://alice:hunterhunter@git.example.com",
+    "  psk=hunter22hunter", "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----", "SharedAccessKey=" + "a1" * 20,
+    "?sv=1&sig=" + "a1" * 20, "//registry.npmjs.org/:_auth=dXNlcjpwYXNz", "alice:$2y$10$0123456789abcdef",
+    "sbp_" + "a1" * 20, "Authorization: Bearer abc123def456ghi789",
 ]  # fmt: skip
 """Other spellings of the same kinds."""
 HARMLESS = [
