@@ -61,6 +61,19 @@ window.plain = (document_) => {
   const view = window.start(document_, null);
   return { ...view, close: () => { view.close(); globalThis[key].rich = rich; } };
 };
+window.edit = async (document_) => {
+  const view = window.start(document_);
+  const button = (name) => [...view.el.querySelectorAll("button")].find((one) => one.textContent.startsWith(name));
+  await window.frame();
+  button("Show all")?.click();
+  do await window.frame(); while (view.el.querySelector("[aria-busy=true]"));
+  button("Edit")?.click();
+  await window.frame();
+  const field = view.el.querySelector("textarea");
+  if (field) field.value += "1";
+  field?.dispatchEvent(new Event("input", { bubbles: true }));
+  return view;
+};
 window.saved = async (data) => {
   await (extension ??= extend("extension.js"));
   const view = window.turns.createRenderer();

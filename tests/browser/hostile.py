@@ -227,9 +227,18 @@ def plain(make: Make) -> Callable[[str], Shown]:
     return in_turn(make, "plain")
 
 
+def edited(make: Make) -> Callable[[str], Shown]:
+    """Show a question that is opened and edited."""
+    return in_turn(make, "edit")
+
+
+EDITED = ("question", "question of any arguments")
+"""Questions whose arguments are edited field by field."""
+
 SCRIPTS: dict[str, dict[str, Callable[[str], Shown]]] = {
     "widget": {
         **each(in_turn, asking=True),
+        **{f"edited {name}": edited(KINDS["CallBlock"][name]) for name in EDITED},
         **{f"plain {name}": show for name, show in each(plain, asking=True).items()},
     },
     "conversation": {

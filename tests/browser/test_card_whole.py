@@ -49,7 +49,7 @@ OPEN = """async () => {
     await window.frame();
     for (const fold of item.querySelectorAll("details")) fold.open = true;
   }
-  return window.items.map((item) => Object.fromEntries([...item.querySelectorAll(".nb-arguments > div")].map((row) => {
+  return window.items.map((item) => Object.fromEntries([...item.querySelectorAll(".nb-argument")].map((row) => {
     const value = row.querySelector("dd").firstElementChild;
     const lines = [...value.querySelectorAll(":scope > div")];
     const told = lines.map((line) => [...line.children].map((one) => one.innerText));

@@ -1,6 +1,15 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
-import { counted, decisionFacts, indented, oneLine, readObject, STATES, seconds } from "../text/format";
+import {
+  counted,
+  decisionFacts,
+  END_REASONS,
+  indented,
+  oneLine,
+  readObject,
+  STATES,
+  seconds,
+} from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
 import type { Talk } from "./client";
 import { callPairs, type Pair, pieces, proseOf } from "./diff";
@@ -38,7 +47,7 @@ export function Compare({ index, left, right, talk, choose }: CompareProps): JSX
         <Others index={index} turn={right} choose={choose} />
         {!isSame && (
           <button type="button" class="nb-plain" onClick={() => choose(right)}>
-            Begin anew with the right one
+            Start again with the right one
           </button>
         )}
       </p>
@@ -94,7 +103,8 @@ function Branches({ index, left, right }: { index: Index; left: string; right: s
   let common = 0;
   while (common < paths[0].length && paths[0][common] === paths[1][common]) common++;
   if (one.at === other.at) {
-    return <p class="nb-quiet">Two versions of one place, after {counted(common - 1, "turn")} in common.</p>;
+    const after = common > 1 ? `one place, after ${counted(common - 1, "turn")} in common` : "the first turn";
+    return <p class="nb-quiet">Two versions of {after}.</p>;
   }
   const count = Math.max(paths[0].length, paths[1].length) - common;
   const said = (at: number | undefined, turn: string): string => {
@@ -153,6 +163,7 @@ function Sides({ left, right, names }: SidesProps): JSX.Element {
 function Facts({ left, right }: { left: Document; right: Document }): JSX.Element {
   const facts: [string, (document: Document) => string][] = [
     ["status", ({ head }) => head.status],
+    ["ended", ({ head }) => END_REASONS.get(head.end_reason ?? "") ?? ""],
     ["model", ({ head }) => oneLine(head.model, 60)],
     ["rounds", ({ head }) => String(head.round)],
     ["time", ({ head }) => (head.seconds === null ? "" : seconds(head.seconds))],

@@ -1,6 +1,6 @@
 import { Component, type JSX } from "preact";
 import type { Document } from "../protocol";
-import { counted, ENDS, oneLine, seconds } from "../text/format";
+import { counted, END_REASONS, ENDS, oneLine, seconds } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
 import { Pictures } from "../views/MediaList";
 import { Notice } from "../views/Notice";
@@ -131,6 +131,7 @@ function facts({ head }: Document): string {
   const tokens = usage.input_tokens + usage.output_tokens;
   return [
     head.status,
+    END_REASONS.get(head.end_reason ?? ""),
     oneLine(head.model, 60),
     head.started !== null && new Date(head.started * 1000).toLocaleString(),
     head.seconds !== null && seconds(head.seconds),

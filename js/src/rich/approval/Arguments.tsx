@@ -70,7 +70,7 @@ function argumentsOf({ call, text, opened }: Props): JSX.Element {
       )}
       {left > 0 && <div class="nb-quiet">… {counted(left, "argument")} more</div>}
       {edit && (
-        <div>
+        <div class="nb-argument">
           <dt>the edit</dt>
           <dd>
             <Changes before={clip(edit.before, opened)} after={clip(edit.after, opened)} whole />

@@ -60,6 +60,9 @@ export class Marked extends Component<{ text: string }> {
   }
 }
 
+/** Characters of the longest escape; a mark of more holds several, and may be broken into lines. */
+const ONE = "\\u{10ffff}".length;
+
 type Piece = [shown: string, isOdd: boolean];
 
 /** A long text in boxes, each of which holds whole lines where these are not too long. */
@@ -81,7 +84,9 @@ function* boxesOf(text: string): Generator<VNode> {
 function Box({ pieces, goesOn }: { pieces: Piece[]; goesOn: boolean }): JSX.Element {
   return (
     <span class={goesOn ? "nb-lines nb-goes-on" : "nb-lines"}>
-      {pieces.map(([shown, isOdd]) => (isOdd ? <mark class="nb-odd">{shown}</mark> : shown))}
+      {pieces.map(([shown, isOdd]) =>
+        isOdd ? <mark class={shown.length > ONE ? "nb-odd nb-odd-row" : "nb-odd"}>{shown}</mark> : shown,
+      )}
     </span>
   );
 }
