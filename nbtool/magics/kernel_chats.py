@@ -17,7 +17,7 @@ from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.config import NbTool
 from nbtool.magics.env_consent import with_consent
 from nbtool.magics.namespace import Namespace
-from nbtool.magics.options import cell_parser, parse
+from nbtool.magics.options import MAX_LINE, cell_parser, parse
 from nbtool.tools.calls.traceback import name_files_by
 
 
@@ -84,7 +84,15 @@ class Workbench:
         with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
 
     def line(self, line_text: str) -> None:
-        """Carry out `%chat`."""
+        """Carry out `%chat`.
+
+        Raises:
+            BadUsage: the line is longer than a line may be, or makes no sense.
+        """
+        if len(line_text) > MAX_LINE:
+            raise BadUsage(
+                f"%chat: the line has {len(line_text):,} characters, above {MAX_LINE:,}.", fix="See `%chat help`."
+            )
         words = shlex.split(line_text)
         if words[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - what the person asked to see

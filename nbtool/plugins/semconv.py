@@ -32,9 +32,15 @@ def who(model_id: str) -> dict[str, Any]:
     return {"gen_ai.provider.name": PROVIDERS.get(provider, provider or "unknown"), "gen_ai.request.model": model}
 
 
+PORT_DIGITS = 5
+"""Digits of a port; more is part of a name."""
+
+
 def where(host: str) -> dict[str, Any]:
     """Say which server."""
-    name, _, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
+    name, _, port = host.rpartition(":")
+    if not (port.isascii() and port.isdigit() and len(port) <= PORT_DIGITS):
+        name, port = host, ""
     return {"server.address": name, **({"server.port": int(port)} if port else {})}
 
 

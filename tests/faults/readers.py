@@ -189,12 +189,15 @@ MORE: dict[str, tuple[Read, list[str]]] = {
 }
 """Readers, and the pieces that each is about."""
 
-PARTS = ("nbtool.blocks", "nbtool.wire", "nbtool.tools")
+PARTS = (
+    "nbtool.blocks", "nbtool.wire", "nbtool.tools", "nbtool.toolsets", "nbtool.magics", "nbtool.plugins", "nbtool.view",
+    "nbtool.mime", "nbtool.messages", "nbtool.server_url", "nbtool.event_json",
+)  # fmt: skip
 
 EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
-        ["on_tool_loop", "made", "tool",
-         "report", "main", "end", "unknown_tool", "refused_text", "not_run", "note", "named",
+        ["on_tool_loop", "tool",
+         "report", "main", "end", "unknown_tool", "refused_text", "not_run", "note",
          "decision_words"],
         "takes names and words of the program itself",
     ),
@@ -209,13 +212,25 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
     "log_message": "takes words of the program itself, and pieces of a bounded length",
     "answer_for": "takes the two ends of a message, each of a bounded length",
+    **dict.fromkeys(
+        ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],
+        "runs in a worker: the rows of names that a tool looks at",
+    ),
+    **dict.fromkeys(["speak", "rehearse", "configure"], "takes a cell whose line and body were read"),
+    **dict.fromkeys(["code_for", "reopen_chat_of", "continue_chat"], "looks up a turn or a chat by its name"),
+    **dict.fromkeys(["about", "bundle", "options_for", "built", "files"], "takes words of the program or of a person"),
+    "hear": "keeps the end of what comes, read from a pipe",
+    "run": "runs code that was approved",
     "compiled": "compiles a script that `checked`, which has a row, let through",
 }  # fmt: skip
 """Public functions that take a text and have no row, each with the reason."""
 
+TEXTS = {"str", "bytes", "bytearray", "memoryview"}
+"""The types of a parameter that makes a function a reader."""
+
 
 def unread(readers: Mapping[str, tuple[Read, list[str]]]) -> list[str]:
-    """Give the public functions of the parts that take a text, and that none of these readers runs."""
+    """Give the public functions of the parts that take a text or bytes, and that none of these readers runs."""
     reached: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
@@ -223,6 +238,7 @@ def unread(readers: Mapping[str, tuple[Read, list[str]]]) -> list[str]:
             reached.add(frame.f_code)
 
     for read, words in readers.values():
+        read("")  # what is loaded lazily is loaded now, and is none of a reader's work
         sys.setprofile(note)
         try:
             read("".join(words))
@@ -239,5 +255,5 @@ def _functions() -> Iterator[tuple[str, CodeType]]:
         for name, value in vars(module).items():
             if inspect.isfunction(value) and value.__module__ == module.__name__ and not name.startswith("_"):
                 kinds = [str(one.annotation) for one in inspect.signature(value).parameters.values()]
-                if any("str" in kind.split(" | ") for kind in kinds):
+                if any(TEXTS & set(kind.split(" | ")) for kind in kinds):
                     yield f"{module.__name__}.{name}", cast("Any", inspect.unwrap(value)).__code__

@@ -36,6 +36,7 @@ from nbtool.wire.prompted.json_repair import parse_object
 from tests.faults import bounds
 from tests.faults.bounds import up_to_seconds
 from tests.faults.growth import families, problem
+from tests.faults.notebook_readers import NOTEBOOK
 from tests.faults.patterns import BOUNDED, is_searched, patterns, use, words_of
 from tests.faults.readers import MORE
 from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, referred, with_errors
@@ -120,6 +121,7 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     "diff": (lambda text: line_diff(text, text[: len(text) // 2][::-1] + text[5:], "f"), ["a\n", "b\n", "\r", "x"]),
     "script": (_script, CODE),
     **MORE,
+    **NOTEBOOK,
 }
 """All that reads what strangers write, and the pieces that each is about."""
 

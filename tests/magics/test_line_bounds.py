@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from nbtool.errors import BadUsage
@@ -13,3 +15,12 @@ from nbtool.magics.options import MAX_LINE, MAX_WORDS, cell_parser, parse
 def test_a_line_that_is_too_long_is_refused(line: str, what: str) -> None:
     with pytest.raises(BadUsage, match=f"{what}, above"):
         parse(cell_parser(), line)
+
+
+def test_a_line_of_a_command_that_is_too_long_is_refused_in_one_line(
+    shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run_cell("%chat tools " + "a" * MAX_LINE)
+    told = capsys.readouterr()
+
+    assert f"characters, above {MAX_LINE:,}" in told.out + told.err

@@ -1,0 +1,191 @@
+"""Readers of hostile texts in a notebook: lines of magics, completion, and tools that look at what a person has.
+
+A line is a person's own, but it may be pasted, and the text at a name is a model's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from IPython.core.completer import CompletionContext
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+
+from nbtool import Chat
+from nbtool.errors import NbtoolError
+from nbtool.event_json import load_events
+from nbtool.magics.bind import bind_reference
+from nbtool.magics.cell import says_something
+from nbtool.magics.commands import COMMANDS, check_options
+from nbtool.magics.options import budget
+from nbtool.magics.tool_choice import choose, source_named
+from nbtool.messages import assistant, load_messages, user
+from nbtool.mime import sniff
+from nbtool.plugins import semconv
+from nbtool.plugins.normalize import as_text
+from nbtool.server_url import parse_server_url
+from nbtool.testing import ScriptedWire
+from nbtool.tools.calls.contents import is_any_in, words_of
+from nbtool.tools.mcp import supervisor
+from nbtool.tools.mcp.supervisor import Complexity, Flow
+from nbtool.toolsets import inspection
+from nbtool.view import explorer_messages, turn_messages
+from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
+from nbtool.wire.framing import json_payloads
+from tests.shells import new_shell
+from tests.tools.calling import Desktop, ask_for, desktop
+
+Read = Callable[[str], object]
+
+WORDS = ["-c ", "--", "-", "'", '"', "\\", "$", "%", "*", "~", "#", "turn_", "config ", "x.y", "\t"]
+NAMES = ["t", ".", "[", "]", "['", "']", "$VAR_REF{{", "}}", "\\", "`", "*", "__class__", "("]
+CELL = ["%%chat ", "-t ", "--", "$`", "&`", "`", "nbtool:", "fr", ".", "\n"]
+
+WRITES = frozenset({"code", "export", "record", "replay", "open", "env"})
+"""Commands that write files or read those that a person names."""
+
+
+@cache
+def _magics() -> tuple[Any, Any]:
+    """Give an IPython with the extension loaded, and its magics."""
+    had_one = InteractiveShell.initialized()
+    shell = InteractiveShell.instance() if had_one else new_shell()
+    with contextlib.redirect_stdout(io.StringIO()):
+        shell.run_line_magic("load_ext", "nbtool")
+    return shell, shell.magics_manager.registry["ChatMagics"]
+
+
+def of_command(command: str) -> Read:
+    """Give what reads a text as the words of a command."""
+
+    def read(text: str) -> None:
+        _, magics = _magics()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(UsageError, NbtoolError):
+            magics.chat(f"{command} {text}".replace("\n", " "))
+
+    return read
+
+
+def _completed(text: str) -> None:
+    _, magics = _magics()
+    for whole in (f"%%chat {text}", f"%%chat\n{text}", f"%chat {text}"):
+        *above, last = whole.split("\n")
+        magics.completes(CompletionContext(text, whole, len(last), len(above), 50))
+
+
+@cache
+def _desk() -> Desktop:
+    table = pd.DataFrame({"a": [1], "b": ["x"]})
+    desk = desktop(inspection(), notebook={"t": table, "n": np.arange(3), "d": {"k": 1}, "f": len})
+    for name in desk.notebook:
+        desk.bench.variables.expose(name, readable=True)
+    return desk
+
+
+def looked_at(tool: str, **more: str) -> Read:
+    """Give what looks at a name with one of the tools, or at a thing whose name is given."""
+
+    def read(text: str) -> None:
+        names = {name: value if value != "?" else text for name, value in more.items()}
+        _desk().run(ask_for(tool, **{"name": text, **names}))
+        _desk().events.clear()
+
+    return read
+
+
+def _bytes(text: str) -> None:
+    data = text.encode(errors="replace")
+    sniff(data)
+    as_text(data)
+    for read in (read_images, read_speech, read_transcription, json_payloads.parse):
+        with contextlib.suppress(NbtoolError, ValueError):
+            read(data)
+        with contextlib.suppress(NbtoolError, ValueError):
+            read(b'{"data": [{"b64_json": "' + data + b'"}]}')
+
+
+def _of_server(text: str) -> None:
+    line = text.encode(errors="replace")
+    supervisor.pass_on(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), Flow())
+    supervisor.drop_rest(io.BytesIO(line), line)
+    supervisor.is_answer(line)
+    supervisor.is_complex(line[:1_000])  # of a short one nothing is counted
+    Complexity().is_over(line)
+
+
+def _pieces(data: bytes) -> list[bytes]:
+    return [data[at : at + 1_000] for at in range(0, len(data), 1_000)]
+
+
+def _of_page(text: str) -> None:
+    for value in (text, {"a": text}, [text]):
+        content = {"v": 1, "nonce": "n", "turn": "t", "id": text[:40], "kind": "decide", "verdict": text, "args": value}
+        turn_messages.read(content, turn_id="t", nonce="n")
+        explorer_messages.read({**content, "kind": "search", "text": text}, nonce="n")
+    turn_messages.is_name(text)
+
+
+def _of_file(text: str) -> None:
+    for read in (load_messages, load_events):
+        for form in (text, f'[{{"role": "user", "parts": [{{"kind": "text", "text": "{text}"}}]}}]'):
+            with contextlib.suppress(NbtoolError, ValueError):
+                read(form.encode(errors="replace"))
+
+
+def _bound(text: str) -> None:
+    chat = Chat(wire=ScriptedWire([]))
+    for written in (text, f"$VAR_REF{{{{{text}}}}}"):
+        with contextlib.suppress(NbtoolError):
+            bind_reference(chat, written, {})
+
+
+def _said(text: str) -> None:
+    says_something(text)
+    with contextlib.suppress(NbtoolError):
+        budget(text)
+    with contextlib.suppress(NbtoolError):
+        choose(text[:20], inspection(), [text])
+    source_named(text, [inspection()])
+    with contextlib.suppress(NbtoolError):
+        check_options("bind", text.split())
+
+
+def _address(text: str) -> None:
+    for address in (text, f"https://{text}", f"https://a.example/{text}"):
+        with contextlib.suppress(NbtoolError):
+            parse_server_url(address)
+
+
+def _traced(text: str) -> None:
+    semconv.who(text)
+    semconv.where(text)
+    semconv.instructions(text)
+    semconv.written([user(text), assistant(text)], more=text)
+
+
+NOTEBOOK: dict[str, tuple[Read, list[str]]] = {
+    **{
+        f"words of %chat {command}": (of_command(command), WORDS)
+        for command in sorted(COMMANDS)
+        if command not in WRITES
+    },
+    "completion": (_completed, CELL),
+    **{f"a name that {name} looks at": (looked_at(name), NAMES) for name in sorted(inspection().tools())},
+    "a column whose values are counted": (looked_at("value_counts", name="t", column="?"), NAMES),
+    "lines of a server": (_of_server, ['{"', '"id":', "\n", "[", "]", '\\"', '"', ",", '"result"', "x"]),
+    "messages of the page": (_of_page, ['{"', '"', "[", "]", "\\u", "turn_"]),
+    "messages and events of a file": (_of_file, ['{"', '":', '"', "[", "{", "]", "}", ",", "\\u", "kind"]),
+    "name of what is bound": (_bound, NAMES),
+    "body of a cell and its flags": (_said, [*WORDS, "\n", "#", "0.", "$"]),
+    "address of a server": (_address, ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "xn--", "ü"]),
+    "what is traced": (_traced, [":", "/", "0", '"', "\\"]),
+    "words of a result": (lambda text: (words_of(text), is_any_in([text], text)), WORDS),
+    "bytes of a reply": (_bytes, ['{"', '"data":', "[", "data:", "RIFF", "\xff", "ID3", "<html", "1\n00:00:01,0 --> "]),
+}
+"""Readers, and the pieces that each is about."""
