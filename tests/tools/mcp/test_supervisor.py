@@ -74,8 +74,8 @@ def test_so_many_lines_that_are_no_messages_are_told_and_no_more() -> None:
     assert lines[-1] == MESSAGE
 
 
-def test_a_long_line_is_cut() -> None:
-    assert data(told(b" " + b"x" * 1_000 + b"\n")) == "x" * MAX_LINE
+def test_a_long_line_is_cut_and_says_how_much_is_left_out() -> None:
+    assert data(told(b" " + b"x" * 1_000 + b"\n")) == "x" * MAX_LINE + f"[… {1_000 - MAX_LINE:,} characters more]"
 
 
 @pytest.mark.parametrize(
