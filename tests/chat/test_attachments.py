@@ -209,3 +209,13 @@ def test_a_turn_without_an_image_cannot_be_attached() -> None:
 
     with pytest.raises(BadUsage, match="hold no image and no sound"):
         chat.send("Edit it", attach=turn)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
+def test_an_image_of_pil_leaves_without_its_metadata_and_a_file_with_it(tmp_path: Path, kind: str) -> None:
+    notes = Image.Exif()
+    notes[0x010F] = "SENTINEL"
+    Image.new("RGB", (8, 8)).save(tmp_path / "photo", kind, exif=notes)
+
+    assert b"SENTINEL" in (as_media(tmp_path / "photo").data or b"")
+    assert b"SENTINEL" not in (as_media(Image.open(tmp_path / "photo")).data or b"SENTINEL")

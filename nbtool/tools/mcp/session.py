@@ -7,6 +7,7 @@ other tasks of the same loop. Nothing that a server does reaches further than it
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 import sys
 import tempfile
@@ -235,5 +236,18 @@ def require_mcp() -> None:
         import mcp  # noqa: F401, PLC0415 - the same
 
         import nbtool.tools.mcp.failures  # noqa: F401, PLC0415 - the same
+
+        _keep_off_stderr()
     except ImportError as error:
         raise BadUsage(f"MCP servers need the package `mcp` ({error}).", fix="Install nbtool-chat[mcp].") from error
+
+
+def _keep_off_stderr() -> None:
+    """Let what the package logs go to handlers that a person set up, and not to stderr where there are none.
+
+    It logs a traceback for each message that is none, and a server can send as many of them as it likes.
+    """
+    for name in ("mcp", "client"):
+        logger = logging.getLogger(name)
+        if not any(isinstance(handler, logging.NullHandler) for handler in logger.handlers):
+            logger.addHandler(logging.NullHandler())

@@ -26,6 +26,7 @@ from nbtool.tools.approval import Question
 from nbtool.tools.calls.run import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers, server, session, supervisor
 from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.mcp.serving import HttpServer
 
 HERE = Path(__file__).parent
 Start = Callable[..., McpServers]
@@ -541,3 +542,26 @@ def served(app: Any) -> Iterator[str]:
     yield f"http://127.0.0.1:{serving.servers[0].sockets[0].getsockname()[1]}/mcp"
     serving.should_exit = True
     thread.join()
+
+
+NOISY = """
+import sys
+from nbtool.tools.mcp import mcp_servers
+with mcp_servers({"mcpServers": {"it": {"url": sys.argv[1]}}}):
+    pass
+import logging
+for name in ("mcp.client.streamable_http", "client"):  # of the package
+    logging.getLogger(name).error("words of a server")
+"""
+
+
+@pytest.mark.promise("bounded")
+def test_what_the_package_logs_of_a_hostile_server_does_not_flood_stderr() -> None:
+    web = HttpServer()
+    web.start()
+    try:
+        ended = subprocess.run([sys.executable, "-c", NOISY, web.url], capture_output=True, text=True, timeout=60)
+    finally:
+        web.stop()
+
+    assert (ended.returncode, ended.stderr) == (0, "")
