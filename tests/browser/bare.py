@@ -98,7 +98,8 @@ const extend = async (address) => {
   container.init({ "@lumino/widgets": shares({ Widget, PanelLayout: class {} }), "@jupyterlab/notebook": shares({}),
     "@jupyterlab/rendermime": shares({ IRenderMimeRegistry: {} }) });
   const { default: plugin } = (await container.get("./extension"))();
-  plugin.activate({}, { addFactory: (factory) => { window.turns = factory; } }, null);
+  const addFactory = (factory) => { window.turns = factory; };
+  plugin.activate({}, { addFactory, preferredMimeType: () => undefined }, null);
 };
 window.converse = async (told) => {
   const { default: conversation } = await import("./conversation.js");

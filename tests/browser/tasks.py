@@ -33,10 +33,12 @@ class Tasks:
         self._events.clear()
         self._ended.clear()
         self._devtools.send("Tracing.start", {"categories": "toplevel", "transferMode": "ReportEvents"})
-        do()
-        self._devtools.send("Tracing.end")
-        while not self._ended:
-            self._page.wait_for_timeout(10)
+        try:
+            do()
+        finally:
+            self._devtools.send("Tracing.end")
+            while not self._ended:
+                self._page.wait_for_timeout(10)
         return self._work()
 
     def close(self) -> None:
