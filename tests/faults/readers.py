@@ -210,7 +210,6 @@ EXCLUDED: dict[str, str] = {
         "takes a model, a provider or a path that the person named",
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
-    "log_message": "takes words of the program itself, and pieces of a bounded length",
     "answer_for": "takes the two ends of a message, each of a bounded length",
     **dict.fromkeys(
         ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],
