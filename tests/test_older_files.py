@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from nbtool.chat import restore
 from nbtool.chat.export import document
 from nbtool.chat.export.visibility import is_imported, shared_events
 from nbtool.chat.journal import Journal, queries
+from nbtool.chat.recording.file import Recording
+from nbtool.chat.recording.key_part import NamedKind, Part, SingleKind
+from nbtool.chat.recording.serialize import events_of
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
-from nbtool.events import Notice
+from nbtool.events import Notice, TurnEnded
 
 OLDER = Path(__file__).parent / "fixtures" / "before_typed_fields"
 
@@ -60,6 +63,28 @@ def test_an_exported_conversation_is_read() -> None:
     assert [[call.status for call in node.turn.calls] for node in tree.line if node.turn] == [
         ["ok", "ok"], ["ok", "denied"],
     ]  # fmt: skip
+
+
+def test_a_recording_is_read_by_the_parts_of_its_keys_and_written_in_the_form_of_today(tmp_path: Path) -> None:
+    shutil.copy(OLDER / "recording.json", tmp_path / "recording.json")
+    recording = Recording(tmp_path / "recording.json", writes=True)
+    first, second = recording.turns()
+    recording.add(first)
+    written = json.loads((tmp_path / "recording.json").read_text())
+
+    assert {part.kind for part in second.key} == {*get_args(SingleKind), *get_args(NamedKind)} - {"version"}
+    assert first.key[Part("reads", "price", "LIMIT")] == "0c97b8287cf94563eddb"
+    assert second.key[Part("result", "head_1_result")] == "9b5f9627edadd3a19127"
+    assert written["nbtool_recording"] == 2
+    assert written["turns"][0]["key"]["tool"]["price"] == first.key[Part("tool", "price")]
+    assert Recording(tmp_path / "recording.json").turns() == (first, second)
+
+
+def test_the_turns_of_a_recording_can_be_told_again() -> None:
+    told = [events_of(turn) for turn in Recording(OLDER / "recording.json").turns()]
+
+    assert [events[-1].text for events, _ in told if isinstance(events[-1], TurnEnded)] == ["It costs 10.", "Sent."]
+    assert [sum(call.has_value or call.again for call in calls.values()) for _, calls in told] == [2, 1]
 
 
 def recalled(name: str) -> Turn:

@@ -33,7 +33,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "blocks/transcript.py": {"text != event.error": "one failure, told as a hook's and as the turn's, is shown once"},
     "chat/compact.py": {"LOG_TITLE, QUOTED_TITLE": "a mark of ours that stands in a text of others is taken apart"},
     "chat/journal/search.py": {"no such module": "SQLite has no code for it"},
-    "chat/recording/cache_key.py": {"tool mode": "the name of a part"},
+    "chat/recording/key_part.py": {"tool mode": "a label of older files"},
     "event_upgrade.py": {"_IMPORTED": "frozen words of older files", "_INTERRUPTED": "frozen words of older files"},
     "magics/__init__.py": {"%{USUAL}": "texts call the magic by its usual name; here it may have another"},
     "practice/arguments.py": {"JOINED": A_MODEL},

@@ -12,6 +12,7 @@ from nbtool.chat import restore
 from nbtool.chat.batch.prompts import Asked
 from nbtool.chat.journal import hiding, journal, queries
 from nbtool.chat.recording.cache_key import Key, Scene, key_of, word
+from nbtool.chat.recording.key_part import labelled
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallFinished, CallReady, Event, TurnEnded, TurnStarted
@@ -43,7 +44,7 @@ class Conditions:
     @property
     def chat_id(self) -> str:
         """The id of the chat that these turns are journalled under."""
-        return f"map_{word([dict(self.base.parts), sorted(self.base.unknown.items())])}"
+        return f"map_{word([labelled(self.base.parts), sorted(labelled(self.base.unknown).items())])}"
 
     def keys(self, asked: Sequence[Asked]) -> list[str]:
         """Give the key of each prompt; one that stands there several times is asked as often, and so has several."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chat.model import Model
+from nbtool.chat.recording.key_part import Part, PartKind
 from nbtool.errors import UnknownReference
 from nbtool.messages import Media, Message, ToolCall, ToolResult
 from nbtool.tools.content_hash import MAX_SECONDS, fingerprint, print_of
@@ -35,11 +36,8 @@ _MENTION = re.compile(r"(?<![\\\w])\$`([A-Za-z_]\w*)`")
 ANY = ""
 """What stands for a model that nobody named: whatever was recorded will do where none can be asked."""
 
-OBJECT, TOOL, READS, RESULT, PLUGIN = "object ", "tool ", "reads ", "result ", "plugin "
-"""How parts begin that there may be several of."""
-
-_OPTIONAL = (READS, RESULT)
-"""Parts that are compared only where the recording has them."""
+_OPTIONAL = ("reads", "result")
+"""Kinds of parts that are compared only where the recording has them."""
 
 
 @dataclass(frozen=True)
@@ -69,31 +67,31 @@ class Key:
     `maybe` are exposed objects without a fingerprint: they matter once a call refers to them.
     """
 
-    parts: Mapping[str, str]
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[Part, str]
+    unknown: Mapping[Part, str] = field(default_factory=dict)
     maybe: Mapping[str, str] = field(default_factory=dict)
 
-    def changes(self, recorded: Mapping[str, str], variables: Variables, *, any_model: bool = False) -> list[str]:
+    def changes(self, recorded: Mapping[Part, str], variables: Variables, *, any_model: bool = False) -> list[str]:
         """Say what is different now, a phrase for each part."""
         now = dict(self.parts)
-        now |= {part: _result(part, variables) for part in recorded if part.startswith(RESULT)}
-        wanted = [part for part in now if part in recorded or not part.startswith(_OPTIONAL)]
-        names = [*recorded, *(part for part in wanted if part not in recorded)]
-        differ = [name for name in names if recorded.get(name) != now.get(name)]
+        now |= {part: _result(part.name, variables) for part in recorded if part.kind == "result"}
+        wanted = [part for part in now if part in recorded or part.kind not in _OPTIONAL]
+        parts = [*recorded, *(part for part in wanted if part not in recorded)]
+        differ = [part for part in parts if recorded.get(part) != now.get(part)]
         if any_model:
-            differ = [name for name in differ if name != "model"]
-        return [_phrase(name, recorded.get(name), now.get(name)) for name in differ]
+            differ = [part for part in differ if part.kind != "model"]
+        return [_phrase(part, recorded.get(part), now.get(part)) for part in differ]
 
 
 def key_of(scene: Scene) -> Key:
     """Make the key of a turn; takes a while where its objects are large, so it is made off the loop."""
     parts = {
-        "prompt": word([_part(part) for part in scene.prompt.parts]),
+        Part("prompt"): word([_part(part) for part in scene.prompt.parts]),
         **_of_model(scene.model, scene.model_name),
-        "system": word([scene.system.strip(), [list(rule) for rule in scene.rules]]),
-        "options": word(fingerprint(dict(scene.options))),
-        "answer": word(scene.answer.schema if scene.answer else None),
-        "choices": (fingerprint(scene.choices) or "unknown")[:WORD],
+        Part("system"): word([scene.system.strip(), [list(rule) for rule in scene.rules]]),
+        Part("options"): word(fingerprint(dict(scene.options))),
+        Part("answer"): word(scene.answer.schema if scene.answer else None),
+        Part("choices"): (fingerprint(scene.choices) or "unknown")[:WORD],
     }
     deadline = time.monotonic() + SECONDS
     unknown = _add_code(parts, scene)
@@ -119,80 +117,82 @@ def history_word(history: Iterable[Message], clean: Callable[[str], str] = str) 
     return word(_cleaned(told, clean)) if told else ""
 
 
-def result_parts(names: Iterable[str], variables: Variables) -> tuple[dict[str, str], dict[str, str]]:
+def result_parts(names: Iterable[str], variables: Variables) -> tuple[dict[Part, str], dict[Part, str]]:
     """Give the parts for results of earlier turns that a turn used, and those that cannot be compared, with why."""
     parts, unknown = {}, {}
     for name in names:
         found = print_of(variables.value(name))
         if found.word is None:
-            unknown[f"{RESULT}{name}"] = found.why
+            unknown[Part("result", name)] = found.why
         else:
-            parts[f"{RESULT}{name}"] = found.word[:WORD]
+            parts[Part("result", name)] = found.word[:WORD]
     return parts, unknown
 
 
-def why_unknown(unknown: Mapping[str, str]) -> str:
+def why_unknown(unknown: Mapping[Part, str]) -> str:
     """Say which parts cannot be compared, and why."""
-    return "; ".join(f"`{name.partition(' ')[2]}` cannot be known again ({why})" for name, why in unknown.items())
+    return "; ".join(f"`{part.name or part.kind}` cannot be known again ({why})" for part, why in unknown.items())
 
 
-def reads_of(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[str, str]:
+def reads_of(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[Part, str]:
     """Give the parts for data of the notebook that its tools read by name, as far as it can be compared."""
     until = deadline or time.monotonic() + SECONDS
-    found: dict[str, str] = {}
+    found: dict[Part, str] = {}
     for name, tool in tools.items():
         found |= _reads(name, tool, until)
     return found
 
 
-def changed_by(parts: Mapping[str, str], later: Mapping[str, str]) -> set[str]:
+def changed_by(parts: Mapping[Part, str], later: Mapping[Part, str]) -> set[Part]:
     """Give what tools read beside their arguments and a turn itself changed: it is their state, and no input."""
-    return {name for name, held in parts.items() if name.startswith(READS) and later.get(name) != held}
+    return {part for part, held in parts.items() if part.kind == "reads" and later.get(part) != held}
 
 
-def _of_model(model: Model, name: str) -> dict[str, str]:
+def _of_model(model: Model, name: str) -> dict[Part, str]:
     """Say which model is meant, as far as it was said; nothing is looked up that would need a key."""
     own = None if model.wire is None or isinstance(model.wire, str) else model.wire
     return {
-        "model": name,
-        "wire": own.dialect if own else str(model.wire or ""),
-        "address": word(model.base_url) if model.base_url else "",
-        "tool mode": model.tool_mode,
+        Part("model"): name,
+        Part("wire"): own.dialect if own else str(model.wire or ""),
+        Part("address"): word(model.base_url) if model.base_url else "",
+        Part("tool_mode"): model.tool_mode,
     }
 
 
-def _add_code(parts: dict[str, str], scene: Scene) -> dict[str, str]:
+def _add_code(parts: dict[Part, str], scene: Scene) -> dict[Part, str]:
     """Add plugins and tools; give those whose code cannot be compared, with why."""
     unknown = {}
     for plugin in scene.plugins:
-        part, found = f"{PLUGIN}{type(plugin).__name__}", print_of(type(plugin))
+        part, found = Part("plugin", type(plugin).__name__), print_of(type(plugin))
         parts[part] = (found.word or "")[:WORD]
         if found.word is None:
             unknown[part] = found.why
     for name, tool in scene.tools.items():
         found = print_of(tool.function)
         held = found.word or tool.digest
-        parts[f"{TOOL}{name}"] = word([tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held])
+        parts[Part("tool", name)] = word(
+            [tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held]
+        )
         if found.is_unknown_code:
-            unknown[f"{TOOL}{name}"] = found.why
+            unknown[Part("tool", name)] = found.why
     return unknown
 
 
-def _reads(name: str, tool: Tool, deadline: float) -> dict[str, str]:
+def _reads(name: str, tool: Tool, deadline: float) -> dict[Part, str]:
     """Give the tables, constants and the like that one tool reads."""
     data = data_of(tool.function)
     found = {read: print_of(value, seconds=deadline - time.monotonic()).word for read, value in data.items()}
-    return {f"{READS}{name} {read}": known[:WORD] for read, known in found.items() if known}
+    return {Part("reads", name, read): known[:WORD] for read, known in found.items() if known}
 
 
-def _with_objects(parts: dict[str, str], scene: Scene, deadline: float) -> Key:
+def _with_objects(parts: dict[Part, str], scene: Scene, deadline: float) -> Key:
     """Add the exposed objects; one that cannot be compared matters where the prompt or a call points to it."""
     here = mentioned(scene.prompt)
     options = print_of(dict(scene.options))
-    unknown: dict[str, str] = {} if options.word else {"the options": options.why}
+    unknown: dict[Part, str] = {} if options.word else {Part("options"): options.why}
     maybe: dict[str, str] = {}
     for entry in scene.variables.entries():
-        part = f"{OBJECT}{entry.name}"
+        part = Part("object", entry.name)
         if entry.kind != "exposed":
             if entry.name in here and entry.kind == "result":
                 more, bad = result_parts([entry.name], scene.variables)
@@ -214,9 +214,9 @@ def _with_objects(parts: dict[str, str], scene: Scene, deadline: float) -> Key:
     return Key(parts, unknown, maybe)
 
 
-def _result(part: str, variables: Variables) -> str:
+def _result(name: str, variables: Variables) -> str:
     try:
-        return (fingerprint(variables.value(part.removeprefix(RESULT))) or "")[:WORD]
+        return (fingerprint(variables.value(name)) or "")[:WORD]
     except UnknownReference:
         return ""
 
@@ -241,29 +241,33 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
     return [_cleaned(inner, clean) for inner in value] if isinstance(value, list) else value
 
 
-def _phrase(part: str, then: str | None, now: str | None) -> str:
+def _phrase(part: Part, then: str | None, now: str | None) -> str:
     """Say in a few words what became of a part."""
-    kind, _, name = part.partition(" ")
-    if part == "model":
-        return f"the model is {now}, not {then}"
-    if part == "version":
-        return f"version {now or 1} of this turn was not recorded" if now or then else ""
-    if kind == "reads":
-        tool, _, read = name.partition(" ")
-        return f"`{read}`, which the tool `{tool}` reads, has other values"
-    if kind in ("tool", "plugin"):
-        became = "is new" if then is None else "is gone" if now is None else "changed"
-        return f"the {kind} `{name}` {became}" if part != "tool mode" else "the tool mode is another"
-    if kind in ("object", "result"):
-        became = "is exposed now" if then is None else "is not exposed" if not now else "has other values"
-        return f"`{name}` {became}"
-    return {
-        "prompt": "the prompt or an attachment changed",
-        "wire": "the wire is another",
-        "address": "the address is another",
-        "system": "the system text changed",
-        "options": "the options changed",
-        "answer": "the type of the answer changed",
-        "choices": "which tools it may use, or what it is told of calls, changed",
-        "history": "what is told of the turns before changed",
-    }.get(part, f"{part} changed")
+    match part.kind:
+        case "model":
+            return f"the model is {now}, not {then}"
+        case "version":
+            return f"version {now or 1} of this turn was not recorded" if now or then else ""
+        case "reads":
+            return f"`{part.item}`, which the tool `{part.name}` reads, has other values"
+        case "tool" | "plugin":
+            became = "is new" if then is None else "is gone" if now is None else "changed"
+            return f"the {part.kind} `{part.name}` {became}"
+        case "object" | "result":
+            became = "is exposed now" if then is None else "is not exposed" if not now else "has other values"
+            return f"`{part.name}` {became}"
+        case _:
+            return _PHRASES[part.kind]
+
+
+_PHRASES: Mapping[PartKind, str] = {
+    "prompt": "the prompt or an attachment changed",
+    "wire": "the wire is another",
+    "address": "the address is another",
+    "system": "the system text changed",
+    "options": "the options changed",
+    "answer": "the type of the answer changed",
+    "choices": "which tools it may use, or what it is told of calls, changed",
+    "history": "what is told of the turns before changed",
+    "tool_mode": "the tool mode is another",
+}

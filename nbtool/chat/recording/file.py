@@ -1,6 +1,6 @@
 """The file of a recording: JSON to be read and compared by people, kept next to the notebook and in git.
 
-    {"nbtool_recording": 1, "turns": [{"recorded": "2026-11-21", "prompt": …, "key": {…}, "calls": {…}, "events": […]}]}
+    {"nbtool_recording": 2, "turns": [{"recorded": "2026-11-21", "prompt": …, "key": {…}, "calls": {…}, "events": […]}]}
 
 Turns stand in the order in which they were first recorded; one that is recorded again takes its former place. Whatever
 a file holds, it is data: it is read against a closed schema and bounds, nothing in it is looked up or run, and a file
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from nbtool.chat.recording.key_part import Part, dump_parts, load_labelled, load_parts
 from nbtool.chat.recording.lock import locked
 from nbtool.errors import BadRecording
 from nbtool.shorten import shorten
@@ -27,8 +28,11 @@ from nbtool.shorten import shorten
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-FORMAT = 1
+FORMAT = 2
 """The version of the format; a file of a later one is refused."""
+
+_READERS = {1: load_labelled, FORMAT: load_parts}
+"""How the key of a turn is read, by the format of the file."""
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a recording."""
@@ -63,7 +67,7 @@ class RecordedTurn:
     recorded: str
     model: str
     prompt: str
-    key: Mapping[str, str]
+    key: Mapping[Part, str]
     calls: Mapping[str, KeptCall] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
 
@@ -142,15 +146,29 @@ def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
         raise _unreadable(path, f"{where or 'the file'}: {shorten(first['msg'], 120)}") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, shorten(str(error), 120)) from None
-    if whole.nbtool_recording != FORMAT:
+    load_key = _READERS.get(whole.nbtool_recording)
+    if load_key is None:
         raise _unreadable(path, f"it is of format {whole.nbtool_recording}, which this nbtool does not know")
     if len(whole.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in whole.turns):
         raise _unreadable(path, f"it has more than {MAX_TURNS:,} turns, or one without a date")
-    return tuple(whole.turns)
+    try:
+        return tuple(
+            RecordedTurn(one.recorded, one.model, one.prompt, load_key(one.key), one.calls, one.events)
+            for one in whole.turns
+        )
+    except BadRecording as error:
+        raise _unreadable(path, error.message) from None
 
 
 def _written(turns: list[RecordedTurn]) -> bytes:
-    told = [{**asdict(turn), "calls": {name: _brief(call) for name, call in turn.calls.items()}} for turn in turns]
+    told = [
+        {
+            **asdict(turn),
+            "key": dump_parts(turn.key),
+            "calls": {name: _brief(call) for name, call in turn.calls.items()},
+        }
+        for turn in turns
+    ]
     whole = {"nbtool_recording": FORMAT, "turns": told}
     return (json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
 
@@ -197,9 +215,19 @@ def _unreadable(path: Path, why: str) -> BadRecording:
 
 
 @dataclass(frozen=True, slots=True)
+class _WrittenTurn:
+    recorded: str
+    model: str
+    prompt: str
+    key: Mapping[str, Any]
+    calls: Mapping[str, KeptCall] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
 class _Whole:
     nbtool_recording: int
-    turns: list[RecordedTurn]
+    turns: list[_WrittenTurn]
 
 
 @cache
@@ -207,6 +235,6 @@ def _adapter() -> TypeAdapter[_Whole]:
     from pydantic import ConfigDict, TypeAdapter, with_config  # noqa: PLC0415 - only where a recording is read
 
     closed = ConfigDict(extra="forbid", allow_inf_nan=False)
-    for kind in (KeptCall, RecordedTurn, _Whole):
+    for kind in (KeptCall, _WrittenTurn, _Whole):
         with_config(closed)(kind)
     return TypeAdapter(_Whole)

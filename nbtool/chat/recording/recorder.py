@@ -28,6 +28,7 @@ from nbtool.chat.recording.cache_key import (
     word,
 )
 from nbtool.chat.recording.file import KeptCall, RecordedTurn, Recording
+from nbtool.chat.recording.key_part import Part, labelled
 from nbtool.chat.recording.redaction import Veil
 from nbtool.chat.recording.replay import Replay
 from nbtool.chat.recording.serialize import events_of, take
@@ -85,7 +86,7 @@ class Recordings:
         self.file: Recording | None = None
         self.mode: ReplayMode | None = None
         self.makers: dict[str, str] = {}
-        self.state: set[str] = set()
+        self.state: set[Part] = set()
 
     def use(self, path: str | os.PathLike[str] | None, *, writes: bool) -> None:
         """Replay from this file, and add to it where it `writes`; None: from none.
@@ -183,9 +184,9 @@ class Take:
     def _completed(self, key: Key, history: Sequence[Message], version: int) -> Key:
         self._veil = Veil(self.scene.plugins, [self.scene.model.api_key, *_keys_of(self.endpoint)])
         self._veil.meet(history)
-        told = {"history": history_word(history, self._veil.hide)}
+        told = {Part("history"): history_word(history, self._veil.hide)}
         self._veil.meet([self.scene.prompt])
-        return replace(key, parts={**key.parts, **told, **({"version": str(version)} if version > 1 else {})})
+        return replace(key, parts={**key.parts, **told, **({Part("version"): str(version)} if version > 1 else {})})
 
     def _search(self, file: Recording, key: Key) -> None:
         """Find the turn, or say why there is none."""
@@ -207,9 +208,9 @@ class Take:
 
     def _said_before(self, file: Recording, key: Key) -> Iterator[tuple[list[str], RecordedTurn]]:
         """Give the recorded turns with this prompt, each with what is different now."""
-        any_model = self.mode == "only" and key.parts["model"] == ANY
+        any_model = self.mode == "only" and key.parts[Part("model")] == ANY
         for turn in file.turns():
-            if turn.key.get("prompt") == key.parts["prompt"]:
+            if turn.key.get(Part("prompt")) == key.parts[Part("prompt")]:
                 yield key.changes(turn.key, self.scene.variables, any_model=any_model), turn
 
     def _accept(self, turn: RecordedTurn) -> None:
@@ -222,7 +223,7 @@ class Take:
 
     def _taken_names(self, turn: RecordedTurn) -> list[str]:
         """Give the names of its results under which this kernel has something else."""
-        maker = word(dict(turn.key))
+        maker = word(labelled(turn.key))
         others = {entry.name for entry in self.scene.variables.entries() if entry.kind != "rule"}
         return [
             name for name in names_kept(self._events) if name in others and self.recordings.makers.get(name) != maker
@@ -257,7 +258,7 @@ class Take:
     def _keep(self, turn: Turn, file: Recording, key: Key) -> None:
         variables, own = self.scene.variables, set(names_kept(turn.log))
         used = {name for call in turn.calls for name in REFERENCE.findall(call.edited or call.arguments)}
-        if bad := {f"object {name}": key.maybe[name] for name in used if name in key.maybe}:
+        if bad := {Part("object", name): key.maybe[name] for name in used if name in key.maybe}:
             raise BadRecording(f"{why_unknown(bad)}.")
         results = {entry.name for entry in variables.entries() if entry.kind == "result"}
         earlier = ((used | mentioned(turn.prompt)) & results) - own
@@ -265,12 +266,12 @@ class Take:
         if bad:
             raise BadRecording(f"{why_unknown(bad)}.")
         self.recordings.state |= changed_by(key.parts, reads_of(self.scene.tools))
-        parts = {name: held for name, held in key.parts.items() if name not in self.recordings.state} | more
+        parts = {part: held for part, held in key.parts.items() if part not in self.recordings.state} | more
         file.add(take(turn, parts, variables, self._veil))
         self._claim(parts, own)
 
-    def _claim(self, key: Mapping[str, str], names: Sequence[str] | set[str]) -> None:
-        self.recordings.makers |= dict.fromkeys(names, word(dict(key)))
+    def _claim(self, key: Mapping[Part, str], names: Sequence[str] | set[str]) -> None:
+        self.recordings.makers |= dict.fromkeys(names, word(labelled(key)))
 
 
 def _is_own(model: Model) -> bool:

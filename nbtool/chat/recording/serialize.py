@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nbtool.chat.recording.file import KeptCall, RecordedTurn
+from nbtool.chat.recording.key_part import Part
 from nbtool.chat.recording.redaction import Veil, through
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
@@ -34,7 +35,7 @@ _NEEDED = frozenset({"text", "shown", "arguments", "by", "digest", "message", "u
 """Fields that are written even where they are empty."""
 
 
-def take(turn: Turn, key: Mapping[str, str], variables: Variables, veil: Veil) -> RecordedTurn:
+def take(turn: Turn, key: Mapping[Part, str], variables: Variables, veil: Veil) -> RecordedTurn:
     """Give what is kept of a completed turn.
 
     Raises:

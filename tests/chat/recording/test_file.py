@@ -15,11 +15,12 @@ import pytest
 from nbtool.chat.recording import file as files
 from nbtool.chat.recording import lock
 from nbtool.chat.recording.file import KeptCall, RecordedTurn, Recording
+from nbtool.chat.recording.key_part import Part
 from nbtool.errors import BadRecording, JournalError
 
 
 def turn(name: str, **more: Any) -> RecordedTurn:
-    return RecordedTurn("2026-11-21", "tiny", name, {"prompt": name}, **more)
+    return RecordedTurn("2026-11-21", "tiny", name, {Part("prompt"): name}, **more)
 
 
 @pytest.fixture
@@ -74,11 +75,12 @@ def test_a_file_that_another_kernel_changed_is_read_again(path: Path) -> None:
 KERNEL = """
 import sys
 from nbtool.chat.recording.file import RecordedTurn, Recording
+from nbtool.chat.recording.key_part import Part
 
 recording = Recording(sys.argv[1], writes=True)
 for number in range(6):
     name = f"{sys.argv[2]} {number}"
-    recording.add(RecordedTurn("2026-11-21", "tiny", name, {"prompt": name}))
+    recording.add(RecordedTurn("2026-11-21", "tiny", name, {Part("prompt"): name}))
 """
 
 
@@ -152,7 +154,7 @@ def test_a_file_keeps_its_mode_and_its_place_behind_a_link(path: Path, tmp_path:
     assert len(Recording(path).turns()) == 2
 
 
-WHOLE = {"nbtool_recording": 1, "turns": []}
+WHOLE = {"nbtool_recording": 2, "turns": []}
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ WHOLE = {"nbtool_recording": 1, "turns": []}
         ("", "the file"),
         ("[]", "the file"),
         ("{}", "nbtool_recording: Field required"),
-        (json.dumps({**WHOLE, "nbtool_recording": 2}), "it is of format 2"),
+        (json.dumps({**WHOLE, "nbtool_recording": 3}), "it is of format 3"),
         (json.dumps({**WHOLE, "nbtool_recording": "1"}), "valid integer"),
         (json.dumps({**WHOLE, "more": 1}), "more: Unexpected"),
         (json.dumps({**WHOLE, "turns": [{"recorded": "2026-11-21"}]}), r"turns\.0\.model: Field required"),

@@ -1,0 +1,99 @@
+"""The parts of a recording's key: what they are called in a program, and how a file holds them.
+
+{"prompt": "54bc…", "tool_mode": "auto", "tool": {"price": "ba4d…"}, "reads": {"price": {"LIMIT": "0c97…"}}, …}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from nbtool.errors import BadRecording
+
+SingleKind = Literal[
+    "prompt", "model", "wire", "address", "tool_mode", "system", "options", "answer", "choices", "history", "version"
+]
+NamedKind = Literal["plugin", "tool", "reads", "object", "result"]
+PartKind = SingleKind | NamedKind
+
+
+class Part(NamedTuple):
+    """One part: of some kinds there is one, of others one for each `name`; a tool reads each `item` by itself."""
+
+    kind: PartKind
+    name: str = ""
+    item: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called in a hash, and was called in files of the first format."""
+        kind = "tool mode" if self.kind == "tool_mode" else self.kind
+        return " ".join(word for word in (kind, self.name, self.item) if word)
+
+
+def labelled(parts: Mapping[Part, str]) -> dict[str, str]:
+    """Return parts by their labels, for a hash."""
+    return {part.label: word for part, word in parts.items()}
+
+
+def dump_parts(parts: Mapping[Part, str]) -> dict[str, Any]:
+    """Return parts as a file holds them."""
+    written: dict[str, Any] = {}
+    for part, word in parts.items():
+        if part.kind in get_args(SingleKind):
+            written[part.kind] = word
+        elif part.kind == "reads":
+            written.setdefault("reads", {}).setdefault(part.name, {})[part.item] = word
+        else:
+            written.setdefault(part.kind, {})[part.name] = word
+    return written
+
+
+def load_parts(written: Mapping[str, Any]) -> dict[Part, str]:
+    """Read parts as a file holds them.
+
+    Raises:
+        BadRecording: they are of another shape.
+    """
+    return dict(part for kind, held in written.items() for part in _read(kind, held))
+
+
+def load_labelled(written: Mapping[str, Any]) -> dict[Part, str]:
+    """Read parts as files of the first format hold them: flat, by their labels.
+
+    Raises:
+        BadRecording: they are of another shape.
+    """
+    return dict(_of_label(label, word) for label, word in written.items())
+
+
+def _read(kind: str, held: Any) -> Iterator[tuple[Part, str]]:
+    if kind in get_args(SingleKind) and isinstance(held, str):
+        yield Part(cast("SingleKind", kind)), held
+    elif kind == "reads" and isinstance(held, dict) and all(isinstance(inner, dict) for inner in held.values()):
+        yield from (
+            (Part("reads", name, item), _word(word)) for name, inner in held.items() for item, word in inner.items()
+        )
+    elif kind in get_args(NamedKind) and isinstance(held, dict):
+        yield from ((Part(cast("NamedKind", kind), name), _word(word)) for name, word in held.items())
+    else:
+        raise _unknown(kind)
+
+
+def _of_label(label: str, word: Any) -> tuple[Part, str]:
+    if label == "tool mode":
+        return Part("tool_mode"), _word(word)
+    kind, *names = label.split(" ", 2 if label.startswith("reads ") else 1)
+    if kind not in (get_args(NamedKind) if names else get_args(SingleKind)):
+        raise _unknown(label)
+    return Part(cast("PartKind", kind), *names), _word(word)
+
+
+def _word(word: Any) -> str:
+    if not isinstance(word, str):
+        raise _unknown(str(type(word).__name__))
+    return word
+
+
+def _unknown(what: str) -> BadRecording:
+    return BadRecording(f"A recorded turn cannot be read: its key has a part {what[:60]!r}.")
