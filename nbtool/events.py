@@ -221,20 +221,51 @@ class ReplyFinished:
     kind: Literal["reply_finished"] = "reply_finished"
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedReference:
+    """What a reference stands for: its `name` with keys and slice as written, its type and shape, never its values.
+
+    `summary` is the `text` without what may be long, the columns of a table.
+    """
+
+    name: str
+    text: str
+    summary: str = ""
+
+    def __str__(self) -> str:
+        return f"$VAR_REF{{{{{self.name}}}}}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedArgument:
+    """An argument as it will run: `text` is its JSON as written, `references` are those in it.
+
+    One that `is_reference` is the object of its only reference, and nothing else.
+    """
+
+    text: str
+    references: tuple[ResolvedReference, ...] = ()
+    is_reference: bool = False
+
+    def __str__(self) -> str:
+        references = "; ".join(map(str, self.references))
+        return references if self.is_reference else f"{self.text} ({references})" if references else self.text
+
+
 @dataclass(slots=True)
 class CallReady:
     """A call was looked up, its references resolved and its arguments validated.
 
-    `resolved` describes each argument as it will run: a reference becomes its name, type and shape, never
-    its values. `glances` are for the person alone: the first rows (`columns`, `rows`) of what was opened for reading.
-    `edited` is as in `CallStarted`, for a call that is told of and does not run.
+    `resolved` describes each argument as it will run. `glances` are for the person alone: the first rows (`columns`,
+    `rows`) of what was opened for reading. `edited` is as in `CallStarted`, for a call that is told of and does not
+    run.
     """
 
     call_id: str
     name: str
     round: int
     arguments: str
-    resolved: dict[str, str] = field(default_factory=dict)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
     repaired: tuple[str, ...] = ()
     glances: dict[str, dict[str, Any]] = field(default_factory=dict)
     edited: str = ""
@@ -289,7 +320,7 @@ class CallAsked:
     effect: str = ""
     media: tuple[Media, ...] = ()
     notice: str = ""
-    resolved: dict[str, str] = field(default_factory=dict)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
     glances: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     again: AskedAgain | None = None
@@ -337,7 +368,7 @@ class CallStarted:
     thread: str = ""
     edited: str = ""
     guarded: bool = False
-    resolved: dict[str, str] = field(default_factory=dict)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
     kind: Literal["call_started"] = "call_started"
 
 

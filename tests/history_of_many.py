@@ -24,6 +24,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Text, Thinking, ToolCall, Usage, assistant, user
+from tests.resolved import plain, reference
 
 BEGAN = 1_795_000_000.0
 TICKERS = ("AAA", "BBB", "CCC", "DDD")
@@ -93,9 +94,9 @@ def _first_round(then: Any, number: int, turn_id: str, ticker: str, clock: Any) 
     then(0.1, RequestStarted(1))
     then(1.5 + number % 2, ReplyFinished(1, asked, "tools", Usage(300, 40), complete=True, seconds=1.5 + number % 2))
     then(0, MessageAppended(asked))
-    then(0.01, CallReady(price, "price", 1, asked.calls[0].arguments, {"ticker": f'"{ticker}"'}))
+    then(0.01, CallReady(price, "price", 1, asked.calls[0].arguments, {"ticker": plain(f'"{ticker}"')}))
     then(0.01, CallStarted(price, clock()))
-    resolved = {"rows": "$VAR_REF{{df}}: DataFrame, 120 rows by 3 columns", "n": str(number % 20)}
+    resolved = {"rows": reference("df", "DataFrame, 120 rows by 3 columns"), "n": plain(str(number % 20))}
     then(0.01, CallReady(order, "order", 1, asked.calls[1].arguments, resolved))
     then(0.01, CallAsked(order, "run", "d" * 64, "order", asked.calls[1].arguments))
     then(0.8, CallFinished(price, "price", 1, "ok", str(10 + number % 90), reference=f"price_{number}", seconds=0.83))

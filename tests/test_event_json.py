@@ -10,6 +10,7 @@ from nbtool.errors import UnreadableEvent
 from nbtool.event_json import MAX_DEPTH, dump_event, load_event, load_events
 from nbtool.events import AskedAgain, CallAsked, CallReady, Event, MessageAppended, Notice, ReplyFinished, UsageDelta
 from nbtool.messages import Media, Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
+from tests.resolved import plain, reference
 
 MESSAGE = Message(
     "assistant",
@@ -27,7 +28,8 @@ SAMPLES: dict[str, Any] = {
     "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": ("a", "b"),
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),
-    "dict[str, str]": {"a": "b"}, "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
+    "dict[str, ResolvedArgument]": {"a": reference("df['a']", "list, 2 items"), "b": plain("1")},
+    "dict[str, Any]": {"a": {"b": 1}}, "StopReason": "end", "CallStatus": "ok",
     "dict[str, dict[str, Any]]": {"a": {"columns": ["b"], "rows": [[1]]}},
     "TurnStatus": "error", "NoticeTopic": "no_stop_reason", "Gate": "run", "Phase": "tool", "TreeOp": "hide",
 }  # fmt: skip
@@ -54,9 +56,11 @@ def test_what_json_does_not_know_is_written_by_its_type() -> None:
 
 
 def test_lone_surrogates_do_not_keep_an_event_from_being_written() -> None:
-    event = CallReady("c", "f\ud800", 1, "{}", {"a\ud800": "b\udfff"}, ("m\ud800",))
+    event = CallReady("c", "f\ud800", 1, "{}", {"a\ud800": plain("b\udfff")}, ("m\ud800",))
 
-    assert load_event(dump_event(event)) == CallReady("c", "f\ufffd", 1, "{}", {"a\ufffd": "b\ufffd"}, ("m\ufffd",))
+    assert load_event(dump_event(event)) == CallReady(
+        "c", "f\ufffd", 1, "{}", {"a\ufffd": plain("b\ufffd")}, ("m\ufffd",)
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,10 @@ import shutil
 from pathlib import Path
 from typing import Any, get_args
 
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
+
+from nbtool.blocks.mimebundle import TURN_MIME
+from nbtool.blocks.protocol_schema import SCHEMA
 from nbtool.chat import restore
 from nbtool.chat.export import document
 from nbtool.chat.export.visibility import is_imported, shared_events
@@ -16,7 +20,7 @@ from nbtool.chat.recording.key_part import NamedKind, Part, SingleKind
 from nbtool.chat.recording.serialize import events_of
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
-from nbtool.events import Notice, TurnEnded
+from nbtool.events import Notice, ResolvedArgument, TurnEnded
 
 OLDER = Path(__file__).parent / "fixtures" / "before_typed_fields"
 
@@ -91,3 +95,21 @@ def recalled(name: str) -> Turn:
     """Rebuild the turn whose events a file holds."""
     events: list[dict[str, Any]] = json.loads((OLDER / name).read_text())
     return restore.turn(load_events(events))
+
+
+def test_what_an_argument_stood_for_comes_back_as_a_reference_with_its_name() -> None:
+    tree = document.from_json((OLDER / "conversation.json").read_bytes())
+    first, second = (node.turn.calls for node in tree.line if node.turn)
+
+    assert first[0].resolved == {"ticker": ResolvedArgument('"A"')}
+    (frame,) = first[1].resolved["df"].references
+    assert (frame.name, frame.summary) == ("df", "DataFrame, 2 rows by 2 columns")
+    assert frame.text.startswith("DataFrame, 2 rows by 2 columns: ticker")
+    assert second[0].resolved["table"].is_reference
+    assert "$VAR_REF{{df:0:20}}" in str(second[0].resolved["text"])
+
+
+def test_the_data_of_a_saved_turn_are_still_of_the_schema() -> None:
+    saved = json.loads((OLDER / "saved_turn.json").read_text())
+
+    jsonschema.Draft202012Validator(SCHEMA).validate(saved[TURN_MIME])

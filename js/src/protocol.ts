@@ -101,6 +101,20 @@ export interface Media {
   data?: string;
 }
 
+/** What a reference stands for: its name with keys or slice, its type and shape, and these without columns. */
+export interface ResolvedReference {
+  name: string;
+  text: string;
+  summary: string;
+}
+
+/** An argument as it will run: its JSON and the references in it; one that is a reference is nothing else. */
+export interface ResolvedArgument {
+  text: string;
+  references: ResolvedReference[];
+  is_reference: boolean;
+}
+
 /** One call from its first character to its outcome; `shown` is what the model read, where the person sees more. */
 export interface CallBlock {
   id: string;
@@ -109,7 +123,7 @@ export interface CallBlock {
   name: string;
   round: number;
   arguments: string;
-  resolved: Record<string, string>;
+  resolved: Record<string, ResolvedArgument>;
   repaired: string[];
   state: CallState;
   question: Asked | null;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { ask as askAbout, call, calls, type Desk } from "./approval/desk";
+import { reference, plain as withoutReferences } from "./resolved";
 
 let desk: Desk;
 
@@ -20,8 +21,12 @@ describe.each([
 
   test("says in a sentence what will happen", async () => {
     const resolved = {
-      rows: "$VAR_REF{{df}}: DataFrame, 344 rows by 7 columns: species (object)",
-      path: '"out.csv"',
+      rows: reference(
+        "df",
+        "DataFrame, 344 rows by 7 columns: species (object)",
+        "DataFrame, 344 rows by 7 columns",
+      ),
+      path: withoutReferences('"out.csv"'),
     };
     const shown = '{"rows": "$VAR_REF{{df}}", "path": "out.csv"}';
     desk = await askAbout([call({ tool: "save_table", shown }, { resolved })], { plain });

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Block, CallBlock, Document, Head } from "../src/protocol";
 import { readJson } from "../src/rich/log/json";
 import { drawn, Kernel, shown, start } from "./page";
+import { reference } from "./resolved";
 
 function call(values: Partial<CallBlock> = {}): CallBlock {
   return {
@@ -11,7 +12,7 @@ function call(values: Partial<CallBlock> = {}): CallBlock {
     name: "price",
     round: 2,
     arguments: '{"ticker": "ACME", "n": 12345678901234567890, "table": "$VAR_REF{{df}}"}',
-    resolved: { table: "df: DataFrame, 2 rows" },
+    resolved: { table: reference("df", "DataFrame, 2 rows") },
     repaired: [],
     state: "ok",
     question: null,
@@ -58,7 +59,8 @@ test("a call is one line until it is opened, and then all of it", async () => {
   const text = el.querySelector(".nb-inside")?.textContent ?? "";
   for (const part of [
     "12345678901234567890",
-    "df: DataFrame, 2 rows",
+    "table = df",
+    "DataFrame, 2 rows",
     "ACME7",
     "close",
     "round 2",

@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { Block } from "../src/protocol";
 import { dangers, drawn, Kernel, shown, start } from "./page";
 import { CARRIERS, OWN, PAYLOADS } from "./payloads";
+import { reference } from "./resolved";
 
 const alert = vi.fn();
 vi.stubGlobal("alert", alert);
@@ -39,7 +40,7 @@ function everywhere(text: string): Block[] {
       name: text,
       round: 1,
       arguments: `$VAR_REF${text}`,
-      resolved: { [text]: text },
+      resolved: { [text]: reference(text, text) },
       repaired: [text],
       state: "waiting",
       question: { ...asked, shown: `$VAR_REF${text}` },

@@ -10,9 +10,14 @@ import { Saved } from "../src/saved/Saved";
 import schema from "../src/saved/schema.json";
 import { finds } from "../src/saved/search";
 import { dangers, drawn } from "./page";
+import { reference } from "./resolved";
 
 const folder = `${import.meta.dirname}/recorded`;
 const OWN = readFileSync(`${import.meta.dirname}/payloads/own.json`, "utf8");
+const OLDER = readFileSync(
+  `${import.meta.dirname}/../../tests/fixtures/before_typed_fields/saved_turn.json`,
+  "utf8",
+);
 const ended = readdirSync(folder)
   .filter((name) => name.endsWith(".json"))
   .sort()
@@ -115,7 +120,14 @@ test.each(JSON.parse(OWN) as string[])(
     const texts = { name: payload, arguments: payload, result: payload, reason: payload.slice(0, 2000) };
     const data = {
       ...finished(),
-      blocks: [{ ...call, ...texts, name: payload.slice(0, 300), resolved: { [payload.slice(0, 99)]: "x" } }],
+      blocks: [
+        {
+          ...call,
+          ...texts,
+          name: payload.slice(0, 300),
+          resolved: { [payload.slice(0, 99)]: reference(payload.slice(0, 99), payload.slice(0, 2000)) },
+        },
+      ],
     };
     const page = shown(readSaved(data) ?? finished());
     for (const fold of page.el.querySelectorAll("details")) fold.open = true;
@@ -360,4 +372,21 @@ test("a saved turn says why it ended without a finished answer, and one of an ol
   expect(readSaved({ ...document, head: { ...document.head, end_reason: "<b>" } })).toBeNull();
   expect(readSaved(document)).not.toBeNull();
   older.close();
+});
+
+test("a turn that an older nbtool saved is shown, with what its references stood for", async () => {
+  const older: unknown = JSON.parse(OLDER)["application/vnd.nbtool.turn+json"];
+  const data = readSaved(older);
+  const page = shown(data ?? finished());
+  await drawn();
+  for (const fold of page.el.querySelectorAll("details")) {
+    fold.open = true;
+    fold.dispatchEvent(new Event("toggle"));
+  }
+  await drawn();
+
+  expect(data?.blocks.length).toBeGreaterThan(0);
+  expect(page.el.textContent).toContain("table = head_1_result");
+  expect(page.el.textContent).toContain("DataFrame, 1 rows by 2 columns: ticker");
+  page.close();
 });

@@ -14,7 +14,17 @@ from typing import Any, TypeVar, cast
 from nbtool.blocks.limits import clip, marker
 from nbtool.blocks.media import with_media
 from nbtool.blocks.omission import mark_cut
-from nbtool.blocks.protocol import VERSION, Block, CallBlock, Decided, Document, Glance, Head, NoticeBlock
+from nbtool.blocks.protocol import (
+    VERSION,
+    Block,
+    CallBlock,
+    Decided,
+    Document,
+    Glance,
+    Head,
+    NoticeBlock,
+    ResolvedShape,
+)
 from nbtool.blocks.protocol_schema import CHAT_PATTERN, DATA_LIMIT, ENDED, ENTRIES, ID_PATTERN, LINE_LENGTH, NAME_LENGTH
 from nbtool.blocks.question import remarks, sentence
 from nbtool.blocks.static_html import ASKS, HTML_LIMIT, TEXT_LIMIT, to_html, to_text
@@ -139,7 +149,7 @@ def _call(block: CallBlock, clipper: _Clipper) -> CallBlock:
         "call_id": _identifier(block["call_id"]),
         "name": clipper.text(block["name"], NAME_LENGTH),
         "reference": clipper.text(block["reference"], NAME_LENGTH),
-        "resolved": {clipper.text(name, NAME_LENGTH): clipper.text(text, LINE_LENGTH) for name, text in resolved},
+        "resolved": {clipper.text(name, NAME_LENGTH): _resolved(one, clipper) for name, one in resolved},
         "repaired": [clipper.text(one, LINE_LENGTH) for one in clipper.entries(block["repaired"])],
         "reason": clipper.text(block["reason"], LINE_LENGTH),
         "question": None,
@@ -149,6 +159,14 @@ def _call(block: CallBlock, clipper: _Clipper) -> CallBlock:
         some = clipper.entries(block["glances"].items())
         kept["glances"] = {clipper.text(name, NAME_LENGTH): _glance(glance, clipper) for name, glance in some}
     return cast("CallBlock", kept)
+
+
+def _resolved(shape: ResolvedShape, clipper: _Clipper) -> ResolvedShape:
+    references: list[Any] = [
+        {name: clipper.text(str(text), LINE_LENGTH) for name, text in one.items()}
+        for one in clipper.entries(shape["references"])
+    ]
+    return {**shape, "text": clipper.text(shape["text"], LINE_LENGTH), "references": references}
 
 
 def _decided(decided: Decided, clipper: _Clipper) -> Decided:

@@ -121,6 +121,22 @@ class MediaShape(TypedDict):
     data: NotRequired[str]
 
 
+class ResolvedReferenceShape(TypedDict):
+    """What a reference stands for; see `nbtool.events.ResolvedReference`."""
+
+    name: str
+    text: str
+    summary: str
+
+
+class ResolvedShape(TypedDict):
+    """An argument as it will run; see `nbtool.events.ResolvedArgument`."""
+
+    text: str
+    references: list[ResolvedReferenceShape]
+    is_reference: bool
+
+
 class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
@@ -136,7 +152,7 @@ class CallBlock(TypedDict):
     name: str
     round: int
     arguments: str
-    resolved: dict[str, str]
+    resolved: dict[str, ResolvedShape]
     repaired: list[str]
     state: CallState
     question: Asked | None

@@ -133,6 +133,14 @@ PROSE_BLOCK = known(
         "more": MORE,
     }
 )
+RESOLVED = known(
+    {
+        "text": LINE,
+        "references": list_of(known({"name": LINE, "text": LINE, "summary": LINE})),
+        "is_reference": {"type": "boolean"},
+    }
+)
+"""What an argument stands for; older versions saved a line in its place."""
 CALL_BLOCK = known(
     {
         "id": NAME,
@@ -141,7 +149,7 @@ CALL_BLOCK = known(
         "name": NAME,
         "round": COUNT,
         "arguments": PROSE,
-        "resolved": record_of(LINE),
+        "resolved": record_of({"anyOf": [RESOLVED, LINE]}),
         "repaired": list_of(LINE),
         "state": {"enum": ["writing", "ready", *get_args(CallStatus)]},
         "question": {"type": "null"},

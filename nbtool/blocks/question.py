@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nbtool.blocks.confusables import unmasked
 from nbtool.blocks.media import told
-from nbtool.blocks.protocol import AgainShape, Asked, CallBlock, DifferenceShape
+from nbtool.blocks.protocol import AgainShape, Asked, CallBlock, DifferenceShape, ResolvedShape
+from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import one_line, visible, without_controls
 from nbtool.events import AskedAgain, CallAsked, Gate
 from nbtool.messages import Media, clean_text
@@ -26,8 +26,6 @@ SAID = 60
 
 NAMED = 6
 """Arguments that the sentence names."""
-
-_REFERENCE = re.compile(r"\$VAR_REF\{\{(.*?)\}\}: (.*)", re.DOTALL)
 
 
 def asked(event: CallAsked, shelf: dict[str, Media]) -> Asked:
@@ -95,7 +93,7 @@ def sentence(block: CallBlock) -> str:
     return sentence_of(question["gate"], question["tool"], question["shown"], block["resolved"], images)
 
 
-def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, str], images: int = 0) -> str:
+def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], images: int = 0) -> str:
     """Say what will happen if a question is answered with yes.
 
     `resolved` tells what each argument stands for; `images` says how many there are in a result.
@@ -107,7 +105,7 @@ def sentence_of(gate: Gate, tool: str, shown: str, resolved: Mapping[str, str], 
     values = _arguments(shown)
     if values is None:
         return f"{tool} asks: {_line(shown, 300)}"
-    said = [_said(name, value, resolved.get(name, "…")) for name, value in values.items()]
+    said = [_said(name, value, resolved.get(name)) for name, value in values.items()]
     more = f" and {_count(len(said) - NAMED, 'argument')} more" if len(said) > NAMED else ""
     return f"{tool} will run{' with ' if said else ' without arguments'}{', '.join(said[:NAMED])}{more}."
 
@@ -122,14 +120,13 @@ def notice_of(notice: str) -> str:
     return unmasked(visible(notice.strip()))
 
 
-def _said(name: str, value: Any, written: str) -> str:
+def _said(name: str, value: Any, resolved: ResolvedShape | None) -> str:
     lines = len(value.rstrip().split("\n")) if isinstance(value, str) else 1
     if lines > 1:
         return f"{_line(name)} = {_count(lines, 'line')}"
-    if found := _REFERENCE.fullmatch(written):
-        what = re.sub(r": .*", "", found[2], flags=re.DOTALL)
-        return f"{_line(name)} = {_line(found[1])} ({_line(what)})"
-    return f"{_line(name)} = {_line(written)}"
+    if reference := only_reference(resolved):
+        return f"{_line(name)} = {_line(reference['name'])} ({_line(reference['summary'] or reference['text'])})"
+    return f"{_line(name)} = {_line(resolved_text(resolved) if resolved else '…')}"
 
 
 def _line(text: str, limit: int = SAID) -> str:

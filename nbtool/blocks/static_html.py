@@ -30,6 +30,7 @@ from nbtool.blocks.limits import marker
 from nbtool.blocks.omission import mark_cut, rest_line
 from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock
 from nbtool.blocks.question import notice_of, remarks, sentence
+from nbtool.blocks.resolved import resolved_text
 from nbtool.blocks.sanitize import one_line, visible, without_stacks
 
 HTML_LIMIT = 150_000
@@ -134,8 +135,9 @@ def _details(block: CallBlock) -> list[str]:
     parts = [_titled(title, with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
     if asked_for:
         parts.append(_fold("What the model asked for", _titled("Arguments", long_arguments(asked_for))))
-    if "$VAR_REF" in block["arguments"]:
-        parts.append(_titled("Resolved", "\n".join(visible(f"{k} = {v}") for k, v in block["resolved"].items())))
+    if any(one["references"] for one in block["resolved"].values()):
+        lines = (visible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
+        parts.append(_titled("Resolved", "\n".join(lines)))
     parts += [f"<div>{_escape(decision_line(decided))}</div>" for decided in block["decisions"]]
     reason = reason_line(block)
     parts.append(f"<div>{_escape(reason)}</div>" if reason else "")

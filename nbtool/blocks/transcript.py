@@ -6,15 +6,16 @@ Feeding costs as much as the event is long, whatever came before; the whole docu
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, cast, get_args
 
 from nbtool.blocks.block_builder import Entry, ProseKind, call_entry, prose_entry
 from nbtool.blocks.limits import SHOWN, Limits, clip, marker
 from nbtool.blocks.media import told as told_media
-from nbtool.blocks.protocol import VERSION, Block, Decided, Document, Glance, Head, Patch, UsageShape
+from nbtool.blocks.protocol import VERSION, Block, Decided, Document, Glance, Head, Patch, ResolvedShape, UsageShape
 from nbtool.blocks.question import asked
+from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import without_controls
 from nbtool.events import (
     AskedAgain,
@@ -34,6 +35,7 @@ from nbtool.events import (
     RefusalDelta,
     ReplyFinished,
     RequestStarted,
+    ResolvedArgument,
     Retrying,
     TextDelta,
     ThinkingDelta,
@@ -244,7 +246,7 @@ class Transcript:
         if str(entry.grown["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
         patches += _edited(entry, event.edited)
-        resolved, seen = self._lines(event.resolved), _glances(event.glances)
+        resolved, seen = self._resolved(event.resolved), _glances(event.glances)
         return patches + entry.update(
             name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready", **seen
         )
@@ -273,7 +275,7 @@ class Transcript:
     def _call_started(self, event: CallStarted) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
         patches += _edited(entry, event.edited)
-        stands_for = {"resolved": self._lines(event.resolved)} if event.resolved else {}
+        stands_for = {"resolved": self._resolved(event.resolved)} if event.resolved else {}
         return patches + entry.update(state="running", started=event.started, **stands_for) + self._told()
 
     def _call_progress(self, event: CallProgress) -> list[Patch]:
@@ -346,13 +348,13 @@ class Transcript:
         self._is_cut = self._is_cut or omitted > 0
         return kept + marker(omitted)
 
-    def _lines(self, resolved: dict[str, str]) -> dict[str, str]:
-        return {key: self._within(text, self._limits.notice, clean_text) for key, text in resolved.items()}
+    def _resolved(self, resolved: Mapping[str, ResolvedArgument]) -> dict[str, ResolvedShape]:
+        return resolved_shapes(resolved, lambda text: self._within(text, self._limits.notice, clean_text))
 
     def _newer(self, entry: Entry, event: CallAsked) -> dict[str, Any]:
         """Give what the arguments stand for now, in place of what they stood for when the call was ready."""
         former: dict[str, Any] = {"glances": {}} if "glances" in entry.block_part else {}
-        return {"resolved": self._lines(event.resolved), **former, **_glances(event.glances)}
+        return {"resolved": self._resolved(event.resolved), **former, **_glances(event.glances)}
 
     def _told(self) -> list[Patch]:
         """Say in the head whether the turn waits for a person, and whether a cell waits with it."""

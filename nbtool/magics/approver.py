@@ -17,6 +17,7 @@ from typing import Literal
 
 from nbtool.blocks.confusables import unmasked
 from nbtool.blocks.question import effect_of, notice_of, remarks_of, sentence_of
+from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import visible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
@@ -127,7 +128,8 @@ def ask_by_input(question: Question) -> Decision:
 
 def asked_in_line(question: Question) -> str:
     """Write a question for a line of input: the notice, the sentence, all that is asked about, and what will change."""
-    said = sentence_of(question.gate, question.tool, question.shown, question.resolved, len(question.media))
+    resolved = resolved_shapes(question.resolved)
+    said = sentence_of(question.gate, question.tool, question.shown, resolved, len(question.media))
     whole = unmasked(visible(question.shown))
     asked = "Run it?" if question.gate == "run" else "Show this to the model?"
     first = [remarks_of(question.again, question.notes), notice_of(question.notice)]

@@ -9,6 +9,7 @@ import pytest
 
 from nbtool.blocks.labels import call_facts, decision_line, decision_words
 from nbtool.blocks.question import AGAIN, remarks_of
+from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
@@ -23,11 +24,12 @@ from nbtool.events import (
     Event,
     RequestStarted,
 )
+from tests.resolved import plain, reference
 
 WRITTEN = '{"df": "$VAR_REF{{df}}"}'
-FORMER, NEWER = {"df": "$VAR_REF{{df}}: 3 rows"}, {"df": "$VAR_REF{{df}}: 1 000 000 rows with iban"}
+FORMER, NEWER = {"df": reference("df", "3 rows")}, {"df": reference("df", "1 000 000 rows with iban")}
 GLANCE = {"df": {"columns": ["a"], "rows": [["old"]]}}
-CHANGED = AskedAgain("changed", (Difference("the argument 'df'", FORMER["df"], NEWER["df"]),))
+CHANGED = AskedAgain("changed", (Difference("the argument 'df'", str(FORMER["df"]), str(NEWER["df"])),))
 NOTE = "$VAR_REF{{df}} cannot be watched for changes: a generator cannot be compared."
 START: list[Event] = [RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, FORMER, (), GLANCE)]
 ASKED: list[Event] = [
@@ -75,7 +77,7 @@ def test_the_block_of_a_call_holds_the_newer_question_and_what_it_stands_for_now
 
     assert block["question"]["digest"] == "d2"
     assert block["question"]["again"]["reason"] == "changed"
-    assert block["resolved"] == NEWER
+    assert block["resolved"] == resolved_shapes(NEWER)
     assert block["glances"] == {}  # those of the former object are gone
 
 
@@ -92,14 +94,14 @@ def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() ->
         *START,
         ASKED[0],
         CallDecided("c1", "run", "d1", "approved", "button", edited=True),
-        CallStarted("c1", 1.0, "main", EDITED, resolved={"df": '"other"'}),
+        CallStarted("c1", 1.0, "main", EDITED, resolved={"df": plain('"other"')}),
         CallFinished("c1", "send", 1, "ok", "sent"),
     )
     block: Any = transcript.block("c1")
     page, text = to_html(transcript.document()), to_text(transcript.document())
 
     assert (block["arguments"], block["asked_arguments"]) == (EDITED, WRITTEN)
-    assert block["resolved"] == {"df": '"other"'}
+    assert block["resolved"] == resolved_shapes({"df": plain('"other"')})
     assert 'send(df="other")' in text
     assert "approved with your edit" in text
     assert "edited by you" not in text.replace("Arguments, edited by you", "")

@@ -4,6 +4,8 @@ import pytest
 
 from nbtool.blocks.confusables import unmasked
 from nbtool.blocks.question import effect_of, sentence_of
+from nbtool.blocks.resolved import resolved_shapes
+from tests.resolved import plain
 
 
 @pytest.mark.parametrize(
@@ -41,7 +43,9 @@ def test_what_people_write_stays_as_it_is(text: str) -> None:
 
 
 def test_the_sentence_and_the_effect_hide_no_letter() -> None:
-    said = sentence_of("run", "s\u0430ve", '{"path": "\u0441lean.py"}', {"path": '"\u0441lean.py"'})
+    said = sentence_of(
+        "run", "s\u0430ve", '{"path": "\u0441lean.py"}', resolved_shapes({"path": plain('"\u0441lean.py"')})
+    )
 
     assert said == 's\\u{0430}ve will run with path = "\\u{0441}lean.py".'
     assert effect_of("-a\n+\u0430b\u202e\n") == "What will change:\n-a\n+\\u{0430}b\\u{202e}"

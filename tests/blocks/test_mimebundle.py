@@ -24,6 +24,7 @@ from nbtool.blocks.protocol_schema import (
     SCHEMA,
     USAGE,
 )
+from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
     CallAsked,
@@ -45,6 +46,7 @@ from nbtool.events import (
 )
 from nbtool.messages import Usage, assistant, user
 from tests.blocks.test_recordings import RECORDS, scenes
+from tests.resolved import plain, reference
 
 SCHEMA_FILE = Path(__file__).parents[2] / "js" / "src" / "saved" / "schema.json"
 VALID = jsonschema.Draft202012Validator(SCHEMA)
@@ -94,7 +96,8 @@ def test_the_schema_knows_every_key_of_a_document_but_the_live_ones(
 def turns(draw: st.DrawFn) -> list[Event]:
     """Any turn, with any text wherever a model, a tool, a server or a person may write one."""
     text = st.one_of(TEXTS, st.sampled_from(["\ud800", "\x00", "x" * 5_000, "$VAR_REF{{df}}", '{"a": 1}']))
-    names = st.dictionaries(TEXTS, text, max_size=3)
+    told = st.one_of(st.builds(plain, text), st.builds(reference, text, text, text))
+    names = st.dictionaries(TEXTS, told, max_size=3)
     events: list[Event] = [TurnStarted(draw(text), draw(text), user(draw(text)), 1.0), RequestStarted(1)]
     events += [draw(st.sampled_from([TextDelta, ThinkingDelta]))(draw(text)) for _ in range(draw(st.integers(0, 3)))]
     for number in range(draw(st.integers(0, 3))):
@@ -230,7 +233,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
 def test_what_cannot_be_made_small_enough_is_no_data() -> None:
     document = folded(scenes()["finished"])
     call = next(block for block in document["blocks"] if block["kind"] == "call")
-    call["resolved"] = {f"name {number}": "x" * 4_000 for number in range(100)}
+    call["resolved"] = resolved_shapes({f"name {number}": plain("x" * 4_000) for number in range(100)})
     document["blocks"] = [call]
 
     assert set(saved(document)) == {"text/html", "text/plain"}

@@ -37,6 +37,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Usage, assistant, user
+from tests.resolved import reference
 
 LONG = 3_000_000
 END = "the-end"
@@ -57,7 +58,7 @@ def events(field: str) -> list[Event]:
         TurnStarted("t1", "practice:default", user("A question."), 1.0), RequestStarted(1),
         ThinkingDelta(text("thinking")), TextDelta(text("text")), CallDelta("k1", name="find", call_id="c1"),
         ReplyFinished(1, assistant(""), "calls", Usage(), True),
-        CallReady("c1", "find", 1, arguments, {"query": text("resolved")}), CallStarted("c1", 1.0),
+        CallReady("c1", "find", 1, arguments, {"query": reference("df", text("resolved"))}), CallStarted("c1", 1.0),
         CallDecided("c1", "run", "d", "approved", "button", text("decision")),
         CallProgress("c1", text("progress")),
         CallFinished(

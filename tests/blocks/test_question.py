@@ -9,11 +9,14 @@ from nbtool.blocks.protocol import CallBlock
 from nbtool.blocks.question import sentence
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.transcript import Transcript
-from nbtool.events import CallAsked, CallReady, TurnEnded, TurnStarted
+from nbtool.events import CallAsked, CallReady, ResolvedArgument, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
+from tests.resolved import plain, reference
 
 
-def asked(shown: str, resolved: dict[str, str] | None = None, *, gate: Any = "run", tool: str = "save") -> Transcript:
+def asked(
+    shown: str, resolved: dict[str, ResolvedArgument] | None = None, *, gate: Any = "run", tool: str = "save"
+) -> Transcript:
     transcript = Transcript()
     transcript.feed(TurnStarted("t", "m", user("Go"), 1.0))
     transcript.feed(CallReady("c1", tool, 1, shown if gate == "run" else "{}", resolved or {}))
@@ -33,21 +36,25 @@ def block_of(transcript: Transcript) -> CallBlock:
         ("{}", {}, "save will run without arguments."),
         (
             '{"rows": "$VAR_REF{{df}}", "path": "out.csv"}',
-            {"rows": "$VAR_REF{{df}}: DataFrame, 344 rows by 7 columns: a (int64)", "path": '"out.csv"'},
+            {"rows": reference("df", "DataFrame, 344 rows by 7 columns", "a (int64)"), "path": plain('"out.csv"')},
             'save will run with rows = df (DataFrame, 344 rows by 7 columns), path = "out.csv".',
         ),
-        ('{"code": "a\\nb\\n"}', {"code": '"a\\nb\\n"'}, "save will run with code = 2 lines."),
-        ('{"a": "x\\u202ey"}', {"a": '"x\u202ey"'}, 'save will run with a = "x\\u{202e}y".'),
-        ('{"n": 12345678901234567890}', {"n": "12345678901234567890"}, "save will run with n = 12345678901234567890."),
+        ('{"code": "a\\nb\\n"}', {"code": plain('"a\\nb\\n"')}, "save will run with code = 2 lines."),
+        ('{"a": "x\\u202ey"}', {"a": plain('"x\u202ey"')}, 'save will run with a = "x\\u{202e}y".'),
+        (
+            '{"n": 12345678901234567890}',
+            {"n": plain("12345678901234567890")},
+            "save will run with n = 12345678901234567890.",
+        ),
         (
             json.dumps({str(n): n for n in range(8)}),
-            {str(n): str(n) for n in range(8)},
+            {str(n): plain(str(n)) for n in range(8)},
             "save will run with 0 = 0, 1 = 1, 2 = 2, 3 = 3, 4 = 4, 5 = 5 and 2 arguments more.",
         ),
         ("Allow as much again?", {}, "save asks: Allow as much again?"),
     ],
 )
-def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, str], said: str) -> None:
+def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, ResolvedArgument], said: str) -> None:
     assert sentence(block_of(asked(shown, resolved))) == said
 
 
@@ -58,7 +65,7 @@ def test_a_result_is_told_by_its_length() -> None:
 
 
 def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
-    transcript = asked('{"path": "<b>out</b>"}', {"path": '"<b>out</b>"'})
+    transcript = asked('{"path": "<b>out</b>"}', {"path": plain('"<b>out</b>"')})
     transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))
     html, text = to_html(transcript.document()), to_text(transcript.document())
 

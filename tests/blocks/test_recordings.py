@@ -32,6 +32,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Message, Text, Thinking, Usage, assistant, user
+from tests.resolved import plain, reference
 
 RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"
 RECORDS = bool(os.environ.get("NBTOOL_RECORD"))
@@ -75,7 +76,7 @@ def first_round() -> list[Event]:
         ReplyFinished(
             1, Message("assistant", (Thinking("One call for each ticker."), Text(look))), "tools", Usage(812, 40), True
         ),
-        CallReady("c1", "price", 1, ARGUMENTS, {"ticker": "'ACME'", "table": "DataFrame, 250 rows"}),
+        CallReady("c1", "price", 1, ARGUMENTS, {"ticker": plain("'ACME'"), "table": plain("DataFrame, 250 rows")}),
         CallReady("c2", "price", 1, OTHER),
     ]  # fmt: skip
 
@@ -95,7 +96,8 @@ def ran(call_id: str, result: str, status: Any = "ok") -> list[Event]:
 def three_asked() -> list[Event]:
     """Three calls of a round that wait at once; one of them is sensitive and one was decided elsewhere."""
     code = json.dumps({"code": "import os\n\nprint(os.getcwd())\n"})
-    resolved = {"ticker": '"ACME"', "table": "$VAR_REF{{df}}: DataFrame, 250 rows by 3 columns: ticker (object)"}
+    table = reference("df", "DataFrame, 250 rows by 3 columns", "ticker (object)")
+    resolved = {"ticker": plain('"ACME"'), "table": table}
     return [
         *first_round(), CallReady("c1", "price", 1, ARGUMENTS, resolved), asked(),
         CallAsked("c2", "run", "d2", "price", OTHER, "Latest close of a ticker, in USD.", SCHEMA),

@@ -29,6 +29,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Usage, assistant, user
+from tests.resolved import reference
 
 OWN = Path(__file__).parents[2] / "js" / "tests" / "payloads" / "own.json"
 PAYLOADS = json.loads(OWN.read_text(encoding="utf-8"))
@@ -108,7 +109,7 @@ def everywhere(payload: str) -> list[Event]:
     return [
         TurnStarted("t", payload, user(payload), 1.0), RequestStarted(1), ThinkingDelta(payload), TextDelta(payload),
         CallDelta("0", name=payload, call_id="c1"), CallDelta("0", arguments=payload, call_id="c1"),
-        CallReady("c1", payload, 1, "$VAR_REF" + payload, {payload: payload}, (payload,)),
+        CallReady("c1", payload, 1, "$VAR_REF" + payload, {payload: reference(payload, payload)}, (payload,)),
         CallAsked("c1", "run", "d", payload, payload, payload),
         CallDecided("c1", "run", "d", "approved", payload, payload), CallStarted("c1", 1.0, payload),
         CallProgress("c1", payload),

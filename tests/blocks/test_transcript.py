@@ -32,6 +32,7 @@ from nbtool.events import (
     UsageDelta,
 )
 from nbtool.messages import Message, Text, Thinking, ToolCall, Usage, assistant, user
+from tests.resolved import plain
 
 ARGUMENTS = '{"ticker": "ACME"}'
 
@@ -52,7 +53,7 @@ def call(call_id: str = "call_1") -> list[Event]:
 
 
 def ready(call_id: str = "call_1") -> CallReady:
-    return CallReady(call_id, "price", 1, ARGUMENTS, {"ticker": "'ACME'"})
+    return CallReady(call_id, "price", 1, ARGUMENTS, {"ticker": plain("'ACME'")})
 
 
 def asked(call_id: str = "call_1", *, digest: str = "d1") -> CallAsked:
@@ -309,7 +310,7 @@ def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
     transcript = Transcript()
     feeds: list[Event] = [
         TurnStarted("t", "m", user(long), 1.0),
-        CallReady("c1", "f", 1, "{}", {"df": long}),
+        CallReady("c1", "f", 1, "{}", {"df": plain(long)}),
         CallFinished("c1", "f", 1, "error", long, "another", long, traceback=long),
         Notice(long),
         ErrorRaised("request", long),
@@ -322,7 +323,8 @@ def test_every_text_that_is_cut_says_how_much_more_there_was() -> None:
     assert notice["kind"] == "notice"
 
     texts = [
-        document["head"]["prompt"], block["resolved"]["df"], block["reason"], notice["text"], document["head"]["error"],
+        document["head"]["prompt"], block["resolved"]["df"]["text"], block["reason"], notice["text"],
+        document["head"]["error"],
     ]  # fmt: skip
     assert all(text.endswith(" characters more") for text in texts)
     assert block["more"] == {"shown": FIELD_LIMIT, "traceback": FIELD_LIMIT}

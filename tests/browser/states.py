@@ -14,7 +14,10 @@ from typing import Any
 from PIL import Image, ImageDraw
 from playwright.sync_api import Page
 
+from nbtool.blocks.protocol import ResolvedShape
+from nbtool.blocks.resolved import resolved_shapes
 from tests.browser.bare import document, prose
+from tests.resolved import plain, reference
 
 REPLY = (
     "## Which species is heaviest\n\nOf the 333 penguins with a known mass, **Gentoo** are the heaviest by far. The "
@@ -36,7 +39,12 @@ DIFF = (
     '--- settings.toml\n+++ settings.toml\n@@ -2,3 +2,3 @@\n [chart]\n-theme = "light"\n+theme = "dark"\n width = 640\n'
 )
 SCHEMA = {"properties": {"n": {"type": "integer", "maximum": 100}, "ticker": {"type": "string"}}, "required": ["n"]}
-FRAME = {"df": "$VAR_REF{{penguins}}: DataFrame, 344 rows by 7 columns: species (str), island (str)", "by": '"species"'}
+FRAME = resolved_shapes(
+    {
+        "df": reference("penguins", "DataFrame, 344 rows by 7 columns", "species (str), island (str)"),
+        "by": plain('"species"'),
+    }
+)
 GLANCE = {
     "columns": ["species", "island", "body_mass_g"],
     "rows": [["Adelie", "Torgersen", "3750"], ["Gentoo", "Biscoe", "4500"]],
@@ -76,7 +84,7 @@ def call(number: int, name: str, arguments: str, **values: Any) -> dict[str, Any
     return {**known, **rest, **end, "started": 1.0, "seconds": 0.4, "more": {}, **values}
 
 
-def asked(number: int, tool: str, shown: str, resolved: Mapping[str, str], **values: Any) -> dict[str, Any]:
+def asked(number: int, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], **values: Any) -> dict[str, Any]:
     """Give a call that waits at a gate."""
     question = {"gate": "run", "digest": f"d{number}", "tool": tool, "shown": shown, "description": "", "schema": {}}
     known = {**question, "can_remember": True, "sensitive": False, **values}

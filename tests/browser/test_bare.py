@@ -19,8 +19,9 @@ FOLDED = ("own", "feedparser", "bleach", "lxml_html_clean")
 BATCH = 20
 
 HARM = """async ([texts, size]) => {
+  const resolved = (text) => ({ a: { text, references: [{ name: text, text, summary: text }], is_reference: true } });
   const call = (text, at) => ({ id: `c${at}`, kind: "call", call_id: `c${at}`, name: text, round: 1,
-    arguments: text, resolved: { a: `$VAR_REF${text}` }, repaired: [text], state: "waiting", decisions: [
+    arguments: text, resolved: resolved(text), repaired: [text], state: "waiting", decisions: [
       { gate: "run", digest: "d", verdict: "denied", by: text, reason: text, edited: false }],
     question: { gate: "run", digest: `d${at}`, tool: text, shown: text, description: text, schema: {},
       can_remember: true, sensitive: false },
@@ -107,7 +108,16 @@ REPLY = (
 def call(number: int, **values: Any) -> dict[str, Any]:
     """Give a finished call."""
     known = {"id": f"c{number}", "kind": "call", "call_id": f"c{number}", "name": "price", "round": 1}
-    said = {"arguments": '{"ticker": "ACME", "table": "$VAR_REF{{df}}"}', "resolved": {"table": "df: DataFrame, 3 x 2"}}
+    said = {
+        "arguments": '{"ticker": "ACME", "table": "$VAR_REF{{df}}"}',
+        "resolved": {
+            "table": {
+                "text": "",
+                "references": [{"name": "df", "text": "DataFrame, 3 x 2", "summary": ""}],
+                "is_reference": True,
+            }
+        },
+    }
     rest = {"repaired": [], "state": "ok", "question": None, "decisions": [], "progress": "", "fraction": None}
     end = {"result": '{"close": 7}', "reason": "", "reference": "", "started": 1.0, "seconds": 0.4, "more": {}}
     glance = {"columns": ["ticker", "close"], "rows": [["ACME", "7"], ["GLOB", "9"]]}

@@ -39,7 +39,8 @@ STYLES = (
 )  # fmt: skip
 
 CARD = """async (texts) => {
-  const call = { id: "c1", kind: "call", call_id: "c1", name: "pay", round: 1, arguments: "{}", resolved: { a: "1" },
+  const call = { id: "c1", kind: "call", call_id: "c1", name: "pay", round: 1, arguments: "{}",
+    resolved: { a: { text: "1", references: [], is_reference: false } },
     repaired: [], state: "waiting", decisions: [], question: { gate: "run", digest: "d", tool: "pay", shown: '{"a": 1}',
     description: "Pay.", schema: {}, can_remember: true, sensitive: false }, progress: "", fraction: null, result: "",
     shown: "", reason: "", reference: "", started: 1, seconds: 1, more: {}, glances: {} };

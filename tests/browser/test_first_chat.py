@@ -12,7 +12,7 @@ from tests.browser.lab import Lab, Notebook
 
 MANUAL = Path(__file__).parents[2] / "notebooks"
 LOAD, DATA, TOOLS, ASK, READ, AGAIN, STATUS = 1, 3, 5, 7, 9, 11, 13
-SEEN = "print('SEEN', [c.status for c in answer.calls], answer.calls[2].resolved['df'])"
+SEEN = "print('SEEN', [c.status for c in answer.calls], str(answer.calls[2].resolved['df']))"
 
 
 def opened(lab: Lab, kernel: str) -> Notebook:

@@ -59,11 +59,17 @@ def everywhere(value: Any, payload: str) -> Any:
     return {
         key: payload
         if key in free
-        else dict.fromkeys((payload, "__proto__"), payload)
+        else {payload: resolved(payload), "__proto__": payload}  # as it is, and as older versions saved it
         if key == "resolved"
         else everywhere(one, payload)
         for key, one in value.items()
     }
+
+
+def resolved(payload: str) -> dict[str, Any]:
+    """Return what an argument stands for, of a payload alone."""
+    references = [{"name": payload, "text": payload, "summary": payload}]
+    return {"text": payload, "references": references, "is_reference": True}
 
 
 def forged(data: Any) -> list[Any]:

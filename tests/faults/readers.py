@@ -20,7 +20,7 @@ import pandas as pd
 import nbtool
 from nbtool.blocks.history.search import search
 from nbtool.blocks.question import notice_of
-from nbtool.events import CallReady
+from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.tool_choice import matches
 from nbtool.messages import user
 from nbtool.tools.calls.contents import is_any_in, told_rows, words_of
@@ -96,7 +96,9 @@ def _either(read: Read) -> Read:
 
 
 def _found(text: str) -> object:
-    turn: Any = SimpleNamespace(turn_id="t", prompt=user(text), log=[CallReady("c", "f", 1, text, {"a": text})])
+    turn: Any = SimpleNamespace(
+        turn_id="t", prompt=user(text), log=[CallReady("c", "f", 1, text, {"a": ResolvedArgument(text)})]
+    )
     return search([turn], text), search([turn], text[:50])
 
 

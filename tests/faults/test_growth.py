@@ -40,6 +40,7 @@ from tests.faults.notebook_readers import NOTEBOOK
 from tests.faults.patterns import BOUNDED, is_searched, patterns, use, words_of
 from tests.faults.readers import MORE
 from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, referred, with_errors
+from tests.resolved import plain
 
 CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]
 SECRETS = ["sk-", "eyJ", "a@b.c", "+49 ", "4111 ", "DE89", "1.2.3.4", "Bearer ", "http://", "::", "<script", "<", ">"]
@@ -83,7 +84,7 @@ def _script(text: str) -> None:
 BLOCKS: dict[str, dict[str, Callable[[str], Event]]] = {
     "ProseBlock": {"text": TextDelta, "thinking": ThinkingDelta},
     "CallBlock": {
-        "arguments": lambda text: CallReady("c", "f", 1, text, {"a": text}),
+        "arguments": lambda text: CallReady("c", "f", 1, text, {"a": plain(text)}),
         "result": lambda text: CallFinished("c", "f", 1, "error", text, "p" + text, text, traceback=text),
     },
     "NoticeBlock": {"notice": Notice},

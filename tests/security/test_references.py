@@ -54,7 +54,7 @@ def test_a_function_gets_the_very_object(say: Say, shell: Any) -> None:
         turn = say(server, "Hand $`df` to &`keep`.")
 
     assert shell.user_ns["got"][0] is shell.user_ns["df"]
-    assert turn.calls[0].resolved["data"].startswith("$VAR_REF{{df}}: DataFrame, 2 rows")
+    assert str(turn.calls[0].resolved["data"]).startswith("$VAR_REF{{df}}: DataFrame, 2 rows")
 
 
 def test_a_large_result_stays_here_under_a_name_and_the_model_gets_a_preview_that_says_so(say: Say, shell: Any) -> None:
@@ -151,7 +151,7 @@ def test_the_question_tells_what_the_reference_stands_for_now_and_a_new_object_i
     asked: list[str] = []
 
     def approve(question: Question) -> Approved:
-        asked.append(question.resolved["data"])
+        asked.append(str(question.resolved["data"]))
         if len(asked) == 1:
             names["df"] = names["df"].head(1)
         return Approved()

@@ -64,7 +64,7 @@ def test_an_item_becomes_its_text_too_and_the_person_is_told_so() -> None:
     record = asked("say", text="$VAR_REF{{table['a']}}")
 
     assert record.result == "[1, 2]"
-    assert record.resolved["text"].endswith("($VAR_REF{{table['a']}}: list, 2 items (its text))")
+    assert str(record.resolved["text"]).endswith("($VAR_REF{{table['a']}}: list, 2 items (its text))")
 
 
 def test_where_the_object_is_taken_it_stays_the_object() -> None:

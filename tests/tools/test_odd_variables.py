@@ -86,8 +86,8 @@ def test_arguments_are_described_by_what_they_refer_to() -> None:
     shown = tool(lambda data, note: (data, note), name="show")
     bound = bind(tools_of(shown)[0], {"data": "$VAR_REF{{frame}}", "note": "see é"}, variables)
 
-    assert bound.described["note"] == '"see é"'
-    assert "DataFrame" in bound.described["data"]
+    assert str(bound.described["note"]) == '"see é"'
+    assert "DataFrame" in str(bound.described["data"])
     assert bound.question("c1", "run", "{}").resolved == bound.described
     assert bound.question("c1", "run", "{}").arguments == {"data": "$VAR_REF{{frame}}", "note": "see é"}
     assert bound.question("c1", "run", "{}", attempt=1).digest != bound.question("c1", "run", "{}").digest

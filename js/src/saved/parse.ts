@@ -1,6 +1,7 @@
 import { type Schema, Validator } from "@cfworker/json-schema";
 import { type Document, VERSION } from "../protocol";
 import schema from "./schema.json";
+import { upgrade } from "./upgrade";
 
 /** The media type of a turn as data. */
 export const TURN_MIME = "application/vnd.nbtool.turn+json";
@@ -11,7 +12,7 @@ const validator = new Validator(schema as unknown as Schema, "2020-12");
 export function readSaved(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !validator.validate(value).valid) return null;
-    return isWithin(value) && hasOwnIds(value as Document) ? (value as Document) : null;
+    return isWithin(value) && hasOwnIds(value as Document) ? upgrade(value as Document) : null;
   } catch {
     return null; // nested too deep to be looked at
   }

@@ -16,7 +16,11 @@ export function finds(blocks: readonly Block[], word: string): number[] {
 export function textsOf(block: Block): string[] {
   if (block.kind !== "call") return [block.text];
   const { name, progress, result, reason, shown = "", resolved, decisions } = block;
-  const cards = Object.entries(resolved).flat();
+  const cards = Object.entries(resolved).flatMap(([argument, told]) => [
+    argument,
+    told.text,
+    ...told.references.flatMap((one) => [one.name, one.text]),
+  ]);
   const told = decisions.flatMap((decided) => [decided.by, decided.reason]);
   return [name, written(block), progress, result, reason, shown, ...cards, ...told, ...glanced(block)];
 }

@@ -4,6 +4,7 @@ import { adopt } from "../../src/kernel/lazy";
 import type { Document, Patch } from "../../src/protocol";
 import rich from "../../src/rich/index";
 import { dangers, Kernel, shown } from "../page";
+import { reference } from "../resolved";
 import { ask, call, Desk } from "./desk";
 
 const folder = `${import.meta.dirname}/../recorded`;
@@ -73,7 +74,7 @@ test.each(payloads)("%j in a question is nothing but text", async (payload) => {
   const question = { tool: payload, description: payload, shown, schema };
   const result = { ...question, gate: "result" as const, digest: "d2", shown: payload };
   const desk = new Desk([
-    call(question, { resolved: { [payload]: payload } }),
+    call(question, { resolved: { [payload]: reference(payload, payload) } }),
     call(result, { id: "c2", call_id: "c2" }),
   ]);
   page = desk.page;

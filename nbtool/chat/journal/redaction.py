@@ -16,8 +16,11 @@ NAMES = frozenset({
 })  # fmt: skip
 """Fields of ours that hold names and ids: never private, and needed to read the event back."""
 
-FREE = frozenset({"args", "payload", "schema", "resolved"})
+FREE = frozenset({"args", "payload", "schema"})
 """Fields whose inside is not ours: there every key and every text is looked at."""
+
+FREE_KEYS = frozenset({"resolved"})
+"""Fields whose keys are not ours, while what they hold is: the names of arguments."""
 
 
 def hiding(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | None:
@@ -54,9 +57,15 @@ def _hidden(value: Any, hide: Callable[[str], str], *, is_free: bool) -> Any:
         return {hide(key): _hidden(inner, hide, is_free=True) for key, inner in value.items()}
     kept = NAMES | {"data"} if value.get("kind") == "media" else NAMES
     return {
-        key: inner if key in kept and isinstance(inner, str) else _hidden(inner, hide, is_free=key in FREE)
+        key: inner if key in kept and isinstance(inner, str) else _field(key, inner, hide)
         for key, inner in value.items()
     }
+
+
+def _field(key: str, inner: Any, hide: Callable[[str], str]) -> Any:
+    if key in FREE_KEYS and isinstance(inner, dict):
+        return {hide(name): _hidden(one, hide, is_free=False) for name, one in inner.items()}
+    return _hidden(inner, hide, is_free=key in FREE)
 
 
 def _number(value: float, hide: Callable[[str], str]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any
 
 from pydantic import SecretStr
@@ -23,6 +23,8 @@ _OURS = frozenset(
      "end_reason", "topic", "reference", "mime", "host", "digest"}
 )  # fmt: skip
 """Fields of our own words, which hide nothing."""
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 class Veil:
@@ -69,12 +71,12 @@ class Veil:
         return through(event, self.hide)
 
 
-def through(value: Any, change: Callable[[str], str]) -> Any:
+def through(value: Any, change: Callable[[str], str], ours: Set[str] = _OURS) -> Any:
     """Change every text in plain data but our own words; bytes only where they are a text."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
-        return [through(inner, change) for inner in value]
+        return [through(inner, change, ours) for inner in value]
     if not isinstance(value, dict):
         return value
     is_media = value.get("kind") == "media"
@@ -83,7 +85,8 @@ def through(value: Any, change: Callable[[str], str]) -> Any:
         if is_media and key == "data":
             changed[key] = _text_inside(inner, str(value.get("mime")), change)
         else:
-            changed[key] = inner if key in _OURS and isinstance(inner, str) else through(inner, change)
+            within = _NOTHING if key == "resolved" else ours  # a reference's name holds keys, which are values
+            changed[key] = inner if key in ours and isinstance(inner, str) else through(inner, change, within)
     return changed
 
 

@@ -7,6 +7,7 @@ from concurrent.futures import TimeoutError as TooLong
 from contextlib import suppress
 
 from nbtool.blocks.question import effect_of, notice_of, remarks_of, sentence_of
+from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat, wait_for
 from nbtool.chat.turn import Turn
@@ -117,7 +118,8 @@ def _pending(here: Here, words: list[str]) -> tuple[Chat, Question]:
 def _told(here: Here, chat: Chat, question: Question) -> str:
     name = next(name for name, known in here.kernel.chats.items() if known is chat)
     where = "" if chat is here.chat else f" in chat {one_line(name, 40)}"
-    said = sentence_of(question.gate, question.tool, question.shown, question.resolved, len(question.media))
+    resolved = resolved_shapes(question.resolved)
+    said = sentence_of(question.gate, question.tool, question.shown, resolved, len(question.media))
     remarks = remarks_of(question.again, question.notes)
     more = [text for text in (remarks, notice_of(question.notice), effect_of(question.effect)) if text]
     return "\n".join([f"waiting{where}: {said}", *more]).replace("\n", "\n    ")

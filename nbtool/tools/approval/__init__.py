@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
 from nbtool.errors import AlreadyDecided, ApprovalError, BadUsage
-from nbtool.events import AskedAgain, Gate
+from nbtool.events import AskedAgain, Gate, ResolvedArgument
 from nbtool.messages import Media, new_id
 from nbtool.tools.content_hash.tool_states import ToolStates
 
@@ -124,7 +124,7 @@ class Question:
     description: str = ""
     schema: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    resolved: Mapping[str, str] = field(default_factory=dict)
+    resolved: Mapping[str, ResolvedArgument] = field(default_factory=dict)
     effect: str = ""
     notice: str = ""
     media: tuple[Media, ...] = field(default=(), repr=False)

@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.events import AskedAgain, Difference, Gate
+from nbtool.events import AskedAgain, Difference, Gate, ResolvedArgument
 from nbtool.messages import Media
 from nbtool.tools.approval import Question, digest_of
 from nbtool.tools.content_hash.change_token import ChangeToken, token_of, token_of_tool
@@ -39,8 +39,8 @@ class Bound:
     `tokens` change when what a reference stands for does, `tool_token` when what the tool works with beside its
     arguments does (empty until it is read); `tool_problem` says why that may go unnoticed. `glances` are the first rows
     of what was opened for reading, by the names of the arguments that refer to it, `effect` is what the call will
-    change, as its tool tells it. `closed` are the references to what was exposed by reference alone. `described` has
-    each argument in a line, as it was when it was bound: references by name, type and shape, anything else as JSON.
+    change, as its tool tells it. `closed` are the references to what was exposed by reference alone. `described` tells
+    of each argument as it was when it was bound: references by name, type and shape, anything else as JSON.
     """
 
     tool: Tool
@@ -53,7 +53,7 @@ class Bound:
     closed: tuple[Link, ...] = field(default=(), repr=False)
     tool_token: str = ""
     tool_problem: str = ""
-    described: dict[str, str] = field(default_factory=dict)
+    described: dict[str, ResolvedArgument] = field(default_factory=dict)
 
     @property
     def is_disclosing(self) -> bool:
@@ -155,7 +155,7 @@ class Bound:
     def differences(self, now: Bound) -> tuple[Difference, ...]:
         """Say what is different now, without saying what is in an object that was referred to."""
         found = [
-            _difference(f"the argument {name!r}", self.described.get(name, ""), now.described.get(name, ""))
+            _difference(f"the argument {name!r}", str(self.described.get(name, "")), str(now.described.get(name, "")))
             for name in {**self.described, **now.described}
         ]
         if not self.has_tool_of(now):
@@ -201,16 +201,13 @@ def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Boun
     values = tool.parameters.check(resolved)
     tokens = {path: _tokens(path, resolved) for path in resolved.links}
     glances, effect = _glances(resolved, variables), _effect(tool, resolved)
-    lines = {name: _line(name, value, resolved) for name, value in written.items()}
-    return Bound(tool, json.dumps(written), resolved, values, tokens, glances, effect, closed, described=lines)
+    described = {name: _described(name, value, resolved) for name, value in written.items()}
+    return Bound(tool, json.dumps(written), resolved, values, tokens, glances, effect, closed, described=described)
 
 
-def _line(name: str, value: Any, resolved: Resolved) -> str:
-    written = json.dumps(value, ensure_ascii=False)
-    links = "; ".join(link.description for link in resolved.links_in(name))
-    if not links:
-        return written
-    return links if (name,) in resolved.objects else f"{written} ({links})"
+def _described(name: str, value: Any, resolved: Resolved) -> ResolvedArgument:
+    references = tuple(link.resolved() for link in resolved.links_in(name))
+    return ResolvedArgument(json.dumps(value, ensure_ascii=False), references, (name,) in resolved.objects)
 
 
 def _write_out(tool: Tool, resolved: Resolved, variables: Variables) -> None:

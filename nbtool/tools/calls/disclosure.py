@@ -157,7 +157,7 @@ def may_quote(error: BaseException | None, bound: Bound, variables: Variables) -
     said = f"{named} {error_text(error).partition(': ')[2]}".lstrip()
     if ClosedValues(bound, variables).is_in_text(said):
         return True
-    known = (_known(bound.tool), json.dumps(bound.arguments), *bound.described.values())
+    known = (_known(bound.tool), json.dumps(bound.arguments), *map(str, bound.described.values()))
     return not isinstance(error, NbtoolError) and not _words(said) <= _GRAMMAR | _words(*known)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.events import CallDecided, CallFinished, CallStatus
+from nbtool.events import CallDecided, CallFinished, CallStatus, ResolvedArgument
 from nbtool.messages import Media, ToolCall, ToolResult
 from nbtool.mime import IMAGES, sniff
 from nbtool.tools.values.multipart import Parts
@@ -37,7 +37,7 @@ class CallRecord:
     arguments: str
     round: int
     id: str = ""
-    resolved: dict[str, str] = field(default_factory=dict)
+    resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
     status: CallStatus = "waiting"
     result: Any = field(default=None, repr=False)  # its repr may be slow, or say what was withheld
     shown: str = ""

@@ -40,7 +40,8 @@ _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
 """Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE: without the one, or with the other, a class was written in C."""
 
-Describe = Callable[[Any], str]
+Describe = Callable[[Any], "str | tuple[str, str]"]
+"""Returns what a value is, or that and what its columns are."""
 
 _serials: dict[int, tuple[weakref.ref[Any], int]] = {}
 _next_serial = itertools.count(1)
@@ -48,17 +49,28 @@ _next_serial = itertools.count(1)
 
 def describe(value: Any) -> str:
     """Say what a value is in one line: type, shape, columns, size; never a cell, an item or a character of it."""
+    summary, columns = _parts(value)
+    return f"{summary}: {columns}" if columns else summary
+
+
+def summarize(value: Any) -> str:
+    """Say what a value is without its columns: type, shape, size."""
+    return _parts(value)[0]
+
+
+def _parts(value: Any) -> tuple[str, str]:
     kind = type(value)
     package = kind.__module__.partition(".")[0]
     special = _SPECIAL.get(package, {}).get(kind.__name__)
     try:
         if special:
-            return special(value)
+            found = special(value)
+            return found if isinstance(found, tuple) else (found, "")
         if package == "PIL":
-            return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}"
+            return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}", ""
     except Exception:  # noqa: BLE001 - an object that lies about its own shape is described by its type
-        return declared_name(kind)
-    return _builtin(value)
+        return declared_name(kind), ""
+    return _builtin(value), ""
 
 
 def type_name(kind: type) -> str:
@@ -144,17 +156,17 @@ def _builtin(value: Any) -> str:
     return name
 
 
-def _frame(value: Any) -> str:
+def _frame(value: Any) -> tuple[str, str]:
     rows, width = value.shape
     size = f"DataFrame, {grouped(rows)} rows by {grouped(width)} columns"
     if has_value_labels(value):
-        return f"{size}, named by values{_of_names(value.columns)}"
+        return f"{size}, named by values{_of_names(value.columns)}", ""
     columns = [
         f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} ({dtype_name(dtype)})"
         for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
     ]
     more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
-    return f"{size}: {', '.join(columns)}{more}"
+    return size, f"{', '.join(columns)}{more}"
 
 
 def _of_names(columns: Any) -> str:
@@ -172,7 +184,7 @@ def _array(value: Any) -> str:
     return f"ndarray, {value.dtype.name}, shape {tuple(value.shape)}"
 
 
-def _dataset(value: Any) -> str:
+def _dataset(value: Any) -> str | tuple[str, str]:
     """Name the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
     sizes = ", ".join(
         f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} {grouped(size)}" for name, size in value.sizes.items()
@@ -185,7 +197,7 @@ def _dataset(value: Any) -> str:
         for name in names[:MAX_COLUMNS]
     )
     more = f" and {grouped(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
-    return f"Dataset, {sizes}: {told}{more}"
+    return f"Dataset, {sizes}", f"{told}{more}"
 
 
 def _tensor(value: Any) -> str:

@@ -19,15 +19,17 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from nbtool.errors import UnknownReference
+from nbtool.events import ResolvedReference
 from nbtool.messages import clean_text
 from nbtool.shorten import shorten
-from nbtool.tools.values.describe import describe
+from nbtool.tools.values.describe import describe, summarize
 from nbtool.tools.values.excerpt import excerpt
 from nbtool.tools.values.multipart import Parts
 
 OPENING = "$VAR_REF{{"
 """How a reference begins."""
 
+_CLOSING = "}}"
 _OPENING = re.compile(r"(\\)?\$VAR_REF\{\{")
 _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]{1,18})\]"""
 _BODY = re.compile(
@@ -63,6 +65,11 @@ class Reference:
     start: int | None = None
     length: int | None = None
 
+    @property
+    def path(self) -> str:
+        """What stands between the braces: the name, with keys or a slice."""
+        return self.text[len(OPENING) : -len(_CLOSING)]
+
 
 @dataclass(frozen=True, slots=True)
 class Link:
@@ -72,12 +79,11 @@ class Link:
     value: Any = field(repr=False)
     text: str | None = field(default=None, repr=False)
 
-    @property
-    def description(self) -> str:
-        """Name, type and shape; never a value."""
+    def resolved(self) -> ResolvedReference:
+        """Return what it stands for: name, type and shape; never a value."""
         whole = "" if self.text is None else " (its text)"
         part = whole if self.reference.start is None else " (a part of its text)"
-        return f"{self.reference.text}: {describe(self.value)}{part}"
+        return ResolvedReference(self.reference.path, f"{describe(self.value)}{part}", f"{summarize(self.value)}{part}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,7 +85,7 @@ def check(home: Path) -> None:
         written = [event.kind for event in events if not event.kind.endswith("_delta")]
         assert written[: len(kinds)] == kinds, f"{home}: {kinds} were acknowledged, {written} are there"
         turn = restore.turn(events)
-        delivered |= {call.resolved["to"].strip('"'): call.status for call in turn.calls}
+        delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
     assert len(effects) == len(set(effects)), f"{home}: something ran twice: {effects}"
     assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
     assert [line.turns for line in book.read(queries.chats) if line.chat_id == "chat_old"] == [3]

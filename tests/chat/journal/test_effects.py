@@ -68,7 +68,7 @@ def check(home: Path, ledger: Path) -> int:
         restore.tree(book.read(lambda connection: queries.chat_events(connection, line.chat_id))).line[-1].versions[-1]
     )
     book.close()
-    outcome = {int(call.resolved["n"]): call.status for call in last.calls}
+    outcome = {int(call.resolved["n"].text): call.status for call in last.calls}
     assert last.status == "completed", f"{home}: {last.status} {last.error!r}"
     assert len(done) == len(set(done)), f"{home}: twice: {[n for n in done if done.count(n) > 1]}"
     assert sorted(outcome) == list(range(EFFECTS))

@@ -121,13 +121,15 @@ def test_names_and_ids_of_events_are_never_hidden_and_everything_else_is() -> No
     """
     names = dict.fromkeys(words.split(), "private")
     free = {"private": ["private", 5, True, None]}
-    inside = dict.fromkeys(("args", "payload", "schema", "resolved"), free)
-    event = {**names, **inside, "text": "private", "n": 5, "deep": [{"op": "private"}]}
+    inside = dict.fromkeys(("args", "payload", "schema"), free)
+    ours = {"private": {"text": "private", "references": [{"name": "private"}]}}
+    event = {**names, **inside, "resolved": ours, "text": "private", "n": 5, "deep": [{"op": "private"}]}
     hidden = json.loads(redaction.without_private(json.dumps(event), lambda text: re.sub("private|5", "…", text)))
 
     assert {name: hidden[name] for name in names} == names
     assert (hidden["text"], hidden["n"], hidden["deep"]) == ("…", 5, [{"op": "private"}])
-    assert [hidden[name] for name in inside] == [{"…": ["…", "…", True, None]}] * 4
+    assert [hidden[name] for name in inside] == [{"…": ["…", "…", True, None]}] * 3
+    assert hidden["resolved"] == {"…": {"text": "…", "references": [{"name": "…"}]}}
 
 
 def test_the_data_of_a_picture_are_not_looked_through() -> None:

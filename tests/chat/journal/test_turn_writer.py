@@ -27,6 +27,7 @@ from nbtool.plugins.event_log import EventLog
 from nbtool.plugins.privacy import Privacy
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.tool import Progress
+from tests.resolved import plain
 
 SECRET = "SENTINEL-4711"
 PICTURE = Media("image/png", b"\x89PNG\r\n\x1a\n" + SECRET.encode() * 3, name="drawn")
@@ -213,9 +214,9 @@ def test_events_can_be_read_back_although_a_plugin_fails_to_look_at_their_texts(
 def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
     glances = {"df": {"columns": ["name"], "rows": [[SECRET]]}}
-    event = CallReady("c1", "f", 1, "{}", {"df": "a frame"}, glances=glances)
+    event = CallReady("c1", "f", 1, "{}", {"df": plain("a frame")}, glances=glances)
     asyncio.run(Scribe(book, "c", "t").write(event))
 
     assert event.glances == glances
-    assert book.events("t")[0]["resolved"] == {"df": "a frame"}
+    assert book.events("t")[0]["resolved"]["df"]["text"] == "a frame"
     assert SECRET.encode() not in bytes_of(book)

@@ -13,6 +13,7 @@ from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import Question
 from nbtool.tools.calls.reask import MAX_CHANGES, MAX_EDITS, UNFIT
 from nbtool.tools.calls.result import CHANGED
+from tests.resolved import plain
 from tests.tools.calling import ask_for, desktop
 
 
@@ -136,7 +137,7 @@ def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -
     desk = desktop(asked, approver=lambda _: Approved(arguments={"n": 50}))
     record = desk.run(ask_for("asked", n=2))
 
-    assert (record.result, record.resolved, record.arguments) == (100, {"n": "50"}, '{"n": 2}')
+    assert (record.result, record.resolved, record.arguments) == (100, {"n": plain("50")}, '{"n": 2}')
     assert record.decisions[0].edited
     assert record.shown == f"{CHANGED}\n100"
 

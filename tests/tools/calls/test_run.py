@@ -18,6 +18,7 @@ from nbtool.tools import Policy, tool
 from nbtool.tools.calls import result as result_module
 from nbtool.tools.calls import run as module
 from nbtool.tools.calls.run import CallRecord, not_run, run_call
+from tests.resolved import plain
 from tests.tools.calling import ask_for, desktop
 
 
@@ -51,7 +52,7 @@ def test_a_call_runs_and_its_result_is_told_and_remembered() -> None:
 
     assert (record.status, record.result, record.shown, record.reference) == ("ok", 8, "8", "double_1_result")
     assert (record.call_id, record.name, record.arguments, record.round) == (call.call_id, "double", '{"n": 4}', 1)
-    assert record.resolved == {"n": "4"}
+    assert record.resolved == {"n": plain("4")}
     assert record.started is not None
     assert record.ended is not None
     assert record.seconds >= 0
@@ -335,7 +336,7 @@ def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless
         ask_for("RemoveVars", names=["$VAR_REF{{text}}"]),
     ]
     records = [desk.run(call) for call in calls]
-    told = json.dumps([[record.shown, record.reason, record.resolved] for record in records])
+    told = json.dumps([[record.shown, record.reason, str(record.resolved)] for record in records])
     told += json.dumps([one.spec for one in desk.bench.tools], default=dict) + desk.bench.tools.rules()
 
     assert "SENTINEL" not in told.replace("SENTINE'", "")

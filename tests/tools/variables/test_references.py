@@ -160,7 +160,7 @@ def test_lone_surrogates_are_replaced_on_the_way_in() -> None:
 def test_a_description_names_type_and_shape_and_no_value() -> None:
     frame = pd.DataFrame({"name": ["SENTINEL"]})
     resolved = resolve({"a": "$VAR_REF{{df}}", "b": "x $VAR_REF{{df:0:3}}"}, store(df=frame))
-    words = [link.description for links in resolved.links.values() for link in links]
+    words = [str(link.resolved()) for links in resolved.links.values() for link in links]
 
     assert words[0] == "$VAR_REF{{df}}: DataFrame, 1 rows by 1 columns: name (str)"
     assert words[1].endswith("(a part of its text)")

@@ -1,7 +1,8 @@
 import { Component, createRef, type JSX, type VNode } from "preact";
 import { withoutStacks } from "../../text/combining";
 import { counted, indented } from "../../text/format";
-import { own, REFERENCE, type Waiting } from "../../views/approval/pending";
+import { onlyReference } from "../../text/resolved";
+import { own, type Waiting } from "../../views/approval/pending";
 import { Gradual } from "../../views/Gradual";
 import { highlight } from "../highlight";
 import { type Entry, entriesOf, stringOf } from "./argumentText";
@@ -200,7 +201,8 @@ class Coloured extends Component<{ text: string; language: string }> {
 
 /** In full what an argument stands for; empty where it is no reference. */
 function standsFor({ resolved }: Waiting, name: string): string {
-  return REFERENCE.exec(own(resolved, name) ?? "")?.[2] ?? "";
+  const argument = own(resolved, name);
+  return (argument && onlyReference(argument)?.text) ?? "";
 }
 
 function editIn(entries: Entry[]): { names: readonly string[]; before: string; after: string } | null {

@@ -12,7 +12,7 @@ import { Tree } from "./Tree";
 /** All of one call: what was asked, what it stood for, who decided, what came of it, and what the model saw. */
 export function Inside({ block }: { block: CallBlock }): JSX.Element {
   const { state, resolved, progress, result, shown, reference, repaired, more } = block;
-  const references = block.arguments.includes("$VAR_REF") ? referred(Object.entries(resolved)) : [];
+  const references = Object.entries(resolved).filter(([, { references: found }]) => found.length > 0);
   return (
     <>
       <Part
@@ -32,8 +32,8 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
         <p>{repaired.map((one) => oneLine(one, 200)).join("; ")}</p>
       </Part>
       <Part title="Stands for" when={references.length > 0}>
-        {references.map(([name, text]) => (
-          <ReferenceCard key={name} name={name} text={text} glance={own(block.glances, name)} />
+        {references.map(([name, argument]) => (
+          <ReferenceCard key={name} name={name} argument={argument} glance={own(block.glances, name)} />
         ))}
       </Part>
       <Part title="Decisions" when={block.decisions.length > 0 || saysMore(block)}>
@@ -63,12 +63,6 @@ export function Inside({ block }: { block: CallBlock }): JSX.Element {
       <p class="nb-quiet nb-small">{facts(block, reference)}</p>
     </>
   );
-}
-
-/** The arguments that stand for something else; all of them where none says so. */
-function referred(resolved: [string, string][]): [string, string][] {
-  const found = resolved.filter(([, text]) => text.startsWith("$VAR_REF"));
-  return found.length ? found : resolved;
 }
 
 function facts(block: CallBlock, reference: string): string {

@@ -1,22 +1,21 @@
 import type { JSX } from "preact";
-import type { Glance } from "../../protocol";
+import type { Glance, ResolvedArgument } from "../../protocol";
 import { counted, visible } from "../../text/format";
-
-const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
+import { onlyReference, resolvedText } from "../../text/resolved";
 
 interface CardProps {
   name: string;
-  text: string;
+  argument: ResolvedArgument;
   glance: Glance | undefined;
 }
 
 /** What a reference stands for: type and shape, and the first rows where they were opened for reading. */
-export function ReferenceCard({ name, text, glance }: CardProps): JSX.Element {
-  const [, reference, what] = REFERENCE.exec(text) ?? [];
+export function ReferenceCard({ name, argument, glance }: CardProps): JSX.Element {
+  const reference = onlyReference(argument);
   return (
     <div class="nb-ref">
-      <code>{visible(reference ? `${name} = ${reference}` : name)}</code>{" "}
-      <span class="nb-quiet">{visible(what ?? text)}</span>
+      <code>{visible(reference ? `${name} = ${reference.name}` : name)}</code>{" "}
+      <span class="nb-quiet">{visible(reference?.text ?? resolvedText(argument))}</span>
       {glance && glance.rows.length > 0 && <Rows glance={glance} />}
       {glance && <More glance={glance} />}
     </div>

@@ -2,6 +2,7 @@ import type { Shown } from "../../kernel/turn";
 import type { Asked, CallBlock, Document } from "../../protocol";
 import { unmasked } from "../../text/confusables";
 import { counted, oneLine, readObject, UNHEARD } from "../../text/format";
+import { onlyReference, resolvedText } from "../../text/resolved";
 
 /** Milliseconds for which a question is only to be looked at: nobody presses what has just come under the hand. */
 export const ARM_MS = 500;
@@ -46,8 +47,6 @@ export function askedLine(text: string, limit = SAID): string {
   return oneLine(unmasked(text.slice(0, limit * 4)), limit);
 }
 
-/** What a reference stands for, as the kernel writes it: the path, and the value. */
-export const REFERENCE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 const SAID = 60;
 
 /** What was made of a question last: a card draws one often, and of one that was edited each text is another. */
@@ -68,15 +67,16 @@ function sayArguments(question: Asked, resolved: CallBlock["resolved"], edited: 
   return Object.entries(values).map(([name, value]) => {
     const isAsked = JSON.stringify(own(asked, name)) === JSON.stringify(value);
     // as the kernel wrote it, never from the value read here, whose numbers are too coarse
-    const written = isAsked ? (own(resolved, name) ?? "…") : exactly(value);
-    const [, reference, what] = REFERENCE.exec(written) ?? [];
+    const argument = isAsked ? own(resolved, name) : undefined;
+    const written = isAsked ? (argument ? resolvedText(argument) : "…") : exactly(value);
+    const reference = argument && onlyReference(argument);
     const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
-    const line = lines > 1 ? counted(lines, "line") : askedLine(reference ?? written);
+    const line = lines > 1 ? counted(lines, "line") : askedLine(reference?.name ?? written);
     return {
       name: askedLine(name),
       value: line,
-      what: what ? oneLine(what.replace(/: .*/s, ""), SAID) : "",
-      whole: line === (reference ?? written),
+      what: reference ? oneLine(reference.summary || reference.text, SAID) : "",
+      whole: line === (reference?.name ?? written),
     };
   });
 }

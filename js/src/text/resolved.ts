@@ -1,0 +1,13 @@
+import type { ResolvedArgument, ResolvedReference } from "../protocol";
+
+/** The reference that an argument is, where it is nothing else. */
+export function onlyReference(argument: ResolvedArgument): ResolvedReference | undefined {
+  return argument.is_reference ? argument.references[0] : undefined;
+}
+
+/** What an argument stands for in one text. */
+export function resolvedText(argument: ResolvedArgument): string {
+  const told = argument.references.map(({ name, text }) => `$VAR_REF{{${name}}}: ${text}`).join("; ");
+  if (argument.is_reference) return told;
+  return told ? `${argument.text} (${told})` : argument.text;
+}

@@ -1,0 +1,37 @@
+"""What arguments stand for: as a page gets it, cleaned and bounded, and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import cast
+
+from nbtool.blocks.protocol import ResolvedReferenceShape, ResolvedShape
+from nbtool.events import ResolvedArgument
+from nbtool.messages import clean_text
+
+
+def resolved_shapes(
+    resolved: Mapping[str, ResolvedArgument], keep: Callable[[str], str] = clean_text
+) -> dict[str, ResolvedShape]:
+    """Return what arguments stand for as plain data, with what to `keep` of each text."""
+    return {name: _shape(argument, keep) for name, argument in resolved.items()}
+
+
+def resolved_text(shape: ResolvedShape) -> str:
+    """Write what an argument stands for in one text."""
+    references = "; ".join(f"$VAR_REF{{{{{one['name']}}}}}: {one['text']}" for one in shape["references"])
+    return references if shape["is_reference"] else f"{shape['text']} ({references})" if references else shape["text"]
+
+
+def only_reference(shape: ResolvedShape | None) -> ResolvedReferenceShape | None:
+    """Return the reference that an argument is, where it is nothing else."""
+    return shape["references"][0] if shape and shape["is_reference"] and shape["references"] else None
+
+
+def _shape(argument: ResolvedArgument, keep: Callable[[str], str]) -> ResolvedShape:
+    references = [
+        cast("ResolvedReferenceShape", {name: keep(text) for name, text in asdict(one).items()})
+        for one in argument.references
+    ]
+    return {"text": keep(argument.text), "references": references, "is_reference": argument.is_reference}
