@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from nbtool.errors import BadRecording
+from nbtool.shorten import shorten
 
 SingleKind = Literal[
     "prompt", "model", "wire", "address", "tool_mode", "system", "options", "answer", "choices", "history", "version"
@@ -96,4 +97,4 @@ def _word(word: Any) -> str:
 
 
 def _unknown(what: str) -> BadRecording:
-    return BadRecording(f"A recorded turn cannot be read: its key has a part {what[:60]!r}.")
+    return BadRecording(f"A recorded turn cannot be read: its key has a part {shorten(what, 60)!r}.")
