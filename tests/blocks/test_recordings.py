@@ -76,7 +76,10 @@ def first_round() -> list[Event]:
         ReplyFinished(
             1, Message("assistant", (Thinking("One call for each ticker."), Text(look))), "tools", Usage(812, 40), True
         ),
-        CallReady("c1", "price", 1, ARGUMENTS, {"ticker": plain("'ACME'"), "table": plain("DataFrame, 250 rows")}),
+        CallReady(
+            "c1", "price", 1, ARGUMENTS,
+            {"ticker": plain("'ACME'"), "table": reference("df", "DataFrame, 250 rows")},
+        ),
         CallReady("c2", "price", 1, OTHER),
     ]  # fmt: skip
 
