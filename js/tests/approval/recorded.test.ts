@@ -41,7 +41,7 @@ async function replay(name: string): Promise<string> {
 
 test("a call that waits", async () => {
   expect(await replay("waiting")).toContain(
-    "price will run with ticker = 'ACME', table = DataFrame, 250 rows.",
+    "price will run with ticker = 'ACME', table = df (DataFrame, 250 rows).",
   );
   expect(dangers(page.el.querySelector(".nb-card") as Element)).toEqual([]);
 });
