@@ -45,7 +45,7 @@ from __future__ import annotations
 
 from typing import Self
 
-_OURS = __file__.removesuffix("errors.py")
+_NBTOOL_FRAMES = __file__.removesuffix("errors.py")
 
 
 class NbtoolError(Exception):
@@ -77,8 +77,10 @@ class NbtoolError(Exception):
         import traceback  # noqa: PLC0415 - only where an error is shown
 
         frames = traceback.extract_tb(self.__traceback__)
-        ours = next((at for at, frame in enumerate(frames) if frame.filename.startswith(_OURS)), len(frames))
-        callers = [frame for frame in frames[:ours] if "-packages" not in frame.filename]
+        first_own = next(
+            (index for index, frame in enumerate(frames) if frame.filename.startswith(_NBTOOL_FRAMES)), len(frames)
+        )
+        callers = [frame for frame in frames[:first_own] if "-packages" not in frame.filename]
         return [*(f"line {frame.lineno}: {frame.line}" for frame in callers), f"{type(self).__name__}: {self}"]
 
 
@@ -141,7 +143,7 @@ class TimedOut(WireError):
     """Nothing came, or nothing moved, for longer than was allowed."""
 
 
-class BadReply(WireError):
+class InvalidReply(WireError):
     """What came is not what the dialect says."""
 
 
@@ -149,7 +151,7 @@ class IncompleteReply(WireError):
     """The bytes ended before the provider's terminal signal was seen."""
 
 
-class TooLarge(WireError):
+class ReplyTooLarge(WireError):
     """A line, an event or a body grew over its bound."""
 
 
@@ -190,7 +192,7 @@ class ProviderError(WireError):
         return named
 
 
-class AuthFailed(ProviderError):
+class AuthenticationFailed(ProviderError):
     """The key was refused."""
 
 
@@ -206,11 +208,11 @@ class ContextTooLong(ProviderError):
     """The conversation does not fit into the model's context."""
 
 
-class ToolsRefused(ProviderError):
+class ToolsNotSupported(ProviderError):
     """The model or its server does not take tools."""
 
 
-class Overloaded(ProviderError):
+class ServerOverloaded(ProviderError):
     """The provider is out of order or out of capacity for now."""
 
 

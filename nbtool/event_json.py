@@ -37,7 +37,7 @@ def dump_event(event: Event) -> str:
     try:
         return to_json(event, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
     except PydanticSerializationError:  # lone surrogates: rare, and dear to look for in every text
-        cleaned = _cleaned(asdict(event))
+        cleaned = _clean_json(asdict(event))
         return to_json(cleaned, bytes_mode="base64", inf_nan_mode="null", fallback=_type_name).decode()
 
 
@@ -57,15 +57,17 @@ def load_event(data: str | bytes | Mapping[str, Any]) -> Event:
         text = data.encode() if isinstance(data, str) else data if isinstance(data, bytes) else to_json(data)
         if len(text) > MAX_EVENT_BYTES:
             raise UnreadableEvent(f"An event is larger than {MAX_EVENT_BYTES >> 20} MiB.")
-        plain = from_json(text, allow_inf_nan=False)
-        _check_bounds(plain)
-        if isinstance(plain, dict) and (upgraded := upgrade_event(plain)):
+        value = from_json(text, allow_inf_nan=False)
+        _check_bounds(value)
+        if isinstance(value, dict) and (upgraded := upgrade_event(value)):
             text = to_json(upgraded)
         return _adapter().validate_json(text, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the event"
-        raise UnreadableEvent(f"No event of a turn: {shorten(where, 200)!r}: {shorten(first['msg'], 200)!r}.") from None
+        location = ".".join(map(str, first["loc"])) or "the event"
+        raise UnreadableEvent(
+            f"No event of a turn: {shorten(location, 200)!r}: {shorten(first['msg'], 200)!r}."
+        ) from None
     except (ValueError, RecursionError, PydanticSerializationError) as error:
         raise UnreadableEvent(f"No event of a turn, for it is not JSON: {shorten(str(error), 200)!r}.") from None
 
@@ -112,9 +114,9 @@ def _type_name(value: object) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _cleaned(value: Any) -> Any:
+def _clean_json(value: Any) -> Any:
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, dict):
-        return {clean_text(str(key)): _cleaned(inner) for key, inner in value.items()}
-    return [_cleaned(inner) for inner in value] if isinstance(value, list | tuple) else value
+        return {clean_text(str(key)): _clean_json(inner) for key, inner in value.items()}
+    return [_clean_json(inner) for inner in value] if isinstance(value, list | tuple) else value

@@ -102,7 +102,7 @@ class CallDelta:
 
 
 @dataclass(slots=True)
-class CallHeld:
+class CallPending:
     """A call is being written as text and held back until it is whole (`size` characters so far)."""
 
     size: int
@@ -143,7 +143,7 @@ class Retrying:
 
 
 Delta = (
-    TextDelta | ThinkingDelta | RefusalDelta | MediaDelta | CallDelta | CallHeld | UsageDelta | ReplyEnd | Retrying
+    TextDelta | ThinkingDelta | RefusalDelta | MediaDelta | CallDelta | CallPending | UsageDelta | ReplyEnd | Retrying
 )  # fmt: skip
 DELTAS = frozenset(get_args(Delta))
 """The types of all deltas; `type(event) in DELTAS` is asked once per token."""
@@ -282,7 +282,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class RepeatedQuestion:
     """Why a call is asked about once more.
 
     `changed`: something is different, as `differences` say. `unwatched`: it could have changed unnoticed, so it is
@@ -323,7 +323,7 @@ class CallAsked:
     resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
     glances: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    again: AskedAgain | None = None
+    again: RepeatedQuestion | None = None
     can_remember_call: bool = True
     kind: Literal["call_asked"] = "call_asked"
 

@@ -27,7 +27,7 @@ from nbtool.errors import Cancelled, NbtoolError
 
 T = TypeVar("T")
 
-TICK = 0.05
+POLL_SECONDS = 0.05
 """Seconds between two looks around while the lent thread waits: an interrupt is noticed at once, a poll this often."""
 
 
@@ -35,17 +35,17 @@ BLOCKED_SECONDS = 0.6
 """Seconds in which the loop does nothing else, after which it is taken to be blocked by what runs on it."""
 
 
-def forget_in_children(forget: Callable[[], object]) -> None:
+def reset_after_fork(reset: Callable[[], object]) -> None:
     """Call something in every forked child, which has the loops and locks of this process, and none of its threads."""
     if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
-        os.register_at_fork(after_in_child=forget)
+        os.register_at_fork(after_in_child=reset)
 
 
 class LoopThread(threading.Thread):
     """A thread that runs an event loop of nbtool."""
 
 
-class CoreLoop:
+class BackgroundLoop:
     """The asyncio loop of nbtool, in a daemon thread of its own."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class CoreLoop:
                 self._loop.run_forever()
                 return
 
-    def spawn(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Run a coroutine on the loop, in a copy of the caller's context.
 
         The context carries the running cell (ipykernel keeps the parent message in a context variable), so
@@ -71,15 +71,15 @@ class CoreLoop:
 
         def start() -> None:
             task = self._loop.create_task(work, context=context)
-            task.add_done_callback(lambda _: _settle(future, task))
+            task.add_done_callback(lambda _: _copy_result(future, task))
             future.add_done_callback(lambda _: self._cancel(task, future))
 
         self._loop.call_soon_threadsafe(start)
         return future
 
-    def call_soon(self, deed: Callable[[], object]) -> None:
+    def call_soon(self, callback: Callable[[], object]) -> None:
         """Run a plain function on the loop, from any thread."""
-        self._loop.call_soon_threadsafe(deed)
+        self._loop.call_soon_threadsafe(callback)
 
     def is_current(self) -> bool:
         """Whether the caller is on the thread of this loop, or of the one of tools, where nobody may block."""
@@ -94,7 +94,7 @@ class LoopWatch:
     """Looks, call by call, whether the loop still does something; raises TimeoutError once it is blocked."""
 
     def __init__(self) -> None:
-        self._heard = threading.Event()
+        self._responded = threading.Event()
         self._ask()
 
     def __call__(self) -> None:
@@ -103,24 +103,24 @@ class LoopWatch:
         Raises:
             TimeoutError: what runs on the loop has not let it go for `BLOCKED_SECONDS`.
         """
-        if self._heard.is_set():
+        if self._responded.is_set():
             self._ask()
         elif time.monotonic() > self._ends:
             raise TimeoutError
 
     def _ask(self) -> None:
-        self._heard.clear()
+        self._responded.clear()
         self._ends = time.monotonic() + BLOCKED_SECONDS
-        core().call_soon(self._heard.set)
+        background_loop().call_soon(self._responded.set)
 
 
 @cache
-def core() -> CoreLoop:
+def background_loop() -> BackgroundLoop:
     """Give the process's loop; started when first asked for."""
-    return CoreLoop()
+    return BackgroundLoop()
 
 
-forget_in_children(core.cache_clear)
+reset_after_fork(background_loop.cache_clear)
 
 
 @dataclass(slots=True)
@@ -130,72 +130,72 @@ class _Job:
     future: Future[Any] = field(default_factory=Future)
 
 
-class LentThread:
+class CallerThread:
     """A thread that waits for a turn, and runs the turn's synchronous work meanwhile."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._served_by: int | None = None
+        self._attached_thread: int | None = None
         self._busy = False
         self._is_closed = False
         self.is_interrupting = False
 
     @property
-    def is_served(self) -> bool:
+    def is_attached(self) -> bool:
         """Whether a thread is waiting, so that work put here will be done."""
-        return self._served_by is not None
+        return self._attached_thread is not None
 
-    def lend(self) -> None:
-        """Promise that this thread will `serve` at once: work that comes in between waits for it."""
-        self._served_by = threading.get_ident()
+    def attach(self) -> None:
+        """Promise that this thread will `run_until` at once: work that comes in between waits for it."""
+        self._attached_thread = threading.get_ident()
 
     async def run(self, work: Callable[[], T]) -> T:
         """Run `work` on the lent thread and give what it returns; in a worker thread where nobody waits."""
         work = partial(_without_stop_iteration, work)
         job = _Job(work, contextvars.copy_context())
         with self._lock:
-            is_promised = self.is_served
-            if is_promised:
+            is_attached = self.is_attached
+            if is_attached:
                 self._jobs.put(job)
-        if not is_promised:
+        if not is_attached:
             return await asyncio.to_thread(work)
         return await asyncio.wrap_future(job.future)
 
-    def serve(
+    def run_until(
         self,
-        until: Future[T],
+        future: Future[T],
         *,
-        ears: Callable[[], None] | None = None,
-        go: Callable[[], object] | None = None,
+        on_tick: Callable[[], None] | None = None,
+        on_start: Callable[[], object] | None = None,
         seconds: float | None = None,
     ) -> T:
-        """Wait for `until` on this thread and do what the turn asks for; `ears` is called every tick.
+        """Wait for `future` on this thread and do what the turn asks for; `on_tick` is called every tick.
 
-        `go` sets the turn going once this thread is there for it; what it raises goes through. What was put here before
-        `until` was done is done here too: it was promised this thread.
+        `on_start` sets the turn going once this thread is there for it; what it raises goes through. What was put here
+        before `future` was done is done here too: it was promised this thread.
 
         Raises:
             TimeoutError: it took longer than `seconds`.
             KeyboardInterrupt: at once, also out of a running job, whose own future then says `Cancelled`.
         """
-        self.lend()
-        until.add_done_callback(lambda _: self._jobs.put(None))
+        self.attach()
+        future.add_done_callback(lambda _: self._jobs.put(None))
         try:
-            if go:
-                go()
-            end = None if seconds is None else time.monotonic() + seconds
-            while not until.done():
-                if end and time.monotonic() > end:
+            if on_start:
+                on_start()
+            deadline = None if seconds is None else time.monotonic() + seconds
+            while not future.done():
+                if deadline and time.monotonic() > deadline:
                     raise TimeoutError
-                if ears:
-                    ears()
+                if on_tick:
+                    on_tick()
                 with suppress(queue.Empty):
-                    self._do(self._jobs.get(timeout=TICK))
-            self._keep_promises()
-            return until.result()
+                    self._run_job(self._jobs.get(timeout=POLL_SECONDS))
+            self._drain()
+            return future.result()
         finally:
-            self._served_by = None
+            self._attached_thread = None
 
     def close(self) -> None:
         """Begin no more jobs: what waits in the queue is cancelled; the job that runs is not touched."""
@@ -204,7 +204,7 @@ class LentThread:
     def interrupt(self) -> bool:
         """Raise KeyboardInterrupt in the job that runs now; says whether there was one that can be reached."""
         thread = threading.main_thread().ident
-        if not self._busy or thread is None or self._served_by != thread:
+        if not self._busy or thread is None or self._attached_thread != thread:
             return False
         if sys.platform == "win32":
             self.is_interrupting = True
@@ -216,15 +216,15 @@ class LentThread:
             signal.pthread_kill(thread, signal.SIGINT)
         return True
 
-    def _keep_promises(self) -> None:
+    def _drain(self) -> None:
         """Take no more work, and do what is here already."""
         with self._lock:
-            self._served_by = None
+            self._attached_thread = None
         with suppress(queue.Empty):
             while True:
-                self._do(self._jobs.get_nowait())
+                self._run_job(self._jobs.get_nowait())
 
-    def _do(self, job: _Job | None) -> None:
+    def _run_job(self, job: _Job | None) -> None:
         if job and self._is_closed:
             job.future.cancel()
         if job is None or not job.future.set_running_or_notify_cancel():
@@ -252,19 +252,19 @@ def _without_stop_iteration(work: Callable[[], T]) -> T:
         raise RuntimeError("The function raised StopIteration.") from error  # as in coroutines, see PEP 479
 
 
-def run_here(work: Coroutine[Any, Any, T]) -> T:
+def run_sync(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on the loop and wait for it on this thread.
 
     Raises:
         NbtoolError: called on the loop's own thread, where it would wait for itself.
     """
-    if core().is_current():
+    if background_loop().is_current():
         work.close()
         raise NbtoolError("A blocking call was made on nbtool's own loop.", fix="Await the async form instead.")
-    return core().spawn(work).result()
+    return background_loop().submit(work).result()
 
 
-def _settle(future: Future[T], task: asyncio.Task[T]) -> None:
+def _copy_result(future: Future[T], task: asyncio.Task[T]) -> None:
     if future.cancelled():
         return
     if task.cancelled():

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from uuid import uuid4
 
-from nbtool.mime import about, bundle
+from nbtool.mime import describe_media, media_bundle
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -61,13 +61,13 @@ class Media:
     __pydantic_config__: ClassVar[dict[str, str]] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
     def __str__(self) -> str:
-        return about(self.mime, self.data, self.url, self.name)
+        return describe_media(self.mime, self.data, self.url, self.name)
 
     def _repr_llm_(self) -> str:
         return str(self)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return bundle(self.mime, self.data, self.url, self.name)
+        return media_bundle(self.mime, self.data, self.url, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +193,13 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        known = [cost for cost in (self.cost, other.cost) if cost is not None]
+        costs = [cost for cost in (self.cost, other.cost) if cost is not None]
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
             self.thinking_tokens + other.thinking_tokens,
-            sum(known) if known else None,
+            sum(costs) if costs else None,
         )
 
 

@@ -12,10 +12,10 @@ from base64 import b64encode
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 """The images that every page can show and most models can read."""
 
-MAX_SHOWN = 20 * 1024 * 1024
+MAX_DISPLAY_BYTES = 20 * 1024 * 1024
 """Bytes of an image or a sound that are put into a notebook at most."""
 
-_BEGINNINGS = (
+_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
@@ -26,23 +26,23 @@ _BEGINNINGS = (
     (b"\x1aE\xdf\xa3", "video/webm"),
     (b"%PDF-", "application/pdf"),
 )
-_IN_RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
+_RIFF_TYPES = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 _MPEG_LAYER_3 = frozenset({0xFA, 0xFB, 0xF2, 0xF3, 0xE2, 0xE3})
 _ADTS = frozenset({0xF0, 0xF1, 0xF8, 0xF9})
 
 SNIFFED = frozenset(
-    {mime for _, mime in _BEGINNINGS} | set(_IN_RIFF.values()) | {"audio/aac", "audio/mp4", "video/mp4"}
+    {mime for _, mime in _SIGNATURES} | set(_RIFF_TYPES.values()) | {"audio/aac", "audio/mp4", "video/mp4"}
 )
 """Every media type that `sniff` can tell."""
 
 
 def sniff(data: bytes) -> str:
     """Tell the media type of bytes by how they begin; empty where it is not one of `SNIFFED`."""
-    for beginning, mime in _BEGINNINGS:
-        if data.startswith(beginning):
+    for signature, mime in _SIGNATURES:
+        if data.startswith(signature):
             return mime
     if data[:4] == b"RIFF":
-        return _IN_RIFF.get(data[8:12], "")
+        return _RIFF_TYPES.get(data[8:12], "")
     if data[4:8] == b"ftyp":
         return "audio/mp4" if data[8:11] in (b"M4A", b"M4B") else "video/mp4"
     if data[:1] == b"\xff" and len(data) > 1:  # frames without a head: MPEG audio of layer III, or AAC
@@ -50,29 +50,33 @@ def sniff(data: bytes) -> str:
     return ""
 
 
-def about(mime: str, data: bytes | None, url: str | None, name: str = "") -> str:
+def describe_media(mime: str, data: bytes | None, url: str | None, name: str = "") -> str:
     """Say in one line what an image, a sound or a file is and how large, or where it is."""
-    what = f"{name} ({mime})" if name else mime
-    return f"{what} at {url}" if data is None else f"{what}, {len(data):,} bytes"
+    label = f"{name} ({mime})" if name else mime
+    return f"{label} at {url}" if data is None else f"{label}, {len(data):,} bytes"
 
 
-def bundle(mime: str, data: bytes | None, url: str | None, name: str = "") -> dict[str, str]:
+def media_bundle(mime: str, data: bytes | None, url: str | None, name: str = "") -> dict[str, str]:
     """Give what a notebook shows, by media type: an image, a sound with controls, or a line of text.
 
     Nothing is fetched: what is known by its address alone is a link.
     """
-    line = about(mime, data, url, name)
-    shown = {"text/plain": line}
+    line = describe_media(mime, data, url, name)
+    mimebundle = {"text/plain": line}
     if data is None:
         if url and url.startswith(("https://", "http://")):
             link = html.escape(url)
-            shown["text/html"] = f'<a href="{link}" target="_blank" rel="noopener noreferrer">{html.escape(line)}</a>'
-        return shown
-    if len(data) > MAX_SHOWN:
-        return {"text/plain": f"{line}: too large to show here ({MAX_SHOWN >> 20} MiB at most); `.data` holds it"}
-    found = sniff(data)
-    if found in IMAGES:
-        return {found: b64encode(data).decode(), **shown}
-    if found.startswith("audio/"):
-        shown["text/html"] = f'<audio controls src="data:{found};base64,{b64encode(data).decode()}"></audio>'
-    return shown
+            mimebundle["text/html"] = (
+                f'<a href="{link}" target="_blank" rel="noopener noreferrer">{html.escape(line)}</a>'
+            )
+        return mimebundle
+    if len(data) > MAX_DISPLAY_BYTES:
+        return {
+            "text/plain": f"{line}: too large to show here ({MAX_DISPLAY_BYTES >> 20} MiB at most); `.data` holds it"
+        }
+    sniffed = sniff(data)
+    if sniffed in IMAGES:
+        return {sniffed: b64encode(data).decode(), **mimebundle}
+    if sniffed.startswith("audio/"):
+        mimebundle["text/html"] = f'<audio controls src="data:{sniffed};base64,{b64encode(data).decode()}"></audio>'
+    return mimebundle

@@ -25,7 +25,7 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _PATH = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/-]|%[0-9A-Fa-f]{2})*")
 _QUERY = re.compile(r"(?:[A-Za-z0-9._~!$&'()*+,;=:@/?-]|%[0-9A-Fa-f]{2})*")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
-_WRITE_IT = "Write it as https://host/v1 or http://localhost:8000/v1."
+_EXAMPLE_FIX = "Write it as https://host/v1 or http://localhost:8000/v1."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def parse_server_url(text: str, *, may_have_query: bool = False) -> ServerUrl:
     """
     address = text.strip(" \t\r\n")
     if not address or len(address) > MAX_URL:
-        raise BadUsage(f"An address of 1 to {MAX_URL:,} characters is expected.", fix=_WRITE_IT)
+        raise BadUsage(f"An address of 1 to {MAX_URL:,} characters is expected.", fix=_EXAMPLE_FIX)
     if not address.isascii() or any(character <= " " or character in '\\"<>^`{|}\x7f' for character in address):
         raise BadUsage(
             "The address holds a character that no address has.",
@@ -92,44 +92,44 @@ def parse_server_url(text: str, *, may_have_query: bool = False) -> ServerUrl:
         )
     if "#" in address:
         raise BadUsage("The address holds a '#'.", fix="Leave it and what follows it out.")
-    before, mark, query = address.partition("?")
-    if mark and (not may_have_query or not _QUERY.fullmatch(query)):
+    base, question_mark, query = address.partition("?")
+    if question_mark and (not may_have_query or not _QUERY.fullmatch(query)):
         raise BadUsage("The address holds a query ('?').", fix="Leave it and what follows it out.")
-    beginning = _SCHEME.match(before)
-    scheme = beginning[1].lower() if beginning else "http"
+    scheme_match = _SCHEME.match(base)
+    scheme = scheme_match[1].lower() if scheme_match else "http"
     if scheme not in DEFAULT_PORTS:
-        raise BadUsage(f"{shorten(scheme, 20)!r} is no scheme of a model's server.", fix=_WRITE_IT)
-    authority, slash, path = before[beginning.end() if beginning else 0 :].partition("/")
+        raise BadUsage(f"{shorten(scheme, 20)!r} is no scheme of a model's server.", fix=_EXAMPLE_FIX)
+    authority, slash, path = base[scheme_match.end() if scheme_match else 0 :].partition("/")
     if not _PATH.fullmatch(path):
-        raise BadUsage("The path of the address cannot be read.", fix=_WRITE_IT)
-    host, port = _host_and_port(authority, scheme)
+        raise BadUsage("The path of the address cannot be read.", fix=_EXAMPLE_FIX)
+    host, port = _parse_authority(authority, scheme)
     return ServerUrl(scheme, host, port, f"{slash}{path}".rstrip("/"), query)
 
 
-def _host_and_port(authority: str, scheme: str) -> tuple[str, int]:
+def _parse_authority(authority: str, scheme: str) -> tuple[str, int]:
     if "@" in authority:
         raise BadUsage("The address holds a user or a password.", fix="Leave it out, and give the key as api_key.")
     parts = _AUTHORITY.fullmatch(authority)
     if not parts or not parts[1] or parts[1].lower() in DEFAULT_PORTS:
-        raise BadUsage("The address names no host.", fix=_WRITE_IT)
+        raise BadUsage("The address names no host.", fix=_EXAMPLE_FIX)
     port = DEFAULT_PORTS[scheme]
     if parts[2] is not None:
         if not _PORT.fullmatch(parts[2]) or int(parts[2]) > 65_535:
-            raise BadUsage("The port of the address is no number from 1 to 65535.", fix=_WRITE_IT)
+            raise BadUsage("The port of the address is no number from 1 to 65535.", fix=_EXAMPLE_FIX)
         port = int(parts[2])
-    return _host(parts[1]), port
+    return _normalize_host(parts[1]), port
 
 
-def _host(written: str) -> str:
+def _normalize_host(text: str) -> str:
     """Give a host in its one spelling: a name in lower case, or an IP address as `ipaddress` writes it."""
-    if written.startswith("[") or _NUMBER.fullmatch(written.rpartition(".")[2]):
+    if text.startswith("[") or _NUMBER.fullmatch(text.rpartition(".")[2]):
         try:
-            found: ipaddress.IPv4Address | ipaddress.IPv6Address = (
-                ipaddress.IPv6Address(written[1:-1]) if written.startswith("[") else ipaddress.IPv4Address(written)
+            address: ipaddress.IPv4Address | ipaddress.IPv6Address = (
+                ipaddress.IPv6Address(text[1:-1]) if text.startswith("[") else ipaddress.IPv4Address(text)
             )
         except ValueError:
             raise BadUsage("The address holds a malformed IP address.", fix="Write four numbers, or [IPv6].") from None
-        return "127.0.0.1" if found.is_unspecified else str(found)
-    if len(written) > 253 or not all(map(_LABEL.fullmatch, written.split("."))):
+        return "127.0.0.1" if address.is_unspecified else str(address)
+    if len(text) > 253 or not all(map(_LABEL.fullmatch, text.split("."))):
         raise BadUsage("The host of the address cannot be read.", fix="Write a plain name, without a dot at its end.")
-    return written.lower()
+    return text.lower()

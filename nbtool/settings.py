@@ -30,7 +30,7 @@ class Setting(Generic[T]):
         return f"{self.value} ({self.source})"
 
 
-def strongest(candidates: Iterable[tuple[str, T | None]], default: T) -> Setting[T]:
+def resolve_setting(candidates: Iterable[tuple[str, T | None]], default: T) -> Setting[T]:
     """Give the first candidate that has a value; candidates are (source, value), the strongest first."""
     for source, value in candidates:
         if value is not None:
@@ -38,31 +38,31 @@ def strongest(candidates: Iterable[tuple[str, T | None]], default: T) -> Setting
     return Setting(default, "default")
 
 
-def one_of(name: str, value: str, known: tuple[str, ...]) -> None:
+def check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Check an argument that is one of a few words.
 
     Raises:
         BadUsage: it is none of them.
     """
-    if value not in known:
-        raise BadUsage(f"{name}={value!r}: one of {', '.join(known)} is expected.")
+    if value not in choices:
+        raise BadUsage(f"{name}={value!r}: one of {', '.join(choices)} is expected.")
 
 
-def from_environment(name: str) -> str | None:
+def env(name: str) -> str | None:
     """Read an environment variable; empty counts as not set."""
     return os.environ.get(name) or None
 
 
-def shown_path(path: Path | None) -> str:
+def display_path(path: Path | None) -> str:
     """Give a path as outputs show it, which are saved with a notebook: they do not tell where a home lies."""
-    folder = from_environment("NBTOOL_HOME")
+    folder = env("NBTOOL_HOME")
     for name, root in (("$NBTOOL_HOME", folder), ("~", os.path.expanduser("~"))):  # noqa: PTH111 - it never raises
         if root and path and path.is_relative_to(root):
             return str(Path(name) / path.relative_to(root))
     return str(path)
 
 
-def home() -> Path:
+def data_dir() -> Path:
     """Give the folder of the journal and the settings: `NBTOOL_HOME`, else the platform's user data folder.
 
     The folder is made when missing, readable by its owner alone.
@@ -70,7 +70,7 @@ def home() -> Path:
     Raises:
         SettingsError: it cannot be made.
     """
-    folder = Path(from_environment("NBTOOL_HOME") or platformdirs.user_data_dir("nbtool", appauthor=False))
+    folder = Path(env("NBTOOL_HOME") or platformdirs.user_data_dir("nbtool", appauthor=False))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

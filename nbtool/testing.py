@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
 from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta
-from nbtool.loop import run_here
+from nbtool.loop import run_sync
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult, new_id
 from nbtool.shorten import shorten
 from nbtool.tools.approval import Approved, Decision, Denied, Question, Released, Withheld
@@ -35,9 +35,9 @@ __all__ = ["Cut", "ScriptError", "ScriptedApprover", "ScriptedWire", "call", "cu
 FRAGMENT = 6
 """Characters of a scripted text, or of a call's arguments, that come in one delta."""
 
-SHOWN = 120
+MAX_EXCERPT = 120
 """Characters of a prompt or a question that an error repeats."""
-FITTING: dict[str, tuple[type, ...]] = {"run": (Approved, Denied), "result": (Released, Withheld)}
+DECISION_TYPES: dict[str, tuple[type, ...]] = {"run": (Approved, Denied), "result": (Released, Withheld)}
 
 T = TypeVar("T")
 
@@ -79,12 +79,12 @@ def cut() -> Cut:
 class _Script(Generic[T]):
     """Steps that are taken in order, from any thread; used as a context it checks that none is left."""
 
-    def __init__(self, steps: Sequence[T], *, of: str) -> None:
+    def __init__(self, steps: Sequence[T], *, item: str) -> None:
         self._steps = list(steps)
-        self._of = of
+        self._item = item
         self._lock = threading.Lock()
-        self._taken = 0
-        self._wrong: list[str] = []
+        self._position = 0
+        self._mistakes: list[str] = []
 
     def assert_done(self) -> None:
         """Check that every step was asked for, and nothing else.
@@ -92,13 +92,13 @@ class _Script(Generic[T]):
         Raises:
             ScriptError: it says what was expected and what came.
         """
-        left = self._steps[self._taken :]
-        if self._wrong:
-            raise ScriptError(self._wrong[0])
-        if left:
+        remaining = self._steps[self._position :]
+        if self._mistakes:
+            raise ScriptError(self._mistakes[0])
+        if remaining:
             raise ScriptError(
-                f"Expected {len(self._steps)} {self._of} to be asked for, and {self._taken} were."
-                f" Next in the script: {left[0]!r}."
+                f"Expected {len(self._steps)} {self._item} to be asked for, and {self._position} were."
+                f" Next in the script: {remaining[0]!r}."
             )
 
     def __enter__(self) -> Self:
@@ -110,16 +110,16 @@ class _Script(Generic[T]):
         if error is None:
             self.assert_done()
 
-    def _take(self, came: str) -> T:
+    def _next_step(self, description: str) -> T:
         with self._lock:
-            if self._taken < len(self._steps):
-                self._taken += 1
-                return self._steps[self._taken - 1]
-        self._fail(f"Expected no more than {len(self._steps)} {self._of} to be asked for; then came {came}.")
+            if self._position < len(self._steps):
+                self._position += 1
+                return self._steps[self._position - 1]
+        self._fail(f"Expected no more than {len(self._steps)} {self._item} to be asked for; then came {description}.")
 
     def _fail(self, message: str) -> NoReturn:
         """Raise, and remember it: the code under test may catch what is raised inside it."""
-        self._wrong.append(message)
+        self._mistakes.append(message)
         raise ScriptError(message)
 
 
@@ -147,7 +147,7 @@ class ScriptedWire(_Script[ScriptedReply]):
         model: str = "scripted",
         abilities: Iterable[str] = (),
     ) -> None:
-        super().__init__(replies, of="replies")
+        super().__init__(replies, item="replies")
         if abilities:
             self.abilities = frozenset(abilities)
         self.host = host
@@ -162,12 +162,12 @@ class ScriptedWire(_Script[ScriptedReply]):
             ScriptError: the script has no reply left.
         """
         self.prompts.append(prompt)
-        reply = self._take(_asked(prompt))
+        reply = self._next_step(_describe_prompt(prompt))
         try:
             for delta in _deltas(reply(prompt) if callable(reply) else reply):
                 yield delta
         except ScriptError as error:
-            self._wrong.append(str(error))
+            self._mistakes.append(str(error))
             raise
 
 
@@ -187,7 +187,7 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
     """
 
     def __init__(self, decisions: Sequence[ScriptedDecision | tuple[str, ScriptedDecision]]) -> None:
-        super().__init__(decisions, of="decisions")
+        super().__init__(decisions, item="decisions")
         self.questions: list[Question] = []
 
     def ask(self, question: Question) -> Decision:
@@ -197,17 +197,17 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
             ScriptError: the script has no decision left, or the next one is for another tool or another gate.
         """
         self.questions.append(question)
-        came = f"the {question.gate} gate of {question.tool!r}: {shorten(question.shown, SHOWN)}"
-        step = self._take(came)
+        description = f"the {question.gate} gate of {question.tool!r}: {shorten(question.shown, MAX_EXCERPT)}"
+        step = self._next_step(description)
         tool, decision = step if isinstance(step, tuple) else (question.tool, step)
         if tool != question.tool:
-            self._fail(f"Expected a question about {tool!r} as number {len(self.questions)}; then came {came}.")
+            self._fail(f"Expected a question about {tool!r} as number {len(self.questions)}; then came {description}.")
         if isinstance(decision, BaseException):
             raise decision
-        decided = decision(question) if callable(decision) else decision
-        if not isinstance(decided, FITTING[question.gate]):
-            self._fail(f"Expected a question that {decided!r} answers; then came {came}.")
-        return decided
+        answer = decision(question) if callable(decision) else decision
+        if not isinstance(answer, DECISION_TYPES[question.gate]):
+            self._fail(f"Expected a question that {answer!r} answers; then came {description}.")
+        return answer
 
     def __call__(self, question: Question) -> Decision:
         """Decide the next question; see `ask`."""
@@ -223,13 +223,13 @@ def play(endpoint: Endpoint, prompt: Prompt) -> Reply:
             builder.add(delta)
         return builder.reply()
 
-    return run_here(read())
+    return run_sync(read())
 
 
 def _deltas(reply: Step | Sequence[Step]) -> Iterator[Delta]:
     steps = [reply] if isinstance(reply, str) or not isinstance(reply, Sequence) else reply
     has_calls = any(isinstance(step, ToolCall | CallDelta) for step in steps)
-    for at, step in enumerate(steps):
+    for index, step in enumerate(steps):
         match step:
             case Cut():
                 return
@@ -239,11 +239,11 @@ def _deltas(reply: Step | Sequence[Step]) -> Iterator[Delta]:
                 yield step
                 return
             case _:
-                yield from _said(step, key=str(at))
+                yield from _step_deltas(step, key=str(index))
     yield ReplyEnd("tools", "tool_calls") if has_calls else ReplyEnd("end", "stop")
 
 
-def _said(step: str | Part | Delta, key: str) -> Iterator[Delta]:
+def _step_deltas(step: str | Part | Delta, key: str) -> Iterator[Delta]:
     match step:
         case str():
             yield from map(TextDelta, _fragments(step))
@@ -255,8 +255,8 @@ def _said(step: str | Part | Delta, key: str) -> Iterator[Delta]:
             yield from map(RefusalDelta, _fragments(step.text))
         case ToolCall():
             yield CallDelta(key, step.id or new_id("scripted"), step.name)
-            for piece in _fragments(step.arguments):
-                yield CallDelta(key, arguments=piece)
+            for fragment in _fragments(step.arguments):
+                yield CallDelta(key, arguments=fragment)
         case Media() | ToolResult():
             raise ScriptError(f"Expected something that a model can reply; then came {step!r} in the script.")
         case _:
@@ -264,11 +264,13 @@ def _said(step: str | Part | Delta, key: str) -> Iterator[Delta]:
 
 
 def _fragments(text: str) -> list[str]:
-    return [text[at : at + FRAGMENT] for at in range(0, len(text), FRAGMENT)]
+    return [text[start : start + FRAGMENT] for start in range(0, len(text), FRAGMENT)]
 
 
-def _asked(prompt: Prompt) -> str:
+def _describe_prompt(prompt: Prompt) -> str:
     last = prompt.messages[-1] if prompt.messages else None
-    said = " ".join(part.text for part in last.parts if isinstance(part, Text | ToolResult)) if last else ""
+    text = " ".join(part.text for part in last.parts if isinstance(part, Text | ToolResult)) if last else ""
     tools = ", ".join(tool.name for tool in prompt.tools) or "none"
-    return f"a request that ends with {last.role if last else 'no message'} {shorten(said, SHOWN)!r}, tools: {tools}"
+    return (
+        f"a request that ends with {last.role if last else 'no message'} {shorten(text, MAX_EXCERPT)!r}, tools: {tools}"
+    )

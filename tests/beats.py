@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from nbtool.loop import core
+from nbtool.loop import background_loop
 
 STALL = 0.2
 """Seconds of CPU that nbtool's loop may spend between two of its beats."""
@@ -27,7 +27,7 @@ def beats() -> Iterator[list[float]]:
             gaps.append((now := time.thread_time()) - before)
             before = now
 
-    beating = core().spawn(beat())
+    beating = background_loop().submit(beat())
     yield gaps
     is_over.set()
     beating.result(10)

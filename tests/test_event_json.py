@@ -8,7 +8,16 @@ import pytest
 
 from nbtool.errors import UnreadableEvent
 from nbtool.event_json import MAX_DEPTH, dump_event, load_event, load_events
-from nbtool.events import AskedAgain, CallAsked, CallReady, Event, MessageAppended, Notice, ReplyFinished, UsageDelta
+from nbtool.events import (
+    CallAsked,
+    CallReady,
+    Event,
+    MessageAppended,
+    Notice,
+    RepeatedQuestion,
+    ReplyFinished,
+    UsageDelta,
+)
 from nbtool.messages import Media, Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, Usage
 from tests.resolved import plain, reference
 
@@ -24,7 +33,7 @@ MESSAGE = Message(
 SAMPLES: dict[str, Any] = {
     "str": "text", "int": 7, "float": 0.5, "bool": True, "Message": MESSAGE, "Usage": Usage(1, 2, 3, 4, 0.5),
     "Media": Media("image/png", b"\x00"),
-    "AskedAgain | None": AskedAgain("changed", problem="p"),
+    "AskedAgain | None": RepeatedQuestion("changed", problem="p"),
     "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": ("a", "b"),
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),

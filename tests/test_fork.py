@@ -17,9 +17,9 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import McpFailed
-from nbtool.loop import core, run_here
+from nbtool.loop import background_loop, run_sync
 from nbtool.tools.mcp import mcp_servers
-from nbtool.tools.values.silence import quiet
+from nbtool.tools.values.silence import suppress_output
 from nbtool.toolsets import html_text, web
 from nbtool.wire.connect import list_models
 from nbtool.wire.transport import traffic
@@ -107,7 +107,7 @@ def change_the_tree(chat: Chat) -> None:
 
 
 def look_at_models(_: Chat) -> None:
-    assert run_here(list_models("practice"))
+    assert run_sync(list_models("practice"))
 
 
 def read_the_journal(chat: Chat) -> None:
@@ -116,11 +116,11 @@ def read_the_journal(chat: Chat) -> None:
 
 
 def count_what_left(_: Chat) -> None:
-    assert traffic.sent()
+    assert traffic.totals()
 
 
 def print_nothing(_: Chat) -> None:
-    with quiet():
+    with suppress_output():
         print("nothing")  # noqa: T201 - what is swallowed
 
 
@@ -151,7 +151,7 @@ def test_what_a_forked_child_does_with_nbtool_works(used: Chat, entry: Callable[
 
 LOCKS = {
     "ledger": "nbtool.wire.transport.traffic",
-    "quiet": "nbtool.tools.values.silence",
+    "suppress_output": "nbtool.tools.values.silence",
     "practice": "nbtool.practice",
 }
 
@@ -220,7 +220,7 @@ def test_an_mcp_server_of_the_other_process_is_refused_at_once() -> None:
 
         def ask() -> None:
             with pytest.raises(McpFailed, match="fork"):
-                run_here(connection.listed())
+                run_sync(connection.list_tools())
 
         assert in_child(ask) == "ok"
 
@@ -234,4 +234,4 @@ def test_a_stopped_child_leaves_the_loop_of_its_parent_alone() -> None:
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
 
-    assert core().spawn(asyncio.sleep(0, "here")).result(10) == "here"
+    assert background_loop().submit(asyncio.sleep(0, "here")).result(10) == "here"

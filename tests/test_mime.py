@@ -7,7 +7,7 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 from nbtool.messages import Media, dump_messages, load_messages, user
-from nbtool.mime import MAX_SHOWN, sniff
+from nbtool.mime import MAX_DISPLAY_BYTES, sniff
 from tests.samples import JPEG, MP3, PNG, WAV
 
 
@@ -72,7 +72,7 @@ def test_an_address_is_a_link_and_cannot_break_out_of_it() -> None:
 
 
 def test_what_is_too_large_is_told_and_not_shown() -> None:
-    bundle = Media("image/png", data=PNG + bytes(MAX_SHOWN))._repr_mimebundle_()
+    bundle = Media("image/png", data=PNG + bytes(MAX_DISPLAY_BYTES))._repr_mimebundle_()
 
     assert set(bundle) == {"text/plain"}
     assert "too large to show here (20 MiB at most)" in bundle["text/plain"]

@@ -12,9 +12,9 @@ from nbtool.chat.attachments import as_media
 from nbtool.errors import NbtoolError
 from nbtool.server_url import MAX_URL, ServerUrl, parse_server_url
 from nbtool.tools.mcp.config import read_config
-from nbtool.wire.connect import endpoint
-from nbtool.wire.providers.catalog import OURS, SETTINGS_FILE, providers
-from nbtool.wire.providers.credentials import env_file
+from nbtool.wire.connect import make_endpoint
+from nbtool.wire.providers.catalog import BUILTIN, SETTINGS_FILE, providers
+from nbtool.wire.providers.credentials import find_env_file
 from nbtool.wire.registry import find_wire
 from nbtool.wire.transport.endpoint import HttpEndpoint
 
@@ -64,7 +64,7 @@ TRICKS = {
 
 
 def as_argument(url: str, *_: object) -> object:
-    return endpoint("openai:gpt-5-mini", base_url=url)
+    return make_endpoint("openai:gpt-5-mini", base_url=url)
 
 
 def as_argument_of_a_chat(url: str, *_: object) -> object:
@@ -72,7 +72,7 @@ def as_argument_of_a_chat(url: str, *_: object) -> object:
 
 
 def beside_a_key(url: str, *_: object) -> object:
-    return endpoint("lab-model", base_url=url, api_key=KEY)
+    return make_endpoint("lab-model", base_url=url, api_key=KEY)
 
 
 def as_endpoint(url: str, *_: object) -> object:
@@ -83,7 +83,7 @@ def in_the_environment(url: str, monkeypatch: pytest.MonkeyPatch, _: Path) -> ob
     if "\0" in url:
         pytest.skip("an environment holds none")
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    return endpoint("openai:gpt-5-mini")
+    return make_endpoint("openai:gpt-5-mini")
 
 
 def as_host_of_ollama(url: str, monkeypatch: pytest.MonkeyPatch, _: Path) -> object:
@@ -91,15 +91,15 @@ def as_host_of_ollama(url: str, monkeypatch: pytest.MonkeyPatch, _: Path) -> obj
         pytest.skip("an environment holds none")
     monkeypatch.setenv("OLLAMA_HOST", url)
     monkeypatch.setenv("OLLAMA_API_KEY", KEY)
-    return endpoint("ollama:llama3")
+    return make_endpoint("ollama:llama3")
 
 
 def in_the_env_file(url: str, _: pytest.MonkeyPatch, home: Path) -> object:
     if "\n" in url:
         pytest.skip("a line of such a file holds none")
     (home / ".env").write_text(f'OPENAI_BASE_URL="{url}"\nOPENAI_API_KEY={KEY}', encoding="utf-8")
-    env_file.cache_clear()
-    return endpoint("openai:gpt-5-mini")
+    find_env_file.cache_clear()
+    return make_endpoint("openai:gpt-5-mini")
 
 
 def in_the_file_of_providers(url: str, _: pytest.MonkeyPatch, home: Path) -> object:
@@ -129,16 +129,16 @@ ROADS: list[Road] = [
 
 @pytest.fixture(autouse=True)
 def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
-    for provider in OURS.values():
+    for provider in BUILTIN.values():
         for name in (*provider.keys, *provider.addresses):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     (tmp_path / ".env").touch()
     monkeypatch.chdir(tmp_path)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
     yield tmp_path
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
 
 @pytest.mark.promise("own-host")
@@ -172,19 +172,19 @@ OF_ANOTHER_ORIGIN = {
 @pytest.mark.parametrize("address", OF_ANOTHER_ORIGIN.values(), ids=OF_ANOTHER_ORIGIN)
 def test_a_key_of_the_environment_goes_to_no_other_scheme_host_or_port(address: str) -> None:
     with pytest.raises(NbtoolError, match="is not sent to"):
-        endpoint("openai:gpt-5-mini", base_url=address)
+        make_endpoint("openai:gpt-5-mini", base_url=address)
 
 
-@pytest.mark.parametrize("name", [name for name, one in OURS.items() if one.keys and one.base_url and one.needs_key])
+@pytest.mark.parametrize("name", [name for name, one in BUILTIN.items() if one.keys and one.base_url and one.needs_key])
 def test_the_key_of_every_provider_goes_to_its_own_address_and_not_over_plain_http(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider = OURS[name]
+    provider = BUILTIN[name]
     monkeypatch.setenv(provider.keys[0], KEY)
 
-    assert endpoint(f"{name}:m", base_url=f"{provider.base_url}/").key == SecretStr(KEY)
+    assert make_endpoint(f"{name}:m", base_url=f"{provider.base_url}/").key == SecretStr(KEY)
     with pytest.raises(NbtoolError, match="is not sent to http://"):
-        endpoint(f"{name}:m", base_url=provider.base_url.replace("https://", "http://"))
+        make_endpoint(f"{name}:m", base_url=provider.base_url.replace("https://", "http://"))
 
 
 OVER_PLAIN_HTTP = ["http://lab.example/v1", "http://192.168.0.5:8000/v1", "http://[2001:db8::1]:8000/v1", "box:8000/v1"]
@@ -203,17 +203,17 @@ def test_no_key_goes_over_plain_http_off_this_machine(
 def send_key(road: str, address: str, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     match road:
         case "argument":
-            endpoint("m", base_url=address, api_key=KEY)
+            make_endpoint("m", base_url=address, api_key=KEY)
         case "environment":
             monkeypatch.setenv("OPENAI_BASE_URL", address)
-            endpoint("openai:gpt-5-mini")
+            make_endpoint("openai:gpt-5-mini")
         case "a server's own key":
             monkeypatch.setenv("OLLAMA_HOST", address)
             monkeypatch.setenv("OLLAMA_API_KEY", KEY)
-            endpoint("ollama:llama3")
+            make_endpoint("ollama:llama3")
         case "providers.toml":
             (home / SETTINGS_FILE).write_text(f'[lab]\nbase_url = "{address}"\nkeys = ["OPENAI_API_KEY"]')
-            endpoint("lab:m")
+            make_endpoint("lab:m")
         case _:
             url = address if "://" in address else f"http://{address}"
             read_config({"mcpServers": {"a": {"url": url, "headers": {"authorization": KEY}}}})
@@ -223,7 +223,7 @@ def send_key(road: str, address: str, monkeypatch: pytest.MonkeyPatch, home: Pat
     "address", ["localhost:8000", "http://127.0.0.1:8000/v1", "http://[::1]:8000/v1", "0.0.0.0:80"]
 )
 def test_a_key_may_go_over_plain_http_to_this_machine(address: str) -> None:
-    assert endpoint("m", base_url=address, api_key=KEY).key == SecretStr(KEY)
+    assert make_endpoint("m", base_url=address, api_key=KEY).key == SecretStr(KEY)
 
 
 def test_a_server_off_this_machine_that_needs_no_key_is_reached_over_plain_http(
@@ -231,7 +231,7 @@ def test_a_server_off_this_machine_that_needs_no_key_is_reached_over_plain_http(
 ) -> None:
     monkeypatch.setenv("OLLAMA_HOST", "192.168.0.5")
 
-    assert endpoint("ollama:llama3").base_url == "http://192.168.0.5:11434/v1"
+    assert make_endpoint("ollama:llama3").base_url == "http://192.168.0.5:11434/v1"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import aclosing
 import pytest
 
 from nbtool import testing
-from nbtool.errors import ConnectionFailed, Overloaded
+from nbtool.errors import ConnectionFailed, ServerOverloaded
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media, ToolCall, Usage, results, user
 from nbtool.messages import ToolResult as Result
@@ -83,14 +83,14 @@ def test_a_cut_reply_has_no_end_and_its_calls_do_not_run() -> None:
 
 
 def test_an_error_is_raised_at_its_place() -> None:
-    wire = ScriptedWire([["So far", Overloaded("Come back later.")], ConnectionFailed("Gone.")])
+    wire = ScriptedWire([["So far", ServerOverloaded("Come back later.")], ConnectionFailed("Gone.")])
     seen: list[Delta] = []
 
     async def read() -> None:
         async for delta in wire.stream(HELLO):
             seen.append(delta)
 
-    with pytest.raises(Overloaded, match="Come back later"):
+    with pytest.raises(ServerOverloaded, match="Come back later"):
         asyncio.run(read())
     with pytest.raises(ConnectionFailed, match="Gone"):
         asyncio.run(read())

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from nbtool import thread_pool
-from nbtool.thread_pool import in_worker, off_loop
+from nbtool.thread_pool import run_in_worker, run_with_timeout
 
 
 def name_of_thread() -> int:
@@ -17,7 +17,7 @@ def name_of_thread() -> int:
 
 def test_a_thread_is_used_again() -> None:
     async def several() -> list[int]:
-        return [(await in_worker(name_of_thread)).value for _ in range(5)]
+        return [(await run_in_worker(name_of_thread)).value for _ in range(5)]
 
     assert len(set(asyncio.run(several()))) == 1
 
@@ -26,8 +26,8 @@ def test_a_piece_of_work_that_hangs_holds_up_no_other() -> None:
     release = threading.Event()
 
     async def both() -> tuple[object, object]:
-        hanging = await off_loop(release.wait, 0.05)
-        other = await off_loop(lambda: "done", 10)
+        hanging = await run_with_timeout(release.wait, 0.05)
+        other = await run_with_timeout(lambda: "done", 10)
         release.set()
         return hanging, other and other.value
 
@@ -42,14 +42,14 @@ def test_pieces_at_the_same_time_have_threads_of_their_own() -> None:
         return threading.get_ident()
 
     async def together() -> list[int]:
-        return [outcome.value for outcome in await asyncio.gather(*(in_worker(meet) for _ in range(3)))]
+        return [outcome.value for outcome in await asyncio.gather(*(run_in_worker(meet) for _ in range(3)))]
 
     assert len(set(asyncio.run(together()))) == 3
 
 
 def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_pool, "MAX_IDLE", 1)
-    monkeypatch.setattr(thread_pool, "_idle", [])
+    monkeypatch.setattr(thread_pool, "_idle_workers", [])
     meeting, told = threading.Barrier(3), threading.Barrier(4)
     threads: list[threading.Thread] = []
 
@@ -58,9 +58,9 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
         meeting.wait(10)
 
     for _ in range(3):
-        thread_pool.set_to_work(meet, lambda _: told.wait(10))
+        thread_pool.submit_daemon(meet, lambda _: told.wait(10))
     told.wait(10)
-    idle = [worker._thread for worker in thread_pool._idle]
+    idle = [worker._thread for worker in thread_pool._idle_workers]
     for thread in threads:
         if thread not in idle:
             thread.join(10)
@@ -70,16 +70,16 @@ def test_no_more_threads_wait_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_thread_that_waits_in_vain_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(thread_pool, "KEPT_SECONDS", 0.01)
-    monkeypatch.setattr(thread_pool, "_idle", [])
+    monkeypatch.setattr(thread_pool, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(thread_pool, "_idle_workers", [])
     told, threads = threading.Event(), []
 
-    thread_pool.set_to_work(threading.current_thread, lambda thread: (threads.append(thread), told.set()))
+    thread_pool.submit_daemon(threading.current_thread, lambda thread: (threads.append(thread), told.set()))
     told.wait(10)
     threads[0].join(10)
 
     assert not threads[0].is_alive()
-    assert thread_pool._idle == []
+    assert thread_pool._idle_workers == []
 
 
 def test_an_idle_thread_keeps_nothing_alive_and_says_that_it_is_idle() -> None:
@@ -90,19 +90,19 @@ def test_an_idle_thread_keeps_nothing_alive_and_says_that_it_is_idle() -> None:
 
     async def make() -> tuple[weakref.ref[Large], threading.Thread]:
         large = Large()
-        outcome = await in_worker(lambda: (weakref.ref(large), threading.current_thread()))
+        outcome = await run_in_worker(lambda: (weakref.ref(large), threading.current_thread()))
         return outcome.value
 
     reference, thread = asyncio.run(make())
     asyncio.run(_one_more())
 
     assert reference() is None
-    assert thread.name == thread_pool.IDLE
+    assert thread.name == thread_pool.IDLE_NAME
 
 
 async def _one_more() -> None:
     """Wait until the thread is back on its list: it goes there before it tells."""
-    await in_worker(lambda: None)
+    await run_in_worker(lambda: None)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
@@ -112,7 +112,7 @@ def test_a_forked_child_makes_threads_of_its_own() -> None:
     child = os.fork()
     if not child:
         done = threading.Event()
-        thread_pool.set_to_work(lambda: b"alive", lambda word: (os.write(write, word), done.set()))
+        thread_pool.submit_daemon(lambda: b"alive", lambda word: (os.write(write, word), done.set()))
         os._exit(0 if done.wait(10) else 1)
     _, status = os.waitpid(child, 0)
 

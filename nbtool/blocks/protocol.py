@@ -54,7 +54,7 @@ class DifferenceShape(TypedDict):
 
 
 class AgainShape(TypedDict):
-    """Why a call is asked about once more; see `AskedAgain`."""
+    """Why a call is asked about once more; see `RepeatedQuestion`."""
 
     reason: Literal["changed", "unwatched", "invalid"]
     differences: list[DifferenceShape]

@@ -11,7 +11,7 @@ from nbtool.blocks.media import told
 from nbtool.blocks.protocol import AgainShape, Asked, CallBlock, DifferenceShape, ResolvedShape
 from nbtool.blocks.resolved import only_reference, resolved_text
 from nbtool.blocks.sanitize import one_line, visible, without_controls
-from nbtool.events import AskedAgain, CallAsked, Gate
+from nbtool.events import CallAsked, Gate, RepeatedQuestion
 from nbtool.messages import Media, clean_text
 
 AGAIN = {
@@ -50,7 +50,7 @@ def asked(event: CallAsked, shelf: dict[str, Media]) -> Asked:
     return question
 
 
-def _again(again: AskedAgain) -> AgainShape:
+def _again(again: RepeatedQuestion) -> AgainShape:
     differences: list[DifferenceShape] = [
         {"what": clean_text(one.what), "before": clean_text(one.before), "after": clean_text(one.after)}
         for one in again.differences
@@ -66,7 +66,7 @@ def remarks(question: Asked) -> str:
     return "\n".join(unmasked(visible(part)) for part in [*parts, *question.get("notes", ())])
 
 
-def remarks_of(again: AskedAgain | None, notes: Sequence[str]) -> str:
+def remarks_of(again: RepeatedQuestion | None, notes: Sequence[str]) -> str:
     """Write the remarks of a question that is no block; see `remarks`."""
     parts = [*_why_again(_again(again))] if again else []
     return "\n".join(unmasked(visible(part)) for part in [*parts, *notes])

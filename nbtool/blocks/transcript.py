@@ -18,12 +18,11 @@ from nbtool.blocks.question import asked
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import without_controls
 from nbtool.events import (
-    AskedAgain,
     CallAsked,
     CallDecided,
     CallDelta,
     CallFinished,
-    CallHeld,
+    CallPending,
     CallProgress,
     CallReady,
     CallStarted,
@@ -33,6 +32,7 @@ from nbtool.events import (
     MessageAppended,
     Notice,
     RefusalDelta,
+    RepeatedQuestion,
     ReplyFinished,
     RequestStarted,
     ResolvedArgument,
@@ -201,7 +201,7 @@ class Transcript:
             return patches + entry.replace("arguments", clean_text(event.arguments))
         return self._quiet() + patches + entry.extend("arguments", "" if event.final else clean_text(event.arguments))
 
-    def _call_held(self, event: CallHeld) -> list[Patch]:
+    def _call_held(self, event: CallPending) -> list[Patch]:
         return self._set_head(activity=f"Writing a call ({event.size:,} characters)")
 
     def _reply_finished(self, event: ReplyFinished) -> list[Patch]:
@@ -406,7 +406,7 @@ def _usage(usage: Usage) -> UsageShape:
     return cast("UsageShape", asdict(usage))
 
 
-def _not_counted(entry: Entry, again: AskedAgain | None) -> dict[str, Any]:
+def _not_counted(entry: Entry, again: RepeatedQuestion | None) -> dict[str, Any]:
     """Let the last decision say why it did not count, where its call is asked about again."""
     decisions = entry.block_part["decisions"]
     if again is None or not decisions:

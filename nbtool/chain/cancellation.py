@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def see_through(work: Coroutine[Any, Any, T]) -> T:
+async def shield_until_done(work: Coroutine[Any, Any, T]) -> T:
     """Await something to its end however often the caller is cancelled meanwhile; only then is it cancelled."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
@@ -19,7 +19,7 @@ async def see_through(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled:
-        take_note(task)
+        retrieve_exception(task)
         raise cancelled
     return task.result()
 
@@ -30,12 +30,12 @@ async def stop_all(tasks: Sequence[asyncio.Future[Any]], seconds: float) -> None
     for task in running:
         if not (isinstance(task, asyncio.Task) and task.cancelling()):  # a second one would cut short how it ends
             task.cancel()
-        task.add_done_callback(take_note)
+        task.add_done_callback(retrieve_exception)
     if running:
         await asyncio.wait(running, timeout=seconds)
 
 
-def take_note(task: asyncio.Future[Any]) -> None:
+def retrieve_exception(task: asyncio.Future[Any]) -> None:
     """Take note of how a task ended that nobody may be waiting for any more."""
     if not task.cancelled():
         task.exception()

@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from nbtool.messages import Message
 from nbtool.wire.reply import Reply
 
-LIMITED = "The turn was ended early: {reason}. The model was asked for a last word without tools."
+LIMIT_NOTICE = "The turn was ended early: {reason}. The model was asked for a last word without tools."
 NO_ROUND_FOR_TOOLS = "The turn may make one request, so no tools were offered in it."
-CALL_IN_LAST_WORD = "The model asked for a call in its last word; it did not run."
+CALL_IN_FINAL_REPLY = "The model asked for a call in its last word; it did not run."
 NO_REPLY = "The model gave no final reply."
-LAST_WORD = (
+FINAL_PROMPT = (
     "[nbtool] No more tool calls are possible: {reason}. Answer the person now, without tools: say what was done and"
     " found, and what was not done."
 )
-EMPTY_REPLY = "[nbtool] The tool calls are done and your reply was empty. Answer the person now, from the results."
+EMPTY_REPLY_PROMPT = (
+    "[nbtool] The tool calls are done and your reply was empty. Answer the person now, from the results."
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What a request is for: the next round, or, `is_final`, a last word without tools; `words` are sent, not kept."""
+class RequestPurpose:
+    """What a request is for: the next round, or, `is_final`, a last word without tools; `prompt` are sent, not kept."""
 
-    words: str = ""
+    prompt: str = ""
     is_final: bool = False
 
 

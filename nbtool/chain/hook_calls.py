@@ -9,36 +9,36 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from nbtool.chain import limits
-from nbtool.chain.cancellation import see_through, stop_all
+from nbtool.chain.cancellation import shield_until_done, stop_all
 from nbtool.chain.hooks import Cleanup
 from nbtool.chain.plugin_check import HOOKS, check_plugins
 from nbtool.errors import HookFailed, NbtoolError
-from nbtool.thread_pool import Outcome, in_worker
+from nbtool.thread_pool import Outcome, run_in_worker
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """One hook of one plugin, with the plugin's `place` in the order; `on_loop` where plain functions of it run."""
+    """One hook of one plugin, with the plugin's `position` in the order; `on_loop` where plain functions of it run."""
 
     name: str
-    place: int
+    position: int
     owner: str
     call: Callable[[Any], Any]
     seconds: float | None
     on_loop: bool = False
 
     @classmethod
-    def of(cls, name: str, place: int, plugin: object, call: Callable[[Any], Any]) -> Hook:
+    def from_plugin(cls, name: str, position: int, plugin: object, call: Callable[[Any], Any]) -> Hook:
         """Describe a plugin's hook."""
         seconds = getattr(plugin, "hook_seconds", limits.HOOK_SECONDS)
         on_loop = getattr(plugin, "runs_on_loop", False) or name == "on_stream_data"
-        return cls(name, place, type(plugin).__name__, call, seconds, on_loop)
+        return cls(name, position, type(plugin).__name__, call, seconds, on_loop)
 
     def cleanup(self, call: Cleanup) -> Hook:
         """Give a clean-up that this hook returned."""
-        return replace(self, name="a clean-up", call=_awaited(call) if _is_async(call) else lambda _: call())
+        return replace(self, name="a clean-up", call=_as_async_hook(call) if _is_async(call) else lambda _: call())
 
-    async def ask(self, context: object) -> Any:
+    async def run(self, context: object) -> Any:
         """Call the hook and give its answer.
 
         Raises:
@@ -46,10 +46,10 @@ class Hook:
         """
         try:
             if not self.on_loop:
-                answer = self.call(context) if _is_async(self.call) else self._in_worker(context)
+                answer = self.call(context) if _is_async(self.call) else self._call_in_worker(context)
             elif not inspect.isawaitable(answer := self.call(context)):
                 return answer  # most hooks: once for each delta
-            return await self._bounded(answer, self._seconds(context))
+            return await self._await_with_timeout(answer, self._timeout(context))
         except NbtoolError:
             raise
         except BaseException as error:
@@ -58,47 +58,47 @@ class Hook:
             text = f"The plugin {self.owner} failed in {self.name}: {type(error).__name__}: {error}"
             raise HookFailed(text) from error
 
-    def _seconds(self, context: object) -> float | None:
+    def _timeout(self, context: object) -> float | None:
         """Give the bound: a short one where the turn is being stopped already."""
         turn: Any = getattr(context, "turn", context)
         if is_cancelling() or turn.cancel.is_set:
             return min(self.seconds or limits.HOOK_STOP_SECONDS, limits.HOOK_STOP_SECONDS)
         return self.seconds
 
-    async def _bounded(self, answer: Awaitable[Any], seconds: float | None) -> Any:
+    async def _await_with_timeout(self, answer: Awaitable[Any], seconds: float | None) -> Any:
         """Await an answer; one that is late, or does not end when it is cancelled, is left behind."""
         if seconds is None:
             return await answer
-        asked = asyncio.ensure_future(_outcome(answer))
+        task = asyncio.ensure_future(_outcome(answer))
         try:
-            await asyncio.wait({asked}, timeout=seconds)
+            await asyncio.wait({task}, timeout=seconds)
         except asyncio.CancelledError:
-            await see_through(stop_all([asked], limits.HOOK_STOP_SECONDS))
-            if asked.done() and not asked.cancelled() and (error := asked.result().error):
+            await shield_until_done(stop_all([task], limits.HOOK_STOP_SECONDS))
+            if task.done() and not task.cancelled() and (error := task.result().error):
                 raise error from None  # a genuine failure is not hidden by a stop that came with it
             raise
-        await stop_all([asked], limits.HOOK_STOP_SECONDS)
-        if not asked.done() or asked.cancelled():
-            raise HookFailed(self.too_long(seconds))
-        if error := asked.result().error:
+        await stop_all([task], limits.HOOK_STOP_SECONDS)
+        if not task.done() or task.cancelled():
+            raise HookFailed(self.timeout_message(seconds))
+        if error := task.result().error:
             raise error
-        return asked.result().value
+        return task.result().value
 
-    def too_long(self, seconds: float) -> str:
+    def timeout_message(self, seconds: float) -> str:
         """Say that it took longer than so many seconds."""
         return f"The plugin {self.owner} took longer than {seconds:g} s in {self.name} and was stopped."
 
-    async def _in_worker(self, context: object) -> Any:
-        working = in_worker(lambda: self.call(context))
+    async def _call_in_worker(self, context: object) -> Any:
+        future = run_in_worker(lambda: self.call(context))
         try:
-            outcome = await asyncio.shield(working)
+            outcome = await asyncio.shield(future)
         except asyncio.CancelledError:
-            await see_through(_wait(working, limits.LEAST_SECONDS))  # it may be about to end by itself
-            if not (working.done() and working.result().error):
-                if working.done() and inspect.iscoroutine(working.result().value):
-                    working.result().value.close()
+            await shield_until_done(_wait_for(future, limits.MIN_SECONDS))  # it may be about to end by itself
+            if not (future.done() and future.result().error):
+                if future.done() and inspect.iscoroutine(future.result().value):
+                    future.result().value.close()
                 raise
-            outcome = working.result()
+            outcome = future.result()
         if outcome.error:
             raise outcome.error
         return await outcome.value if inspect.isawaitable(outcome.value) else outcome.value
@@ -116,29 +116,29 @@ class Hooks:
         self.plugins = tuple(plugins)
         self._hooks: Mapping[str, tuple[Hook, ...]] = {
             name: tuple(
-                Hook.of(name, place, plugin, call)
-                for place, plugin in enumerate(plugins)
+                Hook.from_plugin(name, position, plugin, call)
+                for position, plugin in enumerate(plugins)
                 if (call := getattr(plugin, name, None))
             )
             for name in HOOKS
         }
 
-    def of(self, name: str) -> tuple[Hook, ...]:
+    def get(self, name: str) -> tuple[Hook, ...]:
         """Give the hooks of a name, in the order of their plugins."""
         return self._hooks[name]
 
-    async def in_order(self, name: str, context: object) -> None:
+    async def call_all(self, name: str, context: object) -> None:
         """Ask one plugin after the other; the first error ends it."""
         for hook in self._hooks[name]:
-            await hook.ask(context)
+            await hook.run(context)
 
 
 def _is_async(call: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(getattr(call, "__call__", None))  # noqa: B004 - not whether it can be called, but what its class makes of a call
 
 
-async def _wait(working: asyncio.Future[Outcome], seconds: float) -> None:
-    await asyncio.wait({working}, timeout=seconds)
+async def _wait_for(future: asyncio.Future[Outcome], seconds: float) -> None:
+    await asyncio.wait({future}, timeout=seconds)
 
 
 async def _outcome(answer: Awaitable[Any]) -> Outcome:
@@ -151,11 +151,11 @@ async def _outcome(answer: Awaitable[Any]) -> Outcome:
         return Outcome(error=error)
 
 
-def _awaited(call: Callable[[], Any]) -> Callable[[Any], Any]:
-    async def awaited(_: object) -> Any:
+def _as_async_hook(call: Callable[[], Any]) -> Callable[[Any], Any]:
+    async def call_async(_: object) -> Any:
         return await call()
 
-    return awaited
+    return call_async
 
 
 def is_cancelling() -> bool:

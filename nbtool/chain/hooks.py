@@ -94,7 +94,7 @@ class RequestContext:
     def add_tools(self, tools: Iterable[ToolSpec]) -> None:
         """Offer more tools; one of a name that is already offered is refused."""
         for tool in tools:
-            if any(known.name == tool.name for known in self.tools):
+            if any(names.name == tool.name for names in self.tools):
                 raise NbtoolError(f"Two tools are called {tool.name!r}.", fix="Rename one of them.")
             self.tools.append(tool)
 
@@ -125,7 +125,7 @@ class StreamContext:
 
 
 @dataclass(slots=True)
-class Appended:
+class DeferredMessage:
     """A message that waits to be appended after all plugins have been heard."""
 
     message: Message
@@ -147,7 +147,7 @@ class ReplyContext:
     reply: Reply
     plugin: int
     _append: Callable[[Message], Awaitable[None]]
-    _deferred: list[Appended]
+    _deferred: list[DeferredMessage]
     wants_request: bool = False
     is_open: bool = True
     is_final: bool = False
@@ -168,7 +168,7 @@ class ReplyContext:
             raise NbtoolError("A plugin appended a message after its round was over.", fix="Await before returning.")
         for message in messages:
             if deferred:
-                self._deferred.append(Appended(message, priority, self.plugin, len(self._deferred)))
+                self._deferred.append(DeferredMessage(message, priority, self.plugin, len(self._deferred)))
             else:
                 await self._append(message)
         self.wants_request = self.wants_request or request

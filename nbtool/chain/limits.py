@@ -12,7 +12,7 @@ from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import EndReason
 from nbtool.messages import Usage
 
-ROUNDS_CEILING = 256
+MAX_ROUNDS = 256
 """No turn makes more requests than this, whatever was asked for."""
 
 HOOK_SECONDS = 60.0
@@ -24,13 +24,13 @@ HOOK_STOP_SECONDS = 1.0
 END_SECONDS = 10.0
 """Seconds that each hook and clean-up may take at the end of a turn."""
 
-STOPPED_SECONDS = 3.0
+STOPPED_END_SECONDS = 3.0
 """Seconds that all hooks and clean-ups at the end of a turn may take once it was stopped or ran out of time."""
 
-LEAST_SECONDS = 0.2
+MIN_SECONDS = 0.2
 """Seconds that a hook or clean-up at the end of a turn has, however late it is."""
 
-SAME_BATCHES = 3
+MAX_REPEATED_BATCHES = 3
 """A batch of calls that came with the same arguments and the same results this often is a loop."""
 
 REPORTS_COST = "reports_cost"
@@ -57,11 +57,11 @@ class Limits:
             value = getattr(self, name)
             if value is not None and value <= 0:
                 raise BadUsage(f"{name} must be greater than 0, not {value!r}.")
-        object.__setattr__(self, "max_rounds", min(self.max_rounds, ROUNDS_CEILING))
+        object.__setattr__(self, "max_rounds", min(self.max_rounds, MAX_ROUNDS))
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedLimit:
     """A limit that a turn has reached; `text` names it for the model and the person."""
 
     kind: EndReason
@@ -86,32 +86,34 @@ class Meter:
     priced: float = 0.0
     _batches: Counter[str] = field(default_factory=Counter)
 
-    def reached(self) -> Reached | None:
+    def reached_limit(self) -> ReachedLimit | None:
         """Say which limit lets the model only have a last word now; None while there is none."""
         limits = self.limits
         if self.rounds >= limits.max_rounds - 1:
             count = "1 round" if limits.max_rounds == 1 else f"{limits.max_rounds} rounds"
-            return Reached("rounds", f"the limit of {count} was reached")
+            return ReachedLimit("rounds", f"the limit of {count} was reached")
         if self.calls >= limits.max_calls:
-            return Reached("calls", f"the limit of {limits.max_calls} tool calls was reached")
-        if self._batches and max(self._batches.values()) >= SAME_BATCHES:
-            return Reached("repetition", f"the same calls gave the same results {SAME_BATCHES} times")
+            return ReachedLimit("calls", f"the limit of {limits.max_calls} tool calls was reached")
+        if self._batches and max(self._batches.values()) >= MAX_REPEATED_BATCHES:
+            return ReachedLimit("repetition", f"the same calls gave the same results {MAX_REPEATED_BATCHES} times")
         return None
 
-    def may_request(self) -> bool:
+    def can_request(self) -> bool:
         """Whether one more request may be made after a last word was asked for."""
-        return self.rounds < self.limits.max_rounds and self.overspent() is None
+        return self.rounds < self.limits.max_rounds and self.exceeded_budget() is None
 
-    def overspent(self) -> Reached | None:
+    def exceeded_budget(self) -> ReachedLimit | None:
         """Return the budget that allows no further request, with what was spent of it; None while there is none."""
         limits, usage = self.limits, self.usage
         if limits.tokens is not None and usage.total_tokens >= limits.tokens:
-            spent = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
-            return Reached("tokens", f"The turn spent {spent} of its budget of {limits.tokens:,}.")
+            amount = f"{usage.total_tokens:,} tokens ({usage.input_tokens:,} in, {usage.output_tokens:,} out)"
+            return ReachedLimit("tokens", f"The turn spent {amount} of its budget of {limits.tokens:,}.")
         if limits.cost is not None and self.cost >= limits.cost:
-            return Reached("cost", f"The turn spent {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")
+            return ReachedLimit("cost", f"The turn spent {self.cost:.4g} USD of its budget of {limits.cost:g} USD.")
         if limits.cost is not None and self.unpriced:
-            return Reached("cost", f"A reply did not say what it cost, so the budget of {limits.cost:g} USD is unsure.")
+            return ReachedLimit(
+                "cost", f"A reply did not say what it cost, so the budget of {limits.cost:g} USD is unsure."
+            )
         return None
 
     def add(self, usage: Usage) -> None:
@@ -127,13 +129,13 @@ class Meter:
         """Return the US dollars that the turn spent: what the provider named, and what its tokens cost otherwise."""
         return (self.usage.cost or 0.0) + self.priced
 
-    def calls_left(self) -> int:
+    def remaining_calls(self) -> int:
         """How many more calls may run."""
         return max(0, self.limits.max_calls - self.calls)
 
-    def note_batch(self, fingerprint: str) -> None:
+    def record_batch(self, digest: str) -> None:
         """Remember a finished batch of calls, by a fingerprint of its calls and results."""
-        self._batches[fingerprint] += 1
+        self._batches[digest] += 1
 
     @property
     def seconds(self) -> float:
@@ -141,7 +143,7 @@ class Meter:
         return time.monotonic() - self.started
 
 
-def out_of_budget(reached: Reached) -> LimitReached:
+def budget_error(reached: ReachedLimit) -> LimitReached:
     """Return the error that ends a turn whose budget is spent."""
     return LimitReached(
         f"{reached.text} Nothing more was sent.",

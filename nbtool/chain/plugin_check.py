@@ -46,5 +46,5 @@ def _check(plugin: object) -> None:
 
 
 def _fix(name: str) -> str:
-    near = difflib.get_close_matches(name, HOOKS + PLAIN_HOOKS, n=1)
-    return f"Did you mean {near[0]}?" if near else f"Hooks are {', '.join(HOOKS + PLAIN_HOOKS)}."
+    matches = difflib.get_close_matches(name, HOOKS + PLAIN_HOOKS, n=1)
+    return f"Did you mean {matches[0]}?" if matches else f"Hooks are {', '.join(HOOKS + PLAIN_HOOKS)}."

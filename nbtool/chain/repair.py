@@ -11,60 +11,63 @@ from dataclasses import replace
 
 from nbtool.messages import Message, Part, Text, ToolCall, ToolResult, results
 
-UNANSWERED = "This call did not run: the turn ended before it could."
+NO_RESULT = "This call did not run: the turn ended before it could."
 
 
-def repaired(messages: Iterable[Message]) -> list[Message]:
+def repair_history(messages: Iterable[Message]) -> list[Message]:
     """Give a history in which every call is answered exactly once, directly after it was asked for."""
-    mended: list[Message] = []
+    repaired_messages: list[Message] = []
     open_calls: dict[str, ToolCall] = {}
-    answered: list[ToolResult] = []
+    call_results: list[ToolResult] = []
 
     def close() -> None:
-        if open_calls or answered:
-            missing = [_unanswered(call) for call in open_calls.values()]
-            mended.append(results(*answered, *missing))
+        if open_calls or call_results:
+            missing = [_missing_result(call) for call in open_calls.values()]
+            repaired_messages.append(results(*call_results, *missing))
         open_calls.clear()
-        answered.clear()
+        call_results.clear()
 
     for message in messages:
         if message.role == "tool":
             for result in message.results:
                 if open_calls.pop(_key(result), None):
-                    answered.append(result)
+                    call_results.append(result)
             continue
         close()
-        if not (message := _sendable(message)).parts and message.native is None:
+        if not (message := _drop_unsendable(message)).parts and message.native is None:
             continue
-        mended.append(message)
+        repaired_messages.append(message)
         open_calls.update((_key(call), call) for call in message.calls)
     close()
-    return [_in_call_order(message, before) for before, message in zip([None, *mended], mended, strict=False)]
+    return [
+        _sort_results(message, before)
+        for before, message in zip([None, *repaired_messages], repaired_messages, strict=False)
+    ]
 
 
 def _key(part: ToolCall | ToolResult) -> str:
     return part.call_id or part.id
 
 
-def _unanswered(call: ToolCall) -> ToolResult:
-    return ToolResult(call.name, UNANSWERED, id=call.id, call_id=call.call_id, is_error=True)
+def _missing_result(call: ToolCall) -> ToolResult:
+    return ToolResult(call.name, NO_RESULT, id=call.id, call_id=call.call_id, is_error=True)
 
 
-def _sendable(message: Message) -> Message:
+def _drop_unsendable(message: Message) -> Message:
     """Replace arguments that are not JSON by `{}`, and drop texts that are empty; the rest stays as it is."""
-    parts = tuple(_mended(part) for part in message.parts if not (isinstance(part, Text) and not part.text))
+    parts = tuple(_repair_part(part) for part in message.parts if not (isinstance(part, Text) and not part.text))
     return message if parts == message.parts else message.with_parts(parts)
 
 
-def _mended(part: Part) -> Part:
+def _repair_part(part: Part) -> Part:
     if isinstance(part, ToolCall) and part.error and part.arguments != "{}":
         return replace(part, arguments="{}")
     return part
 
 
-def _in_call_order(message: Message, before: Message | None) -> Message:
+def _sort_results(message: Message, before: Message | None) -> Message:
     if message.role != "tool" or before is None:
         return message
-    order = {_key(call): place for place, call in enumerate(before.calls)}
+    order = {_key(call): position for position, call in enumerate(before.calls)}
     parts = tuple(sorted(message.results, key=lambda result: order.get(_key(result), len(order))))
     return message if parts == message.parts else replace(message, parts=parts)

@@ -45,11 +45,11 @@ def end_reason_of(reply: Reply) -> EndReason:
     return "thinking_only" if reply.thinking.strip() else "empty"
 
 
-AT_ONCE: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_action", "calls", "broken_off"})
+IMMEDIATE_STOPS: frozenset[EndReason] = frozenset({"refused", "filtered", "provider_action", "calls", "broken_off"})
 """What is told with the reply that it is about; asking again for an answer would not bring one."""
 
 
 def notice_of(reason: EndReason, explanation: str = "") -> Notice:
     """Write the one line that tells a person of it."""
-    why = shorten(explanation.strip(), MAX_EXPLANATION)
-    return Notice(f"{_TEXTS[reason]}{f': {why}' if why else '.'}", "warning", reason)
+    detail = shorten(explanation.strip(), MAX_EXPLANATION)
+    return Notice(f"{_TEXTS[reason]}{f': {detail}' if detail else '.'}", "warning", reason)

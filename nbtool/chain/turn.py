@@ -14,29 +14,29 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbtool.chain.cancellation import see_through, stop_all, take_note
+from nbtool.chain.cancellation import retrieve_exception, shield_until_done, stop_all
 from nbtool.chain.final_reply import (
-    CALL_IN_LAST_WORD,
-    EMPTY_REPLY,
-    LAST_WORD,
-    LIMITED,
+    CALL_IN_FINAL_REPLY,
+    EMPTY_REPLY_PROMPT,
+    FINAL_PROMPT,
+    LIMIT_NOTICE,
     NO_ROUND_FOR_TOOLS,
-    Ask,
+    RequestPurpose,
     is_empty,
     without_calls,
 )
 from nbtool.chain.hook_calls import Hook, Hooks
 from nbtool.chain.hooks import (
     AppendContext,
-    Appended,
+    DeferredMessage,
     ReplyContext,
     RequestContext,
     StreamContext,
     TurnContext,
 )
-from nbtool.chain.limits import out_of_budget, require_known_cost
-from nbtool.chain.stop_reasons import AT_ONCE, end_reason_of, notice_of
-from nbtool.chain.turn_end import Ending
+from nbtool.chain.limits import budget_error, require_known_cost
+from nbtool.chain.stop_reasons import IMMEDIATE_STOPS, end_reason_of, notice_of
+from nbtool.chain.turn_end import TurnEnding
 from nbtool.errors import HookFailed, IncompleteReply, LimitReached, NbtoolError
 from nbtool.events import (
     Delta,
@@ -55,7 +55,7 @@ from nbtool.messages import Message, user
 from nbtool.wire.base import Endpoint
 from nbtool.wire.reply import MAX_REPLY_CALLS, Reply, ReplyBuilder
 
-Given = Callable[[TurnContext], Awaitable[Reply | None]]
+ReplySource = Callable[[TurnContext], Awaitable[Reply | None]]
 """Gives the reply of the next round where it is known already, None from where on the model is to be asked."""
 
 DRAIN_SECONDS = 3.0
@@ -84,7 +84,7 @@ class Outcome:
 
 
 class Engine:
-    """Runs one turn against one endpoint; replies that are `given` stand for requests, and cost nothing."""
+    """Runs one turn against one endpoint; replies that are `reply_source` stand for requests, and cost nothing."""
 
     def __init__(  # noqa: PLR0913 - what a run is made of, each part by its name
         self,
@@ -95,10 +95,10 @@ class Engine:
         system: str = "",
         options: dict[str, Any] | None = None,
         stream: bool = True,
-        given: Given | None = None,
+        reply_source: ReplySource | None = None,
     ) -> None:
         self._turn = turn
-        self._given = given
+        self._reply_source = reply_source
         self._endpoint = endpoint
         turn.host, turn.model, turn.dialect = endpoint.host, endpoint.model, endpoint.dialect
         turn.abilities = getattr(endpoint, "abilities", frozenset())
@@ -113,11 +113,11 @@ class Engine:
     async def run(self) -> Outcome:
         """Run the turn to its end; errors become part of the outcome, only foreign cancellation is raised."""
         work = asyncio.ensure_future(self._rounds())
-        work.add_done_callback(take_note)
+        work.add_done_callback(retrieve_exception)
         try:
             await self._wait(work)
         finally:
-            await see_through(self._finish())
+            await shield_until_done(self._close())
         return self._outcome
 
     async def _wait(self, work: asyncio.Future[None]) -> None:
@@ -127,15 +127,15 @@ class Engine:
         try:
             await asyncio.wait({work, stop}, timeout=turn.limits.seconds, return_when=asyncio.FIRST_COMPLETED)
             in_time = work.done() or turn.cancel.is_set
-            await see_through(self._settle(work))
-            outcome.status = await self._judge(work, in_time=in_time)
+            await shield_until_done(self._stop_work(work))
+            outcome.status = await self._status_of(work, in_time=in_time)
         except asyncio.CancelledError:
-            await see_through(self._settle(work))  # whoever ends the turn, nothing of it outlives it
+            await shield_until_done(self._stop_work(work))  # whoever ends the turn, nothing of it outlives it
             raise
         finally:
             stop.cancel()
 
-    async def _settle(self, work: asyncio.Future[None]) -> None:
+    async def _stop_work(self, work: asyncio.Future[None]) -> None:
         """Let the work end; when it was told to stop, only for a while."""
         if work.done():
             return
@@ -144,7 +144,7 @@ class Engine:
         if pending:
             await self._turn.emit(Notice("Something that was stopped has not ended yet.", level="warning"))
 
-    async def _judge(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
+    async def _status_of(self, work: asyncio.Future[None], *, in_time: bool) -> TurnStatus:
         error = work.exception() if work.done() and not work.cancelled() else None
         if self._turn.cancel.is_set:
             if error and (isinstance(error, HookFailed) or not isinstance(error, NbtoolError)):
@@ -167,105 +167,105 @@ class Engine:
 
     async def _rounds(self) -> None:
         self._phase = "hook"
-        await self._start()
-        turn, ask = self._turn, Ask(is_final=self._turn.limits.max_rounds == 1)
+        await self._run_start_hooks()
+        turn, purpose = self._turn, RequestPurpose(is_final=self._turn.limits.max_rounds == 1)
         while True:
-            reply = await self._request(ask)
-            is_wanted = await self._after(reply, ask)
-            if is_wanted and not ask.is_final:
-                ask = await self._next()
-            elif is_wanted and turn.meter.may_request():
-                ask = Ask(is_final=True)
-            elif not is_wanted and self._may_answer(reply) and not ask.is_final:
+            reply = await self._make_request(purpose)
+            is_wanted = await self._run_reply_hooks(reply, purpose)
+            if is_wanted and not purpose.is_final:
+                purpose = await self._next_purpose()
+            elif is_wanted and turn.meter.can_request():
+                purpose = RequestPurpose(is_final=True)
+            elif not is_wanted and self._can_answer(reply) and not purpose.is_final:
                 self._require_budget()
-                ask = Ask(EMPTY_REPLY, is_final=True)
+                purpose = RequestPurpose(EMPTY_REPLY_PROMPT, is_final=True)
             else:
                 break
         if reason := end_reason_of(reply):
             self._outcome.end_reason = self._outcome.end_reason or reason
-            if reason not in AT_ONCE and reason not in turn.notice_topics:
+            if reason not in IMMEDIATE_STOPS and reason not in turn.notice_topics:
                 await turn.emit(notice_of(reason, reply.explanation))
 
-    def _may_answer(self, reply: Reply) -> bool:
+    def _can_answer(self, reply: Reply) -> bool:
         """Whether a reply is empty after all that was done, and one more request may bring an answer."""
-        is_open = is_empty(reply) and end_reason_of(reply) not in AT_ONCE
+        is_open = is_empty(reply) and end_reason_of(reply) not in IMMEDIATE_STOPS
         return is_open and bool(self._turn.chain[:-1]) and self._has_room()
 
     def _has_room(self) -> bool:
         return self._turn.meter.rounds < self._turn.limits.max_rounds
 
-    async def _next(self) -> Ask:
+    async def _next_purpose(self) -> RequestPurpose:
         """Say what the next request is for: another round, or a last word where a limit was reached.
 
         Raises:
             LimitReached: the budget is spent, so that there is no next request.
         """
         self._require_budget()
-        reached = self._turn.meter.reached()
-        if reached is None:
-            return Ask()
-        self._outcome.end_reason = reached.kind
-        await self._turn.emit(Notice(LIMITED.format(reason=reached.text), "warning", reached.kind))
-        return Ask(LAST_WORD.format(reason=reached.text), is_final=True)
+        limit = self._turn.meter.reached_limit()
+        if limit is None:
+            return RequestPurpose()
+        self._outcome.end_reason = limit.kind
+        await self._turn.emit(Notice(LIMIT_NOTICE.format(reason=limit.text), "warning", limit.kind))
+        return RequestPurpose(FINAL_PROMPT.format(reason=limit.text), is_final=True)
 
     def _require_budget(self) -> None:
-        if spent := self._turn.meter.overspent():
-            self._outcome.end_reason = spent.kind
-            raise out_of_budget(spent)
+        if exceeded := self._turn.meter.exceeded_budget():
+            self._outcome.end_reason = exceeded.kind
+            raise budget_error(exceeded)
 
-    async def _start(self) -> None:
-        for hook in self._hooks.of("on_turn_start"):
-            cleanup = await hook.ask(self._turn)
+    async def _run_start_hooks(self) -> None:
+        for hook in self._hooks.get("on_turn_start"):
+            cleanup = await hook.run(self._turn)
             if callable(cleanup):
                 self._cleanups.append(hook.cleanup(cleanup))
 
-    async def _take(self, reply: Reply) -> Reply:
+    async def _use_recorded_reply(self, reply: Reply) -> Reply:
         """Let a reply that is given stand for a request: it joins the chain, and nothing leaves."""
         turn = self._turn
         turn.meter.rounds += 1
         await turn.emit(RequestStarted(turn.meter.rounds, given=True))
         self._outcome.rounds.append(reply)
         await self._append(reply.message)
-        said = (reply.message, reply.stop_reason, reply.usage, reply.complete)
-        why = (0.0, reply.finish_reason, reply.explanation)
-        await turn.emit(ReplyFinished(turn.meter.rounds, *said, *why))
+        reply_fields = (reply.message, reply.stop_reason, reply.usage, reply.complete)
+        end_fields = (0.0, reply.finish_reason, reply.explanation)
+        await turn.emit(ReplyFinished(turn.meter.rounds, *reply_fields, *end_fields))
         return reply
 
-    async def _request(self, ask: Ask) -> Reply:
+    async def _make_request(self, purpose: RequestPurpose) -> Reply:
         """Make one request and read its reply; the reply joins the chain even where it broke off."""
-        if self._given and (known := await self._given(self._turn)):
-            return await self._take(known)
-        turn, self._phase = self._turn, "final_reply" if ask.is_final else "request"
+        if self._reply_source and (recorded := await self._reply_source(self._turn)):
+            return await self._use_recorded_reply(recorded)
+        turn, self._phase = self._turn, "final_reply" if purpose.is_final else "request"
         require_known_cost(turn.limits, turn.abilities, turn.model, is_priced=turn.meter.price_of is not None)
         request = RequestContext(
             turn,
             turn.meter.rounds + 1,
-            [*turn.messages, user(ask.words)] if ask.words else turn.messages,
+            [*turn.messages, user(purpose.prompt)] if purpose.prompt else turn.messages,
             system=self._system,
             options=dict(self._options),
             stream=self._stream,
-            is_final=ask.is_final,
+            is_final=purpose.is_final,
         )
-        await self._hooks.in_order("on_before_request", request)
-        if ask.is_final and not ask.words and request.tools:
+        await self._hooks.call_all("on_before_request", request)
+        if purpose.is_final and not purpose.prompt and request.tools:
             await turn.emit(Notice(NO_ROUND_FOR_TOOLS, topic="rounds"))
-        await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=ask.is_final))
+        await turn.emit(RequestStarted(request.round, host=self._endpoint.host, final=purpose.is_final))
         turn.meter.rounds += 1
-        began, there = time.monotonic(), self._endpoint
+        start, endpoint = time.monotonic(), self._endpoint
         builder = ReplyBuilder(
-            wire=there.dialect,
-            host=there.host,
-            model=there.model,
+            wire=endpoint.dialect,
+            host=endpoint.host,
+            model=endpoint.model,
             max_calls=max(MAX_REPLY_CALLS, turn.limits.max_calls),
         )
         try:
-            await self._read(request, builder)
+            await self._stream_reply(request, builder)
         finally:
             reply = builder.reply()
             self._outcome.rounds.append(reply)
             turn.meter.add(reply.usage)
             if reply.message.parts or reply.complete:
-                await self._append(without_calls(reply.message) if ask.is_final else reply.message)
+                await self._append(without_calls(reply.message) if purpose.is_final else reply.message)
             await turn.emit(
                 ReplyFinished(
                     request.round,
@@ -273,7 +273,7 @@ class Engine:
                     reply.stop_reason,
                     reply.usage,
                     reply.complete,
-                    seconds=time.monotonic() - began,
+                    seconds=time.monotonic() - start,
                     finish_reason=reply.finish_reason,
                     explanation=reply.explanation,
                 )
@@ -282,101 +282,101 @@ class Engine:
             await turn.emit(
                 Notice("The server did not say why the reply ended: it may be cut short.", "warning", "no_stop_reason")
             )
-        if (reason := end_reason_of(reply)) in AT_ONCE:
+        if (reason := end_reason_of(reply)) in IMMEDIATE_STOPS:
             await turn.emit(notice_of(reason, reply.explanation))
         if not reply.complete and reason != "calls":
             raise IncompleteReply(
                 "The reply broke off before it was complete; what came is kept, and none of its calls ran.",
                 fix="`%%chat --resume` goes on from the last whole round; running the cell again begins anew.",
             )
-        if ask.is_final and reply.calls:
-            await turn.emit(Notice(CALL_IN_LAST_WORD, "warning"))
+        if purpose.is_final and reply.calls:
+            await turn.emit(Notice(CALL_IN_FINAL_REPLY, "warning"))
             return replace(reply, message=without_calls(reply.message))
         return reply
 
-    async def _read(self, request: RequestContext, builder: ReplyBuilder) -> None:
+    async def _stream_reply(self, request: RequestContext, builder: ReplyBuilder) -> None:
         """Pass every delta through the plugins, the builder and the door, in this order."""
-        is_watched = bool(self._hooks.of("on_stream_data"))
+        has_hooks = bool(self._hooks.get("on_stream_data"))
         async with aclosing(self._endpoint.stream(request.prompt())) as deltas:
             async for delta in deltas:
-                for seen in await self._watched(delta, request.round) if is_watched else (delta,):
-                    builder.add(seen)
+                for passed in await self._run_stream_hooks(delta, request.round) if has_hooks else (delta,):
+                    builder.add(passed)
                     if builder.is_full:
                         return
-                    await self._turn.emit(seen)
-                    if self._phase == "request" and not isinstance(seen, Retrying):
+                    await self._turn.emit(passed)
+                    if self._phase == "request" and not isinstance(passed, Retrying):
                         self._phase = "stream"
 
-    async def _watched(self, delta: Delta, round: int) -> list[Delta]:
+    async def _run_stream_hooks(self, delta: Delta, round: int) -> list[Delta]:
         """Give what the plugins make of a delta: itself, another one, several, or none."""
-        flowing = [delta]
-        for hook in self._hooks.of("on_stream_data"):
+        current = [delta]
+        for hook in self._hooks.get("on_stream_data"):
             passed: list[Delta] = []
-            for one in flowing:
-                context = StreamContext(self._turn, round, one)
-                await hook.ask(context)
+            for item in current:
+                context = StreamContext(self._turn, round, item)
+                await hook.run(context)
                 passed += context.before
                 if context.delta is not None:
                     passed.append(context.delta)
-            flowing = passed
-        return flowing
+            current = passed
+        return current
 
     async def _append(self, message: Message) -> None:
         """Append a message; a plugin that fails at it ends the turn, but what happened stays in the chain."""
         context = AppendContext(self._turn, message)
         try:
-            await self._hooks.in_order("on_message_append", context)
+            await self._hooks.call_all("on_message_append", context)
         finally:
             if not context.is_prevented:
                 self._turn.chain.append(context.message)
                 await self._turn.emit(MessageAppended(context.message))
 
-    async def _after(self, reply: Reply, ask: Ask) -> bool:
+    async def _run_reply_hooks(self, reply: Reply, purpose: RequestPurpose) -> bool:
         """Let every plugin act upon the reply, all together; says whether another request is wanted."""
         self._phase = "hook"
-        deferred: list[Appended] = []
-        hooks = self._hooks.of("on_after_request")
+        deferred: list[DeferredMessage] = []
+        hooks = self._hooks.get("on_after_request")
         meter = self._turn.meter
-        can_request = meter.may_request() if ask.is_final else self._has_room()
+        can_request = meter.can_request() if purpose.is_final else self._has_room()
         contexts = [
             ReplyContext(
                 self._turn,
                 meter.rounds,
                 reply,
-                hook.place,
+                hook.position,
                 self._append,
                 deferred,
-                is_final=ask.is_final,
+                is_final=purpose.is_final,
                 can_request=can_request,
             )
             for hook in hooks
         ]
         try:
-            await _all([hook.ask(context) for hook, context in zip(hooks, contexts, strict=True)])
+            await _run_all([hook.run(context) for hook, context in zip(hooks, contexts, strict=True)])
         finally:
             for context in contexts:
                 context.is_open = False
-        for waiting in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
-            await self._append(waiting.message)
+        for message in sorted(deferred, key=lambda item: (-item.priority, item.plugin, item.sequence)):
+            await self._append(message.message)
         # A provider that pauses wants its own words back and goes on: https://docs.claude.com/en/api/handling-stop-reasons
         return reply.stop_reason == "paused" or any(context.wants_request for context in contexts)
 
-    async def _finish(self) -> None:
+    async def _close(self) -> None:
         """End hooks for a completed or cancelled turn, then every clean-up, then the last event."""
         turn, outcome = self._turn, self._outcome
         turn.status = outcome.status
-        ending = Ending(turn, is_late=outcome.status != "completed")
+        ending = TurnEnding(turn, is_late=outcome.status != "completed")
         if outcome.status in ("completed", "cancelled"):
-            for hook in self._hooks.of("on_turn_end"):
+            for hook in self._hooks.get("on_turn_end"):
                 try:
-                    await ending.ask(hook)
+                    await ending.run_hook(hook)
                 except NbtoolError as error:
                     self._phase = "hook"
-                    outcome.status = ending.status(outcome.status)
+                    outcome.status = ending.final_status(outcome.status)
                     await self._report(error)
         for cleanup in reversed(self._cleanups):
             try:
-                await ending.ask(cleanup)
+                await ending.run_hook(cleanup)
             except NbtoolError as error:
                 self._phase = "hook"
                 await self._report(error)
@@ -396,13 +396,13 @@ class Engine:
         )
 
 
-async def _all(asked: Sequence[Coroutine[Any, Any, Any]]) -> None:
+async def _run_all(work: Sequence[Coroutine[Any, Any, Any]]) -> None:
     """Wait for all of them together; the first error stops the others. A single one needs no task of its own."""
-    if len(asked) == 1:
-        await asked[0]
+    if len(work) == 1:
+        await work[0]
         return
-    tasks = [asyncio.ensure_future(one) for one in asked]
+    tasks = [asyncio.ensure_future(coroutine) for coroutine in work]
     try:
         await asyncio.gather(*tasks)
     finally:
-        await see_through(stop_all(tasks, DRAIN_SECONDS))
+        await shield_until_done(stop_all(tasks, DRAIN_SECONDS))

@@ -12,10 +12,10 @@ from nbtool.chain.hooks import TurnContext
 from nbtool.errors import HookFailed, LimitReached
 from nbtool.events import TurnStatus
 
-OVER_TIME = "The turn took longer than {seconds:g} s and was stopped in {name} of the plugin {owner}."
+TIMEOUT_TEXT = "The turn took longer than {seconds:g} s and was stopped in {name} of the plugin {owner}."
 
 
-class Ending:
+class TurnEnding:
     """Asks the hooks and clean-ups at the end of a turn; `is_late` says that the turn was stopped or has no time left.
 
     A turn that is stopped meanwhile is late from then on.
@@ -24,51 +24,51 @@ class Ending:
     def __init__(self, turn: TurnContext, *, is_late: bool) -> None:
         self._turn = turn
         self._late_since = time.monotonic() if is_late else None
-        self._is_over_time = False
+        self._is_timeout = False
 
-    async def ask(self, hook: Hook) -> None:
+    async def run_hook(self, hook: Hook) -> None:
         """Ask one of them, and wait no longer than its bound.
 
         Raises:
             NbtoolError: it failed, or took too long.
         """
-        seconds = self._left()
-        began = time.monotonic()
-        asking = asyncio.ensure_future(hook.ask(self._turn))
+        seconds = self._remaining()
+        start = time.monotonic()
+        task = asyncio.ensure_future(hook.run(self._turn))
         stop = asyncio.ensure_future(self._turn.cancel.wait())
         try:
-            done, _ = await asyncio.wait({asking, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            if stop in done and not asking.done():
-                await asyncio.wait({asking}, timeout=min(self._left(), max(0.0, seconds - time.monotonic() + began)))
+            done, _ = await asyncio.wait({task, stop}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if stop in done and not task.done():
+                await asyncio.wait({task}, timeout=min(self._remaining(), max(0.0, seconds - time.monotonic() + start)))
         finally:
             stop.cancel()
-        if not asking.done():
-            await stop_all([asking], limits.LEAST_SECONDS)
-            raise self._too_long(hook, time.monotonic() - began)
-        asking.result()
+        if not task.done():
+            await stop_all([task], limits.MIN_SECONDS)
+            raise self._timeout_error(hook, time.monotonic() - start)
+        task.result()
 
-    def status(self, status: TurnStatus) -> TurnStatus:
+    def final_status(self, status: TurnStatus) -> TurnStatus:
         """Give the status of a turn one of whose hooks failed here; a cancelled turn stays one."""
         if status == "cancelled":
             return status
-        return "timeout" if self._is_over_time else "error"
+        return "timeout" if self._is_timeout else "error"
 
-    def _left(self) -> float:
+    def _remaining(self) -> float:
         """Give the seconds that the next one has."""
         turn = self._turn
         if self._late_since is None and turn.cancel.is_set:
             self._late_since = time.monotonic()
         if self._late_since is not None:
-            left = limits.STOPPED_SECONDS - (time.monotonic() - self._late_since)
+            remaining = limits.STOPPED_END_SECONDS - (time.monotonic() - self._late_since)
         elif turn.limits.seconds is None:
-            left = limits.END_SECONDS
+            remaining = limits.END_SECONDS
         else:
-            left = min(limits.END_SECONDS, turn.limits.seconds - turn.meter.seconds)
-        return max(left, limits.LEAST_SECONDS)
+            remaining = min(limits.END_SECONDS, turn.limits.seconds - turn.meter.seconds)
+        return max(remaining, limits.MIN_SECONDS)
 
-    def _too_long(self, hook: Hook, seconds: float) -> HookFailed | LimitReached:
+    def _timeout_error(self, hook: Hook, seconds: float) -> HookFailed | LimitReached:
         turn = self._turn
         if turn.limits.seconds is not None and turn.meter.seconds >= turn.limits.seconds and self._late_since is None:
-            self._is_over_time, self._late_since = True, time.monotonic()
-            return LimitReached(OVER_TIME.format(seconds=turn.limits.seconds, name=hook.name, owner=hook.owner))
-        return HookFailed(hook.too_long(round(seconds, 1)))
+            self._is_timeout, self._late_since = True, time.monotonic()
+            return LimitReached(TIMEOUT_TEXT.format(seconds=turn.limits.seconds, name=hook.name, owner=hook.owner))
+        return HookFailed(hook.timeout_message(round(seconds, 1)))

@@ -15,7 +15,7 @@ from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume,
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import Speaker, TurnSettings
 from nbtool.errors import BadUsage
-from nbtool.loop import LoopWatch, core
+from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
 from nbtool.tools.approval import Approver
 
@@ -67,7 +67,7 @@ class Chat(Speaker):
         Raises:
             nbtool.errors.ModelError: there is no such model, or no key for it. Later errors are in `Turn.error`.
         """
-        if core().is_current():
+        if background_loop().is_current():
             raise BadUsage(
                 "Chat.send was called on nbtool's own loop, where it would wait for itself.",
                 fix="Use `await chat.start(…)` in asynchronous tools and plugins.",
@@ -179,10 +179,10 @@ def wait_for(turn: Turn, *, ears: Callable[[], None] | None = None, go: Callable
     has ended or `STOP_SECONDS` are over, and within a second where something blocks nbtool's own loop.
     """
     try:
-        return turn.lent.serve(turn.rest(), ears=ears, go=go or turn.begin)
+        return turn.lent.run_until(turn.rest(), on_tick=ears, on_start=go or turn.begin)
     except KeyboardInterrupt:
         turn.cancel()
         turn.begin()  # one that had not begun ends as any other
         with suppress(TimeoutError):
-            turn.lent.serve(turn.done, ears=LoopWatch(), seconds=STOP_SECONDS)
+            turn.lent.run_until(turn.done, on_tick=LoopWatch(), seconds=STOP_SECONDS)
         raise

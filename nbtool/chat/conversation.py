@@ -10,7 +10,7 @@ from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TreeChanged, TreeOp
-from nbtool.loop import forget_in_children, run_here
+from nbtool.loop import reset_after_fork, run_sync
 from nbtool.messages import new_id
 
 Named = str | Turn | None
@@ -131,7 +131,7 @@ class Conversation:
                 await Scribe(journal(), self.chat_id, "").write(change)
                 self.tree.apply(change)
 
-        run_here(make())
+        run_sync(make())
 
 
 _conversations: weakref.WeakSet[Conversation] = weakref.WeakSet()
@@ -143,4 +143,4 @@ def _open_in_child() -> None:
         conversation.turnstile = asyncio.Lock()
 
 
-forget_in_children(_open_in_child)
+reset_after_fork(_open_in_child)

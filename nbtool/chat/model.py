@@ -12,23 +12,23 @@ from uuid import uuid4
 from pydantic import SecretStr
 
 from nbtool import practice
-from nbtool.errors import BadUsage, ToolsRefused
+from nbtool.errors import BadUsage, ToolsNotSupported
 from nbtool.events import Delta, Retrying
-from nbtool.loop import run_here
+from nbtool.loop import run_sync
 from nbtool.server_url import parse_server_url
-from nbtool.settings import one_of
+from nbtool.settings import check_choice
 from nbtool.wire.base import Endpoint, Prompt, Request
-from nbtool.wire.connect import endpoint, is_in_process, list_models, register_local
-from nbtool.wire.prompted.instructions import form_name
-from nbtool.wire.prompted.wire import Prompted
+from nbtool.wire.connect import is_in_process, list_models, make_endpoint, register_local_server
+from nbtool.wire.prompted.instructions import format_for
+from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.providers.env_consent import check_allowed
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
 from nbtool.wire.transport.endpoint import HttpEndpoint
 
 ToolMode = Literal["auto", "native", "prompted"]
 
-register_local("practice", practice.start)
+register_local_server("practice", practice.start)
 
 AS_SAID = "as you said"
 """Who chose a model that a cell or a call names."""
@@ -55,7 +55,7 @@ class Model:
     is_from_setting: bool = False
 
     def __post_init__(self) -> None:
-        one_of("tool_mode", self.tool_mode, get_args(ToolMode))
+        check_choice("tool_mode", self.tool_mode, get_args(ToolMode))
         if not isinstance(self.model_id, str | None):
             raise BadUsage(f"model={self.model_id!r}: an id as `provider:model` is expected.")
 
@@ -78,7 +78,7 @@ class Model:
     @property
     def why(self) -> str:
         """Why it is this one."""
-        return self._found.why
+        return self._found.reason
 
     def changed(self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None) -> Model:
         """Give the same with another model, wire or tool mode; what is None stays as it is.
@@ -105,11 +105,11 @@ class Model:
         """
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire
-        native = endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
+        native = make_endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
         if not is_in_process(native.provider):
             check_allowed([self._found.setting], native.host)
         native = replace(native, can_retry=can_retry)
-        if self.tool_mode == "native" or native.dialect in DOES:
+        if self.tool_mode == "native" or native.dialect in MEDIA_KINDS:
             return native  # models that make images or sound refuse tools themselves, in whatever form
         return Adaptive(native, self.fence, only=self.tool_mode == "prompted")
 
@@ -136,7 +136,7 @@ class Model:
         if self.wire is not None and not isinstance(self.wire, str):
             raise BadUsage("An endpoint of your own lists no models.")
         provider = self.name.partition(":")[0]
-        return run_here(list_models(provider, base_url=self.base_url, api_key=self.api_key))
+        return run_sync(list_models(provider, base_url=self.base_url, api_key=self.api_key))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ class Adaptive:
                 async for delta in deltas:
                     yield delta
             return
-        except ToolsRefused:
+        except ToolsNotSupported:
             if self._through_prompt or not prompt.tools:
                 raise
         _refusing.add((self.host, self.model))
@@ -195,8 +195,8 @@ class Adaptive:
         if not self._through_prompt:
             return self.native
         names = [tool.name for tool in prompt.tools]
-        form = form_name(self.native.abilities)
-        return replace(self.native, wire=Prompted(self.native.wire, self.fence, form=form, names=names))
+        form = format_for(self.native.abilities)
+        return replace(self.native, wire=PromptedWire(self.native.wire, self.fence, format=form, names=names))
 
 
 @runtime_checkable

@@ -126,8 +126,8 @@ def take_over(chat: GoesOn, chat_id: str, told: Tree[Turn], why: str) -> list[st
             dead |= dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text))
             for call in version.calls:
                 dead |= {call.reference: None} if call.reference else {}
-                call.reference, call.former_reference = "", call.reference
-    chat.variables.bury(dead, why)
+                call.reference, call.dead_reference = "", call.reference
+    chat.variables.invalidate(dead, why)
     return list(dead)
 
 

@@ -19,10 +19,10 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import ToolFailed
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallProgress, CallReady, CallStarted, Event
 from nbtool.tools.approval import Policy
-from nbtool.tools.calls.run import RunningCall, running_call
-from nbtool.tools.execution.threads import GRACE
-from nbtool.tools.tool import Tool, tool, tools_of
-from nbtool.tools.values.describe import grouped
+from nbtool.tools.calls.run import RunningCall, current_call
+from nbtool.tools.execution.threads import STOP_GRACE_SECONDS
+from nbtool.tools.tool import Tool, as_tools, tool
+from nbtool.tools.values.describe import format_number
 
 MAX_DEPTH = 3
 """Sub-chats inside each other."""
@@ -65,10 +65,10 @@ def subchat(
         fresh.model = model.model if isinstance(model, Chat) else fresh.model
         fresh.limits = bounds
         own = model.plugins if isinstance(model, Chat) else ()
-        fresh.plugins = _joined(own, running_call().bench.plugins)
-        return _answer(await _asked(fresh, question, running_call()))
+        fresh.plugins = _joined(own, current_call().runtime.plugins)
+        return _answer(await _asked(fresh, question, current_call()))
 
-    made = replace(tools_of(ask)[0], sends_to="model")
+    made = replace(as_tools(ask)[0], sends_to="model")
     return replace(made, description=description, policy=Policy("auto")) if description else made
 
 
@@ -79,18 +79,18 @@ def _joined(own: Sequence[object], asking: Sequence[object]) -> list[object]:
 
 async def _asked(chat: Chat, question: str, call: RunningCall) -> Turn:
     """See a turn of the sub-chat through, and let its calls be seen in the turn that asks."""
-    chat.desk, chat.check_results = call.bench.desk, call.bench.check_results
+    chat.desk, chat.check_results = call.runtime.approvals, call.runtime.check_results
     turn = chat.compose(question)
-    turn.approver = call.bench.approver  # type: ignore[assignment]  # a plain callable will do for a bench
-    turn.lent = call.bench.lent
+    turn.approver = call.runtime.approver  # type: ignore[assignment]  # a plain callable will do for a bench
+    turn.lent = call.runtime.caller_thread
     turn.begin()
     try:
         async for event in turn:
             if seen := _seen(event, call):
-                await call.bench.emit(seen)
+                await call.runtime.emit(seen)
     finally:
         turn.signal.cancel()  # and nothing else of it: the thread is lent to the turn that asks
-        await asyncio.wait({asyncio.wrap_future(turn.done)}, timeout=GRACE)
+        await asyncio.wait({asyncio.wrap_future(turn.done)}, timeout=STOP_GRACE_SECONDS)
     return turn
 
 
@@ -109,8 +109,8 @@ def _answer(turn: Turn) -> str:
     usage, stats = turn.usage, turn.stats
     cost = f", {usage.cost:.4f} US dollars" if usage.cost is not None else ""
     used = (
-        f"[{grouped(stats.rounds)} requests, {grouped(stats.calls)} calls, "
-        f"{grouped(usage.input_tokens)} tokens in, {grouped(usage.output_tokens)} out{cost}]"
+        f"[{format_number(stats.rounds)} requests, {format_number(stats.calls)} calls, "
+        f"{format_number(usage.input_tokens)} tokens in, {format_number(usage.output_tokens)} out{cost}]"
     )
     if turn.status != "completed":
         came = f" It had said: {turn.text}" if turn.text else ""

@@ -38,7 +38,7 @@ from nbtool.events import (
     TurnStarted,
     TurnStatus,
 )
-from nbtool.loop import LentThread, core, forget_in_children
+from nbtool.loop import CallerThread, background_loop, reset_after_fork
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, Usage, new_id
 from nbtool.shorten import shorten
 
@@ -98,7 +98,7 @@ class Turn:
     usage: Usage = field(default_factory=Usage)
     stats: Stats = field(default_factory=Stats)
     calls: list[CallRecord] = field(default_factory=list)
-    lent: LentThread = field(default_factory=LentThread, repr=False)
+    lent: CallerThread = field(default_factory=CallerThread, repr=False)
     signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
     done: Future[Turn] = field(default_factory=Future, repr=False)
     log: list[Event] = field(default_factory=list, repr=False)
@@ -183,7 +183,7 @@ class Turn:
         if self.work:
             work, self.work = self.work(), None
             _begun.add(self)
-            running = core().spawn(work)
+            running = background_loop().submit(work)
             running.add_done_callback(self._close)
         return self
 
@@ -231,7 +231,7 @@ class Turn:
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Give the events as they happen, those that already happened first."""
         inbox = Inbox()
-        core().call_soon(lambda: self.follow(inbox.put))
+        background_loop().call_soon(lambda: self.follow(inbox.put))
         while True:
             event = await inbox.get()
             yield event
@@ -339,8 +339,8 @@ def _end_in_child() -> None:
         if not turn.done.done():
             turn.status = "cancelled"
             turn.error = Cancelled("The turn goes on in the process that began it; this is a fork of that process.")
-            turn.lent, turn.done = LentThread(), Future()  # nobody hears of it who listened there
+            turn.lent, turn.done = CallerThread(), Future()  # nobody hears of it who listened there
             turn.done.set_result(turn)
 
 
-forget_in_children(_end_in_child)
+reset_after_fork(_end_in_child)

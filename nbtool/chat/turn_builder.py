@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from nbtool.chain.hooks import EventContext, TurnContext
 from nbtool.chain.limits import Limits, Meter
 from nbtool.chain.plugin_check import check_plugins
-from nbtool.chain.repair import repaired
+from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine
 from nbtool.chat.attachments import as_parts
 from nbtool.chat.conversation import Conversation
@@ -31,20 +31,20 @@ from nbtool.chat.tree import Node
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage
 from nbtool.events import Emit, Event, Notice, TurnStarted
-from nbtool.loop import run_here
+from nbtool.loop import run_sync
 from nbtool.messages import Message
-from nbtool.plugins.media import KeptMedia
+from nbtool.plugins.media import MediaVariables
 from nbtool.plugins.structured import Structured
 from nbtool.plugins.tools import ToolCalling
-from nbtool.settings import one_of
-from nbtool.tools.approval import Approver, Desk
-from nbtool.tools.calls.run import Bench
+from nbtool.settings import check_choice
+from nbtool.tools.approval import ApprovalQueue, Approver
+from nbtool.tools.calls.run import ToolRuntime
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.excerpt import masked_by
+from nbtool.tools.values.excerpt import masking
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import MAX_BYTES, Variable, Variables
 from nbtool.wire.base import Endpoint, Request
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Speaker(Conversation):
         check_results: bool = False,
     ) -> None:
         super().__init__()
-        one_of("history", history, get_args(HistoryMode))
+        check_choice("history", history, get_args(HistoryMode))
         check_plugins(plugins or ())
         secret = SecretStr(api_key) if isinstance(api_key, str) and api_key else api_key or None
         self.model = Model(model, base_url=base_url, api_key=secret, wire=wire, tool_mode=tool_mode)
@@ -108,12 +108,12 @@ class Speaker(Conversation):
         self.variables = Variables(notebook)
         self.variables.max_bytes = result_bytes
         self._variable_tools = variable_tools(self.variables, writable=False)
-        self.desk = Desk()
+        self.desk = ApprovalQueue()
         self.recordings = Recordings()
 
     def exposed(self) -> list[Variable]:
         """Give what references can point to in the notebook; results of tools are not among them."""
-        return [entry for entry in self.variables.entries() if entry.kind == "exposed"]
+        return [entry for entry in self.variables.list_entries() if entry.kind == "exposed"]
 
     def all_tools(self) -> Toolset:
         """Give the tools of the next turn: the chat's own, and those that read variables where there may be any."""
@@ -125,7 +125,7 @@ class Speaker(Conversation):
         fresh = copy(self)
         Conversation.__init__(fresh)
         fresh.chat_id = chat_id or fresh.chat_id
-        fresh.variables = self.variables.afresh()
+        fresh.variables = self.variables.fork()
         fresh.keeps_notes = self.keeps_notes
         return fresh
 
@@ -223,9 +223,9 @@ class Speaker(Conversation):
         if plan.script.runs:
             raise BadUsage("This runs calls before its first request, so the request cannot be shown beforehand.")
         options = {**self.options, **(how.get("options") or {})}
-        with masked_by(self.plugins):
+        with masking(self.plugins):
             engine, _ = self._engine(turn, rehearsal, plan, _nowhere, options, settings)
-        outcome = run_here(engine.run())
+        outcome = run_sync(engine.run())
         if not rehearsal.request.path and outcome.error:
             raise outcome.error  # a plugin let no request leave
         return rehearsal.request
@@ -240,7 +240,7 @@ class Speaker(Conversation):
         self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], how: TurnSettings, plan: Plan | None
     ) -> None:
         """Run a turn; whatever is cut in it, in history and results, is masked before."""
-        with masked_by(self.plugins):
+        with masking(self.plugins):
             await self._run(turn, endpoint, options, how, plan)
 
     async def _run(
@@ -266,7 +266,7 @@ class Speaker(Conversation):
             self.tree.put(plan.node, turn)
         if take.found:
             bench = self._bench(turn, emit, self.tools, how)
-            with self.variables.held():
+            with self.variables.without_eviction():
                 await take.tell(turn, started, (*context.history, context.prompt), bench)
             return
         await take.say_why(emit)
@@ -274,7 +274,7 @@ class Speaker(Conversation):
             turn.difference = difference
             await emit(Notice(str(difference)))
         try:
-            with self.variables.held():
+            with self.variables.without_eviction():
                 outcome = await engine.run()
         finally:  # what was done is told to later turns, whatever became of this one
             turn.messages = Messages((*context.history, context.prompt), tuple(context.chain))
@@ -292,7 +292,7 @@ class Speaker(Conversation):
     ) -> tuple[Engine, TurnContext]:
         exposed = {entry.name: self.variables.describe(entry.name) for entry in self.exposed()}
         limits = how.limits or self.limits
-        is_media = endpoint.dialect in DOES  # its prompt is drawn or read aloud: no objects are listed in it
+        is_media = endpoint.dialect in MEDIA_KINDS  # its prompt is drawn or read aloud: no objects are listed in it
         history, prompt = tuple(self._history(plan.node, how)), told(turn.prompt, {} if is_media else exposed)
         context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.signal, Meter(limits))
         tools = Toolset("turn") if is_media else self._offered()
@@ -301,21 +301,21 @@ class Speaker(Conversation):
         calling = ToolCalling(bench, tuple(self.plugins), turn.calls, choose, plan.script.told)
         system = system_text(self.system, tools.rules())
         answer = [turn.answer] if turn.answer else []
-        plugins = [calling, KeptMedia(self.variables), *answer, *self.plugins]
+        plugins = [calling, MediaVariables(self.variables), *answer, *self.plugins]
         given = plan.script.reader(turn.calls) if plan.script.replies else None
         return Engine(
-            context, endpoint, plugins, system=system, options=options, stream=how.stream, given=given
+            context, endpoint, plugins, system=system, options=options, stream=how.stream, reply_source=given
         ), context
 
-    def _bench(self, turn: Turn, emit: Emit, tools: Toolset, how: TurnSettings) -> Bench:
-        return Bench(
+    def _bench(self, turn: Turn, emit: Emit, tools: Toolset, how: TurnSettings) -> ToolRuntime:
+        return ToolRuntime(
             tools=tools,
             variables=self.variables,
             emit=emit,
-            desk=self.desk,
+            approvals=self.desk,
             approver=turn.approver,
-            lent=turn.lent,
-            texts=self.call_texts,
+            caller_thread=turn.lent,
+            outcome_texts=self.call_texts,
             plugins=tuple(self.plugins),
             check_results=self.check_results if how.check_results is None else how.check_results,
         )
@@ -345,7 +345,7 @@ class Speaker(Conversation):
         messages: list[Message] = []
         for turn in self.tree.before(node, window=self.window):
             messages += as_history(turn, how.history or self.history)
-        return repaired(messages)
+        return repair_history(messages)
 
     def _door(self, turn: Turn) -> Emit:
         """Make the one awaited door of a turn: first the journal, then the listeners."""

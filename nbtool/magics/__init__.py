@@ -14,7 +14,7 @@ from nbtool.errors import NbtoolError
 from nbtool.magics.completion import completer
 from nbtool.magics.config import NbTool
 from nbtool.shorten import shorten
-from nbtool.toolsets.code_runner import Ran, offer
+from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.wire.providers.env_consent import is_allowed
 from nbtool.wire.transport.discovery import Discovery, destination, find_model
 
@@ -105,7 +105,7 @@ def load(shell: Any) -> None:
     shell.configurables.append(settings)
     shell.input_transformers_cleanup.append(magics.needs_no_body)
     shell.Completer.custom_matchers.append(magics.completes)
-    offer(lambda code: _run(shell, code))
+    set_code_runner(lambda code: _run(shell, code))
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.messages import mend_replies  # noqa: PLC0415 - a terminal has no kernel
 
@@ -121,10 +121,10 @@ def _where(found: Discovery) -> str:
     try:
         host, from_file = destination(found.model_id)
     except NbtoolError:
-        return f" ({found.why})"  # the first cell says what is wrong with it
-    asks = from_file or bool(found.setting and found.setting.from_file and host)
+        return f" ({found.reason})"  # the first cell says what is wrong with it
+    asks = from_file or bool(found.setting and found.setting.from_env_file and host)
     first = "; the first prompt asks whether it may" if asks and not is_allowed() else ""
-    return f"{f' at {host}' if host else ''} ({found.why}{first})"
+    return f"{f' at {host}' if host else ''} ({found.reason}{first})"
 
 
 def _plain(text: str) -> str:
@@ -144,7 +144,7 @@ def unload(shell: Any) -> None:
         shell.configurables.remove(one)
     shell.input_transformers_cleanup.remove(magics.needs_no_body)
     shell.Completer.custom_matchers.remove(magics.completes)
-    offer(None)
+    set_code_runner(None)
     if kernel := getattr(shell, "kernel", None):
         from nbtool.magics.kernel.messages import unmend_replies  # noqa: PLC0415 - a terminal has no kernel
 
@@ -161,7 +161,7 @@ def _free_name(shell: Any, wanted: str) -> str:
     return SPARE if wanted in taken else wanted
 
 
-def _run(shell: Any, code: str) -> Ran:
+def _run(shell: Any, code: str) -> CodeResult:
     """Run a model's code in the notebook."""
     from nbtool.magics.code_runner import run  # noqa: PLC0415 - loading the extension has to be quick
 

@@ -21,8 +21,8 @@ from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import visible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
-from nbtool.tools.approval import BY_POLICY, Approved, Decision, Denied, Desk, Question, Released, Withheld
-from nbtool.tools.execution.threads import OnLent
+from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approved, Decision, Denied, Question, Released, Withheld
+from nbtool.tools.execution.threads import CallerThreadRunner
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
 
@@ -46,7 +46,7 @@ class Roads:
     """
 
     turn: Turn
-    desk: Desk
+    desk: ApprovalQueue
     mode: Mode = "ask"
     hello: ThreadEvent | None = None
     may_input: bool = False
@@ -67,10 +67,10 @@ class Roads:
     async def ask(self, question: Question) -> Decision | None:
         """Answer by the best open road; None leaves the question on the desk, for a click."""
         if self.mode == "deny":
-            return self._by(BY_POLICY, question.refusal(BY_MODE))
+            return self._by(BY_POLICY, question.denial(BY_MODE))
         if self.mode == "auto" and not question.sensitive:
             return self._by(BY_POLICY, Approved() if question.gate == "run" else Released())
-        if self.mode == "park" or not self.turn.lent.is_served:
+        if self.mode == "park" or not self.turn.lent.is_attached:
             return await self._park(question)
         if self.mode != "input" and self.hello and await asyncio.to_thread(self.hello.wait, HELLO_SECONDS):
             self.taken.append("click")
@@ -81,8 +81,8 @@ class Roads:
 
     async def _park(self, question: Question) -> Decision | None:
         """Let the cell end and leave the question on the desk, where somebody could come back to it."""
-        if not self.may_park or (self.mode == "input" and self.turn.lent.is_served):
-            return self._by("nobody", question.refusal(NOBODY))
+        if not self.may_park or (self.mode == "input" and self.turn.lent.is_attached):
+            return self._by("nobody", question.denial(NOBODY))
         within = self.within or PARKED_SECONDS
         self.taken.append("park")
         await self.turn.park(question.digest, within)
@@ -98,9 +98,9 @@ class Roads:
 
     async def _line(self, question: Question) -> Decision:
         """Ask in a line of input; a decision that comes by another road closes the line."""
-        line = OnLent(self.turn.lent, lambda: None)
+        line = CallerThreadRunner(self.turn.lent, lambda: None)
         try:
-            outcome = await line.do(partial(ask_by_input, question))
+            outcome = await line.run(partial(ask_by_input, question))
         except asyncio.CancelledError:
             line.stop()
             raise
@@ -119,7 +119,7 @@ def ask_by_input(question: Question) -> Decision:
     try:
         answer = input(asked_in_line(question)).strip()
     except EOFError:
-        return question.refusal("The input ended before an answer came.")
+        return question.denial("The input ended before an answer came.")
     if answer.lower() in ("y", "yes"):
         return Approved() if question.gate == "run" else Released()
     reason = "" if answer.lower() in ("", "n", "no") else answer

@@ -8,7 +8,7 @@ from typing import Any
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.tools.variables.references import Reference, look_up, parse
+from nbtool.tools.variables.references import Reference, parse, resolve_one
 from nbtool.view.turn_messages import Binding, is_name
 
 
@@ -38,7 +38,7 @@ def bind_reference(
         UnknownReference: it leads nowhere.
     """
     reference = _reference(written)
-    value = look_up(reference, chat.variables)
+    value = resolve_one(reference, chat.variables)
     chosen = name or _name_of(reference)
     if not is_name(chosen):
         raise BadUsage(f"{chosen!r} cannot be a name in the notebook.", fix="Give another one after it.")

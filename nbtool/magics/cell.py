@@ -229,7 +229,7 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)
     for name in flags.hide:
-        chat.variables.hide(name)
+        chat.variables.unexpose(name)
     if flags.system is not None:
         chat.system = flags.system
     verb = verb_of(flags)

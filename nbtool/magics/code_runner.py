@@ -21,8 +21,8 @@ from IPython.core.displaypub import DisplayPublisher
 
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
-from nbtool.tools.values.render import error_text
-from nbtool.toolsets.code_runner import Ran
+from nbtool.tools.values.render import format_error
+from nbtool.toolsets.code_runner import CodeResult
 
 MAX_KEPT = 1_000_000
 """Characters of the output that are kept; all of it is shown in the cell."""
@@ -30,7 +30,7 @@ MAX_KEPT = 1_000_000
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
-def run(shell: Any, code: str) -> Ran:
+def run(shell: Any, code: str) -> CodeResult:
     """Run code as a cell of the shell, without a place in its history.
 
     Raises:
@@ -45,7 +45,7 @@ def run(shell: Any, code: str) -> Ran:
     error = result.error_before_exec or result.error_in_exec
     if isinstance(error, KeyboardInterrupt):
         raise error
-    return Ran(
+    return CodeResult(
         output=caught.output.getvalue(),
         has_value=result.result is not None,
         value=result.result,
@@ -185,7 +185,7 @@ def _line_of(error: BaseException, shell: Any) -> str:
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}{f' (line {error.lineno})' if error.lineno else ''}"
     number = _line_number(error.__traceback__, shell.user_global_ns)
-    return f"{error_text(error)}{f' (line {number})' if number else ''}"
+    return f"{format_error(error)}{f' (line {number})' if number else ''}"
 
 
 def _line_number(trace: TracebackType | None, names: dict[str, Any]) -> int | None:

@@ -104,10 +104,10 @@ def _public(bench: Bench, wanted: Callable[[Any], bool]) -> list[str]:
 
 def _tools(bench: Bench) -> list[str]:
     from nbtool.magics.namespace import NOTES  # noqa: PLC0415 - the same
-    from nbtool.tools.toolset import source_of  # noqa: PLC0415 - the same
+    from nbtool.tools.toolset import as_tool_source  # noqa: PLC0415 - the same
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
-    own = _public(bench, lambda value: callable(value) or source_of(value) is not None)
+    own = _public(bench, lambda value: callable(value) or as_tool_source(value) is not None)
     return [*own, NOTES, *(f"nbtool:{name}" for name in STANDARD)]
 
 

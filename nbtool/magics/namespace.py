@@ -17,7 +17,7 @@ from nbtool.magics.earlier_names import Earlier
 from nbtool.magics.rebinding import Noticed
 from nbtool.magics.tool_choice import Offer, choose, matches, source_named
 from nbtool.messages import Part
-from nbtool.tools.toolset import Toolset, source_of, unknown_tool
+from nbtool.tools.toolset import Toolset, as_tool_source, unknown_tool
 from nbtool.toolsets import standard
 
 STANDARD = "nbtool:"
@@ -146,14 +146,14 @@ class Namespace:
         if not found:
             name, pattern = self._split(word)
             offer = self._of(chat).get(name, Offer(()))
-            source = source_of(self._names[name]) if pattern and name in self._names else None
+            source = as_tool_source(self._names[name]) if pattern and name in self._names else None
             inside = {*offer.names, *(source.tools() if source else ())}
             found = [name for name, tool in tools.items() if name in inside and matches(tool, pattern)]
         if not found:
             raise unknown_tool(word, tools)
         given = {name for offer in self._of(chat).values() for name in offer.names}
         for name in found:
-            if chat.tools.is_own(name) and name not in given:
+            if chat.tools.has_own(name) and name not in given:
                 chat.tools.remove(name)
             else:
                 chat.tools.disable(name)
@@ -285,7 +285,7 @@ def _added(chat: Chat, things: Iterable[Any], patterns: tuple[str, ...]) -> Offe
     """Add functions or a toolset to a chat, and say under which names they can be removed again."""
     names: list[str] = []
     for thing in things:
-        source = source_of(thing)
+        source = as_tool_source(thing)
         added = chat.tools.add(thing if source is None else source)
         names += added if source is None else (source.name,)
     return Offer(tuple(names), patterns)

@@ -24,7 +24,7 @@ def restore_names(names: Namespace, chat: Chat) -> str:
     wanted = names.earlier[chat.chat_id].needs
     back = _give(names, chat, wanted)
     gone = _missing(chat, wanted)
-    results = len({call.former_reference for turn in turns for call in turn.calls if call.former_reference})
+    results = len({call.dead_reference for turn in turns for call in turn.calls if call.dead_reference})
     texts = [_said_again(back)]
     if gone.variables:
         texts.append(

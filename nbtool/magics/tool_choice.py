@@ -13,8 +13,8 @@ from typing import Any
 
 from nbtool.errors import BadUsage
 from nbtool.shorten import list_names
-from nbtool.tools.tool import MAX_METHODS, Tool, count_methods, tools_of
-from nbtool.tools.toolset import FilteredTools, ToolSource, source_of
+from nbtool.tools.tool import MAX_METHODS, Tool, as_tools, count_methods
+from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
 
 MAX_NAMES = 20
 """Names of tools that an error lists."""
@@ -44,7 +44,7 @@ def choose(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
     Raises:
         BadUsage: the thing is data, or a pattern means none of its tools.
     """
-    source = source_of(thing)
+    source = as_tool_source(thing)
     if source is None and not callable(thing):
         _refuse_data(name, thing, patterns)
     if not patterns:
@@ -59,7 +59,7 @@ def choose(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
     found = dict.fromkeys(
         member for pattern in patterns for member in _named(name, pattern, members) if not member.startswith("_")
     )
-    return [tool for member in found for tool in tools_of(getattr(thing, member))]
+    return [tool for member in found for tool in as_tools(getattr(thing, member))]
 
 
 def short_names(tools: Iterable[Tool]) -> list[str]:

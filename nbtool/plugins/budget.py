@@ -17,12 +17,12 @@ from nbtool.chain.hooks import Cleanup, ReplyContext, RequestContext, TurnContex
 from nbtool.chain.limits import Limits, require_known_cost
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import CallFinished, CallStatus
-from nbtool.loop import LentThread
+from nbtool.loop import CallerThread
 from nbtool.messages import Usage, new_id
-from nbtool.plugins.tools import BENCH
-from nbtool.tools.approval import Approver, AskFunction, Desk, Question
-from nbtool.tools.calls.gates import announce, rule
-from nbtool.tools.calls.run import Bench
+from nbtool.plugins.tools import RUNTIME_KEY
+from nbtool.tools.approval import ApprovalQueue, Approver, AskFunction, Question
+from nbtool.tools.calls.gates import record_decision, request_decision
+from nbtool.tools.calls.run import ToolRuntime
 
 MILLION = 1_000_000
 
@@ -35,11 +35,11 @@ class Price:
     output: float
     cached: float | None = None
 
-    def of(self, usage: Usage) -> float:
+    def cost_of(self, usage: Usage) -> float:
         """Give the cost of some usage."""
         cached = self.input if self.cached is None else self.cached
-        fresh = usage.input_tokens - usage.cached_tokens
-        return (fresh * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / MILLION
+        uncached = usage.input_tokens - usage.cached_tokens
+        return (uncached * self.input + usage.cached_tokens * cached + usage.output_tokens * self.output) / MILLION
 
 
 @dataclass(slots=True)
@@ -64,9 +64,9 @@ class Budget:
     ask: Approver | AskFunction | None = None
     spent: Usage = field(default_factory=Usage, init=False)
     cost: float = field(default=0.0, init=False)
-    _until: tuple[float, float] = field(init=False, repr=False)
-    _unknown: int = field(default=0, init=False, repr=False)
-    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
+    _limits: tuple[float, float] = field(init=False, repr=False)
+    _unpriced: int = field(default=0, init=False, repr=False)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.tokens is None and self.usd is None:
@@ -74,13 +74,13 @@ class Budget:
         for name, value in (("tokens", self.tokens), ("usd", self.usd)):
             if value is not None and value <= 0:
                 raise BadUsage(f"{name} must be greater than 0, not {value!r}.")
-        self._allow()
+        self._raise_limit()
 
     def on_turn_start(self, turn: TurnContext) -> Cleanup:
         """Count the turn when it has ended, however it ended; the price of its model holds for its own limits too."""
         if price := self.prices.get(turn.model):
-            turn.meter.price_of = price.of
-        return lambda: self._count(turn)
+            turn.meter.price_of = price.cost_of
+        return lambda: self._record(turn)
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Let a request leave only while something is left of the budget, or somebody allows as much again.
@@ -91,12 +91,12 @@ class Budget:
         """
         turn = request.turn
         self.require_price(turn.model, turn.abilities)
-        async with self._asking:
-            self._count(request.turn)
-            if reason := self._used_up():
-                if not await self._is_allowed(reason, request.turn):
+        async with self._lock:
+            self._record(request.turn)
+            if reason := self._exceeded_reason():
+                if not await self._ask_for_more(reason, request.turn):
                     raise LimitReached(f"{reason} Nothing more was sent.", fix="Allow more when asked.")
-                self._allow()
+                self._raise_limit()
 
     def require_price(self, model: str, abilities: frozenset[str]) -> None:
         """Refuse a model whose cost in dollars nothing tells.
@@ -111,57 +111,61 @@ class Budget:
         """Take note of a reply that says nothing of what it cost."""
         usage = reply.reply.usage
         if not usage.total_tokens or (self.usd is not None and self._cost_of(usage, reply.turn.model) is None):
-            self._unknown += 1
+            self._unpriced += 1
 
-    def _count(self, turn: TurnContext) -> None:
+    def _record(self, turn: TurnContext) -> None:
         """Take over what the turn has used since it was counted last."""
-        key, now = f"budget {id(self)}", turn.meter.usage
-        new = _minus(now, turn.state.get(key, Usage()))
-        turn.state[key] = now
-        self.spent += new
-        self.cost += self._cost_of(new, turn.model) or 0.0
+        key, total = f"budget {id(self)}", turn.meter.usage
+        added = _usage_since(total, turn.state.get(key, Usage()))
+        turn.state[key] = total
+        self.spent += added
+        self.cost += self._cost_of(added, turn.model) or 0.0
 
     def _cost_of(self, usage: Usage, model: str) -> float | None:
         price = self.prices.get(model)
-        return usage.cost if usage.cost is not None or price is None else price.of(usage)
+        return usage.cost if usage.cost is not None or price is None else price.cost_of(usage)
 
-    def _allow(self) -> None:
+    def _raise_limit(self) -> None:
         """Allow as much again, from where we are."""
-        self._unknown = 0
-        self._until = self.spent.total_tokens + (self.tokens or inf), self.cost + (self.usd or inf)
+        self._unpriced = 0
+        self._limits = self.spent.total_tokens + (self.tokens or inf), self.cost + (self.usd or inf)
 
-    def _used_up(self) -> str:
+    def _exceeded_reason(self) -> str:
         """Say why nothing is left; empty while something is."""
-        tokens, dollars = self._until
+        tokens, dollars = self._limits
         if self.spent.total_tokens >= tokens:
             return f"The budget of {self.tokens:,} tokens is used up: {self.spent.total_tokens:,} were spent in all."
         if self.cost >= dollars:
             return f"The budget of {self.usd:g} USD is used up: {self.cost:.4f} USD were spent in all."
-        if self._unknown:
+        if self._unpriced:
             return "What the last reply cost is unknown (no usage or no price), so the budget cannot be kept."
         return ""
 
-    async def _is_allowed(self, reason: str, turn: TurnContext) -> bool:
+    async def _ask_for_more(self, reason: str, turn: TurnContext) -> bool:
         """Ask as for a call that is always asked about; its row in the view is closed again."""
-        bench: Bench | None = turn.state.get(BENCH)
-        call_id, shown = new_id("budget"), f"{reason} Allow as much again?"
-        digest = sha256(f"{call_id} {shown}".encode()).hexdigest()
-        question = Question(call_id, "run", digest, "budget", shown, "Spend more than the budget.", sensitive=True)
-        desk, lent = (bench.desk, bench.lent) if bench else (Desk(), LentThread())
-        approver = self.ask or (bench.approver if bench else None)
-        ruling = await rule(question, desk=desk, approver=approver, lent=lent, emit=turn.emit)
-        decided = await announce(question, ruling, turn.emit)
-        is_allowed = decided.verdict == "approved"
+        runtime: ToolRuntime | None = turn.state.get(RUNTIME_KEY)
+        call_id, text = new_id("budget"), f"{reason} Allow as much again?"
+        digest = sha256(f"{call_id} {text}".encode()).hexdigest()
+        question = Question(call_id, "run", digest, "budget", text, "Spend more than the budget.", sensitive=True)
+        approvals, caller_thread = (
+            (runtime.approvals, runtime.caller_thread) if runtime else (ApprovalQueue(), CallerThread())
+        )
+        approver = self.ask or (runtime.approver if runtime else None)
+        resolution = await request_decision(
+            question, approvals=approvals, approver=approver, caller_thread=caller_thread, emit=turn.emit
+        )
+        decision = await record_decision(question, resolution, turn.emit)
+        is_allowed = decision.verdict == "approved"
         status: CallStatus = "ok" if is_allowed else "denied"
-        await turn.emit(CallFinished(call_id, "budget", turn.meter.rounds, status, reason, reason=decided.reason))
+        await turn.emit(CallFinished(call_id, "budget", turn.meter.rounds, status, reason, reason=decision.reason))
         return is_allowed
 
 
-def _minus(now: Usage, before: Usage) -> Usage:
+def _usage_since(after: Usage, before: Usage) -> Usage:
     return Usage(
-        now.input_tokens - before.input_tokens,
-        now.output_tokens - before.output_tokens,
-        now.cached_tokens - before.cached_tokens,
-        now.thinking_tokens - before.thinking_tokens,
-        None if now.cost is None else now.cost - (before.cost or 0.0),
+        after.input_tokens - before.input_tokens,
+        after.output_tokens - before.output_tokens,
+        after.cached_tokens - before.cached_tokens,
+        after.thinking_tokens - before.thinking_tokens,
+        None if after.cost is None else after.cost - (before.cost or 0.0),
     )

@@ -9,58 +9,60 @@ from nbtool.errors import BadUsage
 from nbtool.events import Notice
 from nbtool.messages import user
 
-TIMES = 3
+DEFAULT_TIMES = 3
 """How often one reply is continued unless you say otherwise."""
 
-MOST_TIMES = 20
+MAX_TIMES = 20
 
-GO_ON = (
+CONTINUE_PROMPT = (
     "[nbtool] Your reply was cut off at its length limit. Go on exactly where it stops, in the middle of a word if need"
     " be: repeat nothing, and say nothing about the break."
 )
-NO_ROOM = "The reply was cut off at its length limit, and the limits of the turn leave no request to go on."
-STILL_CUT = "The reply was cut off at its length limit, and again after {times} continuations; it ends where it ends."
+NO_REQUEST_LEFT = "The reply was cut off at its length limit, and the limits of the turn leave no request to go on."
+STILL_TRUNCATED = (
+    "The reply was cut off at its length limit, and again after {times} continuations; it ends where it ends."
+)
 
 
 @dataclass(slots=True)
 class Continuation:
-    """Asks the model to go on where a reply was cut off, at most `times` in a row.
+    """Asks the model to go on where a reply was cut off, at most `max_times` in a row.
 
     A reply that asks for calls is left alone: tool calling answers the calls, and nothing may stand between the two.
     So is one without any text, since there is nothing to go on from.
 
     Raises:
-        BadUsage: `times` is not between 1 and `MOST_TIMES`.
+        BadUsage: `max_times` is not between 1 and `MAX_TIMES`.
     """
 
-    times: int = TIMES
+    max_times: int = DEFAULT_TIMES
 
     def __post_init__(self) -> None:
-        if not 1 <= self.times <= MOST_TIMES:
-            raise BadUsage(f"times must be between 1 and {MOST_TIMES}, not {self.times!r}.")
+        if not 1 <= self.max_times <= MAX_TIMES:
+            raise BadUsage(f"times must be between 1 and {MAX_TIMES}, not {self.max_times!r}.")
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Ask for the rest of a reply that was cut off, or join what has come."""
-        pieces = self._pieces(reply.turn)
-        turn, said = reply.turn, reply.reply
-        if said.calls:
-            pieces.clear()
+        texts = self._texts(reply.turn)
+        turn, answer = reply.turn, reply.reply
+        if answer.calls:
+            texts.clear()
             turn.text = ""
             return
-        pieces.append(said.text)
-        turn.text = "".join(pieces) if len(pieces) > 1 else ""
-        if said.stop_reason != "length" or not said.text.strip():
-            pieces.clear()
+        texts.append(answer.text)
+        turn.text = "".join(texts) if len(texts) > 1 else ""
+        if answer.stop_reason != "length" or not answer.text.strip():
+            texts.clear()
         elif not reply.can_request:
             turn.notice_topics.add("length")
-            await turn.emit(Notice(NO_ROOM, "warning", "length"))
-        elif len(pieces) <= self.times:
-            await reply.append_and_request(user(GO_ON))
+            await turn.emit(Notice(NO_REQUEST_LEFT, "warning", "length"))
+        elif len(texts) <= self.max_times:
+            await reply.append_and_request(user(CONTINUE_PROMPT))
         else:
             turn.notice_topics.add("length")
-            await turn.emit(Notice(STILL_CUT.format(times=self.times), "warning", "length"))
+            await turn.emit(Notice(STILL_TRUNCATED.format(times=self.max_times), "warning", "length"))
 
     @staticmethod
-    def _pieces(turn: TurnContext) -> list[str]:
-        pieces: list[str] = turn.state.setdefault("continuation", [])
-        return pieces
+    def _texts(turn: TurnContext) -> list[str]:
+        texts: list[str] = turn.state.setdefault("continuation", [])
+        return texts

@@ -16,12 +16,12 @@ from typing import Any
 from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import CallAsked, CallDelta, Event, RefusalDelta, TextDelta, ThinkingDelta
-from nbtool.plugins.pii import KINDS
+from nbtool.plugins.pii import PII_TYPES
 
 MAX_BYTES = 10_000_000
 """Bytes of a file before the next one is begun, unless you say otherwise."""
 
-KEPT = 3
+MAX_OLD_FILES = 3
 """Older files that are kept beside it, as `NAME.1` (the newest) to `NAME.3`."""
 
 MAX_TEXT = 20_000
@@ -29,7 +29,7 @@ MAX_TEXT = 20_000
 
 HIDDEN = "•••"
 
-_SECRET = KINDS["api_key"].pattern
+_SECRET = PII_TYPES["api_key"].pattern
 _Fragment = TextDelta | ThinkingDelta | RefusalDelta | CallDelta
 
 
@@ -48,7 +48,7 @@ class EventLog:
     def __init__(self, path: str | Path, *, max_bytes: int = MAX_BYTES) -> None:
         self.path = Path(path)
         self.max_bytes = max_bytes
-        self._joining: dict[str, tuple[_Fragment, list[str]]] = {}
+        self._open_fragments: dict[str, tuple[_Fragment, list[str]]] = {}
         try:
             self._write("")
             self.path.chmod(0o600)  # a file that was there may be open to others
@@ -60,16 +60,16 @@ class EventLog:
         event, turn_id = context.event, context.turn_id
         if isinstance(event, CallAsked) and event.gate == "result":
             event = replace(event, shown="", media=())  # it may yet be withheld, and a tool may read this file
-        known = self._joining.get(turn_id)
+        pending = self._open_fragments.get(turn_id)
         if isinstance(event, _Fragment):
-            if known and _is_same(known[0], event):
-                known[1].append(_text(event))
+            if pending and _continues(pending[0], event):
+                pending[1].append(_text(event))
                 return
-            self._joining[turn_id] = event, [_text(event)]
+            self._open_fragments[turn_id] = event, [_text(event)]
         else:
-            self._joining.pop(turn_id, None)
-        if known:
-            self._write(_line(known[0], turn_id, "".join(known[1])))
+            self._open_fragments.pop(turn_id, None)
+        if pending:
+            self._write(_line(pending[0], turn_id, "".join(pending[1])))
         if not isinstance(event, _Fragment):
             self._write(_line(event, turn_id))
 
@@ -82,13 +82,16 @@ class EventLog:
             file.write(data)
 
     def _rotate(self) -> None:
-        names = [self.path, *(self.path.with_name(f"{self.path.name}.{number}") for number in range(1, KEPT + 1))]
-        for older, newer in zip(names[:0:-1], names[-2::-1], strict=True):
-            if newer.exists():
-                newer.replace(older)
+        names = [
+            self.path,
+            *(self.path.with_name(f"{self.path.name}.{number}") for number in range(1, MAX_OLD_FILES + 1)),
+        ]
+        for target, source in zip(names[:0:-1], names[-2::-1], strict=True):
+            if source.exists():
+                source.replace(target)
 
 
-def _is_same(first: _Fragment, event: _Fragment) -> bool:
+def _continues(first: _Fragment, event: _Fragment) -> bool:
     if isinstance(first, CallDelta) and isinstance(event, CallDelta):
         return first.key == event.key and not event.final
     return type(first) is type(event)
@@ -98,21 +101,25 @@ def _text(event: _Fragment) -> str:
     return event.arguments if isinstance(event, CallDelta) else event.text
 
 
-def _line(event: Event, turn_id: str, joined: str | None = None) -> str:
+def _line(event: Event, turn_id: str, text: str | None = None) -> str:
     from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only where a log is kept
 
     plain = to_jsonable_python(event, bytes_mode="base64", inf_nan_mode="null", serialize_unknown=True)
-    if joined is not None:
-        plain["arguments" if isinstance(event, CallDelta) else "text"] = joined
-    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **_safe(plain)}
+    if text is not None:
+        plain["arguments" if isinstance(event, CallDelta) else "text"] = text
+    line = {"at": round(time.time(), 3), "turn_id": turn_id, "kind": plain.pop("kind"), **_redact(plain)}
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def _safe(value: Any) -> Any:
+def _redact(value: Any) -> Any:
     """Hide what looks like a key, and cut what is long."""
     if isinstance(value, str):
-        safe = _SECRET.sub(HIDDEN, value)
-        return safe if len(safe) <= MAX_TEXT else f"{safe[:MAX_TEXT]}… ({len(safe) - MAX_TEXT:,} more characters)"
+        redacted = _SECRET.sub(HIDDEN, value)
+        return (
+            redacted
+            if len(redacted) <= MAX_TEXT
+            else f"{redacted[:MAX_TEXT]}… ({len(redacted) - MAX_TEXT:,} more characters)"
+        )
     if isinstance(value, dict):
-        return {key: _safe(inner) for key, inner in value.items()}
-    return [_safe(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _redact(inner) for key, inner in value.items()}
+    return [_redact(inner) for inner in value] if isinstance(value, list) else value

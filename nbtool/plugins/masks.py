@@ -19,52 +19,52 @@ from typing import Any
 
 from nbtool.messages import Media, Part, Refusal, Text, Thinking, ToolCall, ToolResult
 from nbtool.plugins.normalize import as_text, encoded_texts, normalize
-from nbtool.plugins.pii import MAX_TYPE, Kind
+from nbtool.plugins.pii import MAX_TYPE, PiiType
 
 MAX_MASKS = 1_000
 """Values that have a mask at one time; beyond them the one that was met longest ago is forgotten."""
 
-DEPTH = 2
+MAX_DEPTH = 2
 """Encodings inside of encodings that are looked through."""
 
-LONGEST = MAX_TYPE + 24
+MAX_MASK_CHARS = MAX_TYPE + 24
 """Characters of the longest mask."""
 
 MASK = re.compile(rf"__MASK_([A-Z0-9_]{{1,{MAX_TYPE}}}?)_(\d{{1,9}})__")
-BEGUN = re.compile(rf"_(?:_(?:M(?:A(?:S(?:K(?:_[A-Z0-9_]{{0,{MAX_TYPE + 12}}})?)?)?)?)?)?\Z")
+PARTIAL_MASK = re.compile(rf"_(?:_(?:M(?:A(?:S(?:K(?:_[A-Z0-9_]{{0,{MAX_TYPE + 12}}})?)?)?)?)?)?\Z")
 """The end of a text that may become a mask with what follows."""
 
 
 class Masks:
-    """Values and their masks, each value always under the same one; `forgotten` counts those that had to go."""
+    """Values and their masks, each value always under the same one; `evicted` counts those that had to go."""
 
-    def __init__(self, kinds: Iterable[Kind]) -> None:
+    def __init__(self, kinds: Iterable[PiiType]) -> None:
         self._kinds = tuple(kinds)
         self._masks: OrderedDict[str, str] = OrderedDict()
         self._values: dict[str, str] = {}
         self._numbers: Counter[str] = Counter()
         self._lock = Lock()  # what is cut is masked where its tool runs
-        self.forgotten = 0
+        self.evicted = 0
 
-    def fresh(self) -> Masks:
+    def fork(self) -> Masks:
         """Give masks for the same kinds of values, none of which was met yet."""
         return Masks(self._kinds)
 
     def mask(self, text: str) -> str:
         """Put masks in the place of everything private."""
-        pieces, at = [], 0
-        for start, end, name in self._found(text):
-            pieces += [text[at:start], self._mask_of(text[start:end], name)]
-            at = end
-        return "".join([*pieces, text[at:]]) if pieces else text
+        pieces, position = [], 0
+        for start, end, name in self._merged_matches(text):
+            pieces += [text[position:start], self._mask_of(text[start:end], name)]
+            position = end
+        return "".join([*pieces, text[position:]]) if pieces else text
 
-    def blank(self, text: str) -> str:
+    def erase(self, text: str) -> str:
         """Put `[type]` in the place of everything private: nothing brings it back."""
-        pieces, at = [], 0
-        for start, end, name in self._found(text):
-            pieces += [text[at:start], f"[{name.lower()}]"]
-            at = end
-        return "".join([*pieces, text[at:]]) if pieces else text
+        pieces, position = [], 0
+        for start, end, name in self._merged_matches(text):
+            pieces += [text[position:start], f"[{name.lower()}]"]
+            position = end
+        return "".join([*pieces, text[position:]]) if pieces else text
 
     def restore(self, text: str, write: Callable[[str], str] = str) -> str:
         """Put the values back, each as `write` writes it; a mask that is not known stays."""
@@ -85,55 +85,55 @@ class Masks:
             return value if masked == str(value) else masked
         return value
 
-    def _found(self, text: str) -> list[tuple[int, int, str]]:
+    def _merged_matches(self, text: str) -> list[tuple[int, int, str]]:
         """Find what to mask, in order; overlapping matches become one."""
-        matches = sorted((start, -end, name) for start, end, name in self._matches(text, DEPTH))
-        joined: list[tuple[int, int, str]] = []
+        matches = sorted((start, -end, name) for start, end, name in self._matches(text, MAX_DEPTH))
+        merged: list[tuple[int, int, str]] = []
         for start, minus_end, name in matches:
-            if joined and start < joined[-1][1]:
-                joined[-1] = (joined[-1][0], max(joined[-1][1], -minus_end), joined[-1][2])
+            if merged and start < merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(merged[-1][1], -minus_end), merged[-1][2])
             else:
-                joined.append((start, -minus_end, name))
-        return joined
+                merged.append((start, -minus_end, name))
+        return merged
 
     def _matches(self, text: str, depth: int) -> Iterator[tuple[int, int, str]]:
         spelling = normalize(text)
-        for since, until in self._between_masks(spelling.text):
+        for begin, stop in self._between_masks(spelling.text):
             for kind in self._kinds:
-                for start, end in _spans(kind, spelling.text, since, until):
+                for start, end in _find_spans(kind, spelling.text, begin, stop):
                     yield *spelling.span(start, end), kind.name
-        for since, until in self._between_masks(text) if depth else ():
-            for start, end, said in encoded_texts(text, since, until):
-                if inside := next(self._matches(said, depth - 1), None):
-                    yield start, end, inside[2]
+        for begin, stop in self._between_masks(text) if depth else ():
+            for start, end, decoded in encoded_texts(text, begin, stop):
+                if match := next(self._matches(decoded, depth - 1), None):
+                    yield start, end, match[2]
 
     def _between_masks(self, text: str) -> Iterator[tuple[int, int]]:
-        at = 0
-        for found in MASK.finditer(text) if "__MASK_" in text else ():
-            if found[0] in self._values:
-                yield at, found.start()
-                at = found.end()
-        yield at, len(text)
+        position = 0
+        for match in MASK.finditer(text) if "__MASK_" in text else ():
+            if match[0] in self._values:
+                yield position, match.start()
+                position = match.end()
+        yield position, len(text)
 
     def _mask_of(self, value: str, name: str) -> str:
         with self._lock:
-            return self._known_or_new(value, name)
+            return self._get_or_create(value, name)
 
-    def _known_or_new(self, value: str, name: str) -> str:
+    def _get_or_create(self, value: str, name: str) -> str:
         if value not in self._masks:
             self._numbers[name] += 1
             self._masks[value] = f"__MASK_{name}_{self._numbers[name]}__"
             self._values[self._masks[value]] = value
             if len(self._masks) > MAX_MASKS:
-                _, gone = self._masks.popitem(last=False)
-                del self._values[gone]
-                self.forgotten += 1
+                _, oldest = self._masks.popitem(last=False)
+                del self._values[oldest]
+                self.evicted += 1
         self._masks.move_to_end(value)
         return self._masks[value]
 
 
-def _spans(kind: Kind, text: str, since: int, until: int) -> Iterator[tuple[int, int]]:
-    return (found.span() for found in kind.pattern.finditer(text, since, until) if found[0] and kind.check(found[0]))
+def _find_spans(kind: PiiType, text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    return (match.span() for match in kind.pattern.finditer(text, begin, stop) if match[0] and kind.check(match[0]))
 
 
 def mask_part(part: Part, masks: Masks) -> Part:

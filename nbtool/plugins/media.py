@@ -11,7 +11,7 @@ from nbtool.tools.variables.store import Variables
 
 
 @dataclass(frozen=True, slots=True)
-class KeptMedia:
+class MediaVariables:
     """Keeps what replies bring as variables of the chat; the part is named after its variable."""
 
     runs_on_loop: ClassVar[bool] = True
@@ -23,10 +23,10 @@ class KeptMedia:
         message = context.message
         if message.role != "assistant" or not any(isinstance(part, Media) for part in message.parts):
             return
-        parts = tuple(self._kept(part) if isinstance(part, Media) else part for part in message.parts)
+        parts = tuple(self._store(part) if isinstance(part, Media) else part for part in message.parts)
         context.message = replace(message, parts=parts)  # its native form stays: only names were given
 
-    def _kept(self, media: Media) -> Media:
-        kept = replace(media, name=self.variables.next_name(media.mime.partition("/")[0]))
-        self.variables.remember(kept.name, kept, str(kept), description=f"{kept.mime} of a reply.")
-        return kept
+    def _store(self, media: Media) -> Media:
+        stored = replace(media, name=self.variables.reserve_name(media.mime.partition("/")[0]))
+        self.variables.store_result(stored.name, stored, str(stored), description=f"{stored.mime} of a reply.")
+        return stored

@@ -49,36 +49,36 @@ _HEX = re.compile(r"(?<![0-9A-Za-z])(?:0x)?(?:[0-9A-Fa-f]{2}[ :-]?){8,}+")
 
 
 @dataclass(slots=True)
-class Spelling:
+class NormalizedText:
     """A text in the one spelling; `span` gives where a piece of it stands in the text as it is."""
 
     text: str
     _ends: list[int] = field(default_factory=list)
     _changes: list[tuple[int, int, int]] = field(default_factory=list)
-    _before: Spelling | None = None
+    _source: NormalizedText | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Give the piece of the text as it is that became this one."""
-        here = (self._place(start, is_end=False), self._place(end, is_end=True))
-        return self._before.span(*here) if self._before else here
+        source_span = (self._source_position(start, is_end=False), self._source_position(end, is_end=True))
+        return self._source.span(*source_span) if self._source else source_span
 
-    def _place(self, at: int, *, is_end: bool) -> int:
-        number = bisect_right(self._ends, at - is_end)  # changes that are over before this character
-        begin, was_begin, _ = self._changes[number] if number < len(self._changes) else (len(self.text) + 1, 0, 0)
-        if begin < at or (begin == at and not is_end):
-            return self._changes[number][2] if is_end else was_begin
-        if not number:
-            return at
-        return self._changes[number - 1][2] + at - self._ends[number - 1]
+    def _source_position(self, position: int, *, is_end: bool) -> int:
+        index = bisect_right(self._ends, position - is_end)  # changes that are over before this character
+        begin, was_begin, _ = self._changes[index] if index < len(self._changes) else (len(self.text) + 1, 0, 0)
+        if begin < position or (begin == position and not is_end):
+            return self._changes[index][2] if is_end else was_begin
+        if not index:
+            return position
+        return self._changes[index - 1][2] + position - self._ends[index - 1]
 
 
-def normalize(text: str) -> Spelling:
+def normalize(text: str) -> NormalizedText:
     """Give a text in the one spelling."""
-    spelling = Spelling(text)
+    spelling = NormalizedText(text)
     for _ in range(PASSES):
         if _PLAIN.fullmatch(spelling.text):
             break
-        changed = _changed(spelling)
+        changed = _normalize_pass(spelling)
         if changed is None:
             break
         spelling = changed
@@ -88,64 +88,64 @@ def normalize(text: str) -> Spelling:
 def encoded_texts(text: str, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int, str]]:
     """Give the pieces that are texts in base64 or hexadecimal, with what they say."""
     end = len(text) if end is None else end
-    for found in _HEX.finditer(text, start, end):
-        if said := _said(_from_hex(found[0])):
-            yield found.start(), found.end(), said
-    for found in _BASE64.finditer(text, start, end):
-        if said := _said(_from_base64(found[0])):
-            yield found.start(), found.end(), said
-        elif "/" in found[0] or "-" in found[0] or "_" in found[0]:  # part of a path, or of a name
-            for piece in _PIECE.finditer(text, *found.span()):
-                if said := _said(_from_base64(piece[0])):
-                    yield piece.start(), piece.end(), said
+    for match in _HEX.finditer(text, start, end):
+        if decoded := _decoded_text(_from_hex(match[0])):
+            yield match.start(), match.end(), decoded
+    for match in _BASE64.finditer(text, start, end):
+        if decoded := _decoded_text(_from_base64(match[0])):
+            yield match.start(), match.end(), decoded
+        elif "/" in match[0] or "-" in match[0] or "_" in match[0]:  # part of a path, or of a name
+            for piece in _PIECE.finditer(text, *match.span()):
+                if decoded := _decoded_text(_from_base64(piece[0])):
+                    yield piece.start(), piece.end(), decoded
 
 
 def as_text(data: bytes) -> tuple[str, str] | None:
     """Give bytes as a text, with the encoding that gives the very same bytes back; None where they are none."""
-    for mark, encoding in ((b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")):
-        if data.startswith(mark):
-            return _decoded(data, encoding)
+    for bom, encoding in ((b"\xff\xfe\0\0", "utf-32-le"), (b"\0\0\xfe\xff", "utf-32-be")):
+        if data.startswith(bom):
+            return _decode_strict(data, encoding)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return _decoded(data, "utf-16-le" if data[0] == 0xFF else "utf-16-be")
+        return _decode_strict(data, "utf-16-le" if data[0] == 0xFF else "utf-16-be")
     head = data[:4_096]
     if head.count(0) * 4 > len(head):  # every second byte of Latin text is zero
-        return _decoded(data, "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be")
-    return _decoded(data, "utf-8") if 0 not in head else None
+        return _decode_strict(data, "utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be")
+    return _decode_strict(data, "utf-8") if 0 not in head else None
 
 
-def _said(data: bytes | None) -> str:
+def _decoded_text(data: bytes | None) -> str:
     """Give what bytes say, where it is a text to be read."""
-    said = as_text(data) if data else None
-    return said[0] if said and _is_readable(said[0]) else ""
+    decoded = as_text(data) if data else None
+    return decoded[0] if decoded and _is_readable(decoded[0]) else ""
 
 
-def _decoded(data: bytes, encoding: str) -> tuple[str, str] | None:
+def _decode_strict(data: bytes, encoding: str) -> tuple[str, str] | None:
     try:
         return data.decode(encoding), encoding
     except UnicodeDecodeError:
         return None
 
 
-def _changed(before: Spelling) -> Spelling | None:
+def _normalize_pass(source: NormalizedText) -> NormalizedText | None:
     """Make one pass; gives None where nothing changes."""
-    text, pieces, at, length = before.text, list[str](), 0, 0
+    text, pieces, position, length = source.text, list[str](), 0, 0
     ends, changes = list[int](), list[tuple[int, int, int]]()
-    for found in _CHANGE.finditer(text):
-        start, end = found.span()
-        if (plain := _plain(found[0])) == found[0]:
+    for match in _CHANGE.finditer(text):
+        start, end = match.span()
+        if (replacement := _plain_piece(match[0])) == match[0]:
             continue
-        pieces += [text[at:start], plain]
-        begin = length + start - at
-        length, at = begin + len(plain), end
+        pieces += [text[position:start], replacement]
+        begin = length + start - position
+        length, position = begin + len(replacement), end
         ends.append(length)
         changes.append((begin, start, end))
     if not changes:
         return None
-    return Spelling("".join([*pieces, text[at:]]), ends, changes, before)
+    return NormalizedText("".join([*pieces, text[position:]]), ends, changes, source)
 
 
 @lru_cache(maxsize=4_096)
-def _plain(piece: str) -> str:
+def _plain_piece(piece: str) -> str:
     first = piece[0]
     if first == "&":
         return html.unescape(piece)
@@ -155,10 +155,10 @@ def _plain(piece: str) -> str:
         return chr(int(piece[2:], 16))
     if piece.isascii() and len(piece) > 1:
         return "@" if "@" in piece or "at" in piece.lower() else "."
-    return "".join(map(_letter, unicodedata.normalize("NFKC", piece))).translate(_TWINS)
+    return "".join(map(_plain_letter, unicodedata.normalize("NFKC", piece))).translate(_TWINS)
 
 
-def _letter(letter: str) -> str:
+def _plain_letter(letter: str) -> str:
     kind = unicodedata.category(letter)
     if kind == "Nd":
         return str(unicodedata.digit(letter))
@@ -170,9 +170,9 @@ def _letter(letter: str) -> str:
 
 
 def _from_base64(piece: str) -> bytes | None:
-    joined = "".join(piece.split()).rstrip("=").replace("-", "+").replace("_", "/")
+    text = "".join(piece.split()).rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        return base64.b64decode(joined[: len(joined) - (len(joined) % 4 == 1)] + "=" * (-len(joined) % 4))
+        return base64.b64decode(text[: len(text) - (len(text) % 4 == 1)] + "=" * (-len(text) % 4))
     except binascii.Error:
         return None
 

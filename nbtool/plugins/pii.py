@@ -26,7 +26,7 @@ _DATE = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PiiType:
     """A type of private text: a pattern, and what a match must pass besides."""
 
     name: str
@@ -46,10 +46,10 @@ def _is_card(text: str) -> bool:
 
 def _is_iban(text: str) -> bool:
     """Take what is written in groups of capitals; check what is written otherwise (ISO 7064, modulo 97)."""
-    bare = re.sub(r"[ .-]", "", text)
+    compact = re.sub(r"[ .-]", "", text)
     if " " in text and text.isupper():
         return True
-    return bare.isascii() and int("".join(str(int(letter, 36)) for letter in bare[4:] + bare[:4])) % 97 == 1
+    return compact.isascii() and int("".join(str(int(letter, 36)) for letter in compact[4:] + compact[:4])) % 97 == 1
 
 
 def _is_ip(text: str) -> bool:
@@ -59,33 +59,33 @@ def _is_ip(text: str) -> bool:
         return False
 
 
-def _kind(name: str, pattern: str, check: Callable[[str], bool] = bool) -> Kind:
-    return Kind(name, re.compile(pattern), check)
+def _pii_type(name: str, pattern: str, check: Callable[[str], bool] = bool) -> PiiType:
+    return PiiType(name, re.compile(pattern), check)
 
 
-KINDS = {
-    "email": _kind(
+PII_TYPES = {
+    "email": _pii_type(
         "EMAIL",
         r"(?<![\w.+%-])(?:[\w.+%-]++ ?@ ?(?:[\w-]++\.)+[^\W\d_]{2,24}"
         r"|[\w.+%-]++ {1,2}(?i:at) {1,2}[\w-]++(?:(?: {1,2}(?i:dot) {1,2}|\.)[\w-]++)*"
         rf" {{1,2}}(?i:dot) {{1,2}}(?i:{_ENDINGS})(?!\w))",
     ),
-    "phone": _kind(
+    "phone": _pii_type(
         "PHONE", r"(?<![\w.+-])(?:(?:\+|0|\(0)\d[\d ()./-]{4,18}\d|\(?\d{3}\)?[ .-]\d{3}[ .-]\d{4})(?!\w)", _is_phone
     ),
-    "card": _kind(
+    "card": _pii_type(
         "CARD",
         r"(?<![\w.])(?:\d{13,19}|\d{4}(?:[ ./_-]{1,2}\d{4}){3}|3\d{3}[ ./_-]{1,2}\d{6}[ ./_-]{1,2}\d{4,5})(?!\w)",
         _is_card,
     ),
-    "iban": _kind(
+    "iban": _pii_type(
         "IBAN",
         r"\b(?:[A-Za-z]{2}\d{2}[A-Za-z0-9]{11,30}"
         r"|[A-Za-z]{2}\d{2}(?:[ .-]{1,2}[A-Za-z0-9]{4}){2,7}(?:[ .-]{1,2}[A-Za-z0-9]{1,3})?)\b",
         _is_iban,
     ),
-    "ip": _kind("IP", r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])", _is_ip),
-    "api_key": _kind(
+    "ip": _pii_type("IP", r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f:]{6,39})(?![\w:])", _is_ip),
+    "api_key": _pii_type(
         "API_KEY",
         r"\b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|gh[opsu]|github_pat|glpat|xox[abprs])[-_][\w-]{10,}+"
         r"|\bAIza[\w-]{20,}+|\bAKIA[A-Z0-9]{12,}+|\beyJ[\w-]{10,}+\.[\w-]++(?:\.[\w-]++)?"
@@ -95,7 +95,7 @@ KINDS = {
 """The types that come with nbtool, by the names under which `Privacy` takes them."""
 
 
-def kinds(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, str]) -> list[Kind]:
+def select_types(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, str]) -> list[PiiType]:
     """Give the kinds that are asked for: ours by name, names of people and things, and patterns of one's own.
 
     Raises:
@@ -103,20 +103,20 @@ def kinds(built_in: Iterable[str], names: Iterable[str], patterns: Mapping[str, 
     """
     chosen = []
     for name in built_in:
-        if name not in KINDS:
-            raise BadUsage(f"There is no private type {name!r}.", fix=f"Known are {', '.join(KINDS)}.")
-        chosen.append(KINDS[name])
-    words = "|".join(_words(name) for name in sorted(names, key=len, reverse=True) if name.strip())
-    own = [("NAME", rf"(?i:(?<![^\W_])(?:{words})(?![^\W_]))")] if words else []
-    return [*chosen, *(_own(name, pattern) for name, pattern in [*own, *patterns.items()])]
+        if name not in PII_TYPES:
+            raise BadUsage(f"There is no private type {name!r}.", fix=f"Known are {', '.join(PII_TYPES)}.")
+        chosen.append(PII_TYPES[name])
+    names_pattern = "|".join(_name_pattern(name) for name in sorted(names, key=len, reverse=True) if name.strip())
+    custom = [("NAME", rf"(?i:(?<![^\W_])(?:{names_pattern})(?![^\W_]))")] if names_pattern else []
+    return [*chosen, *(_custom_type(name, pattern) for name, pattern in [*custom, *patterns.items()])]
 
 
-def _words(name: str) -> str:
+def _name_pattern(name: str) -> str:
     """Write the pattern of a name: as all text is spelt, its words parted by anything that parts words."""
     return r"[\s._-]{1,3}".join(re.escape(word) for word in normalize(name).text.split())
 
 
-def _own(name: str, pattern: str) -> Kind:
+def _custom_type(name: str, pattern: str) -> PiiType:
     if len(name) > MAX_TYPE or not _TYPE.fullmatch(name.upper()):
         raise BadUsage(f"{name!r} cannot stand in a mask.", fix=f"Use up to {MAX_TYPE} letters, digits and single `_`.")
     try:
@@ -125,4 +125,4 @@ def _own(name: str, pattern: str) -> Kind:
         raise BadUsage(f"The pattern of {name!r} is no regular expression: {error}.") from None
     if compiled.match(""):
         raise BadUsage(f"The pattern of {name!r} matches nothing at all, so it would match everywhere: {pattern!r}.")
-    return Kind(name.upper(), compiled)
+    return PiiType(name.upper(), compiled)

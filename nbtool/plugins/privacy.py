@@ -17,26 +17,26 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from nbtool.chain.hooks import JournalContext, RequestContext, StreamContext, TurnContext
-from nbtool.events import CallDelta, CallHeld, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
+from nbtool.events import CallDelta, CallPending, Notice, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Message
-from nbtool.plugins.masks import BEGUN, LONGEST, MASK, MAX_MASKS, Masks, mask_part
-from nbtool.plugins.pii import KINDS, kinds
+from nbtool.plugins.masks import MASK, MAX_MASK_CHARS, MAX_MASKS, PARTIAL_MASK, Masks, mask_part
+from nbtool.plugins.pii import PII_TYPES, select_types
 
-RULE = (
+MASK_RULE = (
     "Private values in this conversation are replaced by masks of the form __MASK_<TYPE>_<n>__. The same mask always"
     " stands for the same value. Use masks as they are, letter by letter, also in the arguments of tools, which get the"
     " value itself. Never guess what stands behind a mask, and never make one up."
 )
-FORGOTTEN = f"More than {MAX_MASKS:,} private values were masked; the masks of the oldest ones stay in replies."
+EVICTED_NOTICE = f"More than {MAX_MASKS:,} private values were masked; the masks of the oldest ones stay in replies."
 
-Prose = TextDelta | ThinkingDelta | RefusalDelta
+TextLikeDelta = TextDelta | ThinkingDelta | RefusalDelta
 
 
 @dataclass(slots=True)
-class _Held:
+class _PendingText:
     """Ends of a reply that may become masks: the prose's, and each call's own."""
 
-    prose: Prose | None = None
+    text: TextLikeDelta | None = None
     calls: dict[str, str] = field(default_factory=dict)
 
 
@@ -56,21 +56,21 @@ class Privacy:
 
     def __init__(
         self,
-        types: Iterable[str] = tuple(KINDS),
+        types: Iterable[str] = tuple(PII_TYPES),
         *,
         names: Iterable[str] = (),
         patterns: Mapping[str, str] | None = None,
         journal: bool = False,
     ) -> None:
-        self.masks = Masks(kinds(types, names, patterns or {}))
+        self.masks = Masks(select_types(types, names, patterns or {}))
         self.journal = journal
-        self._masked: dict[int, tuple[weakref.ref[Message], Message]] = {}
+        self._masked_messages: dict[int, tuple[weakref.ref[Message], Message]] = {}
         self._key = f"privacy {id(self)}"
 
     async def on_before_request(self, request: RequestContext) -> None:
         """Mask everything that leaves, and tell the model what masks are."""
-        forgotten = self.masks.forgotten
-        request.set_messages([self._message(message) for message in request.messages])
+        evicted = self.masks.evicted
+        request.set_messages([self._mask_message(message) for message in request.messages])
         request.tools = [
             replace(
                 tool,
@@ -80,12 +80,12 @@ class Privacy:
             for tool in request.tools
         ]
         request.options = self.masks.mask_all(request.options)
-        request.system = f"{self.masks.mask(request.system)}\n\n{RULE}".lstrip()
-        request.turn.state[self._key] = _Held()
-        if self.masks.forgotten > forgotten:
-            self._masked.clear()
-            if not forgotten:
-                await request.turn.emit(Notice(FORGOTTEN, level="warning"))
+        request.system = f"{self.masks.mask(request.system)}\n\n{MASK_RULE}".lstrip()
+        request.turn.state[self._key] = _PendingText()
+        if self.masks.evicted > evicted:
+            self._masked_messages.clear()
+            if not evicted:
+                await request.turn.emit(Notice(EVICTED_NOTICE, level="warning"))
 
     def mask_text(self, text: str) -> str:
         """Mask a text that is about to be cut: half of a value would not be found."""
@@ -98,66 +98,66 @@ class Privacy:
     def on_journal(self, context: JournalContext) -> None:
         """Keep what is private out of the journal; masks would mean other values in another kernel."""
         if not self.journal:
-            context.text = self.masks.blank(context.text)
+            context.text = self.masks.erase(context.text)
 
     def on_stream_data(self, context: StreamContext) -> None:
         """Restore what came, and hold back an end that may become a mask."""
-        held, delta = self._held(context.turn), context.delta
-        if held.prose and not isinstance(delta, type(held.prose) | UsageDelta | CallHeld):
-            context.put_before(held.prose)
-            held.prose = None
+        pending, delta = self._pending_of(context.turn), context.delta
+        if pending.text and not isinstance(delta, type(pending.text) | UsageDelta | CallPending):
+            context.put_before(pending.text)
+            pending.text = None
         match delta:
             case TextDelta() | ThinkingDelta() | RefusalDelta():
-                before = held.prose.text if held.prose else ""
-                text, rest = _split(before + delta.text)
-                held.prose = type(delta)(rest) if rest else None
+                previous = pending.text.text if pending.text else ""
+                text, rest = _split_partial_mask(previous + delta.text)
+                pending.text = type(delta)(rest) if rest else None
                 context.delta = type(delta)(self.masks.restore(text)) if text else None
             case CallDelta():
-                context.delta = self._call(delta, held)
+                context.delta = self._restore_call(delta, pending)
             case ReplyEnd():
-                for key, rest in held.calls.items():
+                for key, rest in pending.calls.items():
                     context.put_before(CallDelta(key, arguments=rest))
-                held.calls.clear()
+                pending.calls.clear()
 
-    def _call(self, delta: CallDelta, held: _Held) -> CallDelta:
-        before = held.calls.pop(delta.key, "")
+    def _restore_call(self, delta: CallDelta, pending: _PendingText) -> CallDelta:
+        previous = pending.calls.pop(delta.key, "")
         if delta.final and delta.arguments:  # it replaces what came before
-            return replace(delta, arguments=self.masks.restore(delta.arguments, _in_json))
-        text, rest = _split(before + delta.arguments)
+            return replace(delta, arguments=self.masks.restore(delta.arguments, _escape_json))
+        text, rest = _split_partial_mask(previous + delta.arguments)
         if rest:
-            held.calls[delta.key] = rest
-        return replace(delta, arguments=self.masks.restore(text, _in_json))
+            pending.calls[delta.key] = rest
+        return replace(delta, arguments=self.masks.restore(text, _escape_json))
 
-    def _held(self, turn: TurnContext) -> _Held:
-        held: _Held = turn.state.setdefault(self._key, _Held())
-        return held
+    def _pending_of(self, turn: TurnContext) -> _PendingText:
+        pending: _PendingText = turn.state.setdefault(self._key, _PendingText())
+        return pending
 
     # --- masking --------------------------------------------------------------------------------------------
 
-    def _message(self, message: Message) -> Message:
+    def _mask_message(self, message: Message) -> Message:
         """Mask a message; one that was masked before is the same object again, so that wires need not write it anew."""
-        known = self._masked.get(id(message))
-        if known and known[0]() is message:
-            return known[1]
+        cached = self._masked_messages.get(id(message))
+        if cached and cached[0]() is message:
+            return cached[1]
         native = message.native
         if native and self.masks.mask_all(native.payload) != native.payload:
             native = None  # the provider's own form is kept only where it is free of what is masked
         parts = tuple(mask_part(part, self.masks) for part in message.parts)
         masked = replace(message, parts=parts, native=native)
-        self._masked[id(message)] = (weakref.ref(message, partial(self._drop, id(message))), masked)
+        self._masked_messages[id(message)] = (weakref.ref(message, partial(self._forget_message, id(message))), masked)
         return masked
 
-    def _drop(self, place: int, gone: weakref.ref[Message]) -> None:
-        if place in self._masked and self._masked[place][0] is gone:
-            del self._masked[place]
+    def _forget_message(self, key: int, reference: weakref.ref[Message]) -> None:
+        if key in self._masked_messages and self._masked_messages[key][0] is reference:
+            del self._masked_messages[key]
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_partial_mask(text: str) -> tuple[str, str]:
     """Part what is certain from an end that may become a mask."""
-    whole = max((found.end() for found in MASK.finditer(text)), default=0)
-    begun = BEGUN.search(text, max(whole, len(text) - LONGEST))
-    return (text[: begun.start()], text[begun.start() :]) if begun else (text, "")
+    end_of_mask = max((match.end() for match in MASK.finditer(text)), default=0)
+    partial = PARTIAL_MASK.search(text, max(end_of_mask, len(text) - MAX_MASK_CHARS))
+    return (text[: partial.start()], text[partial.start() :]) if partial else (text, "")
 
 
-def _in_json(value: str) -> str:
+def _escape_json(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)[1:-1]

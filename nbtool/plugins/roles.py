@@ -33,20 +33,20 @@ class FallbackRoles:
         """Rewrite the request's messages."""
         messages = request.messages
         if self.tool == "user":
-            messages = [_told(message) for message in messages]
+            messages = [_as_plain_message(message) for message in messages]
         if self.system != "system":
-            said = [request.system, *(message.text for message in messages if message.role == "system")]
+            texts = [request.system, *(message.text for message in messages if message.role == "system")]
             messages = [message for message in messages if message.role != "system"]
-            messages = _headed("\n\n".join(filter(None, said)), self.system, messages)
+            messages = _with_heading("\n\n".join(filter(None, texts)), self.system, messages)
             request.system = ""
-        request.set_messages(_joined(messages) if self.alternate else messages)
+        request.set_messages(_merge_same_role(messages) if self.alternate else messages)
 
 
 GEMMA = FallbackRoles(system="user", tool="user", alternate=True)
 """Templates such as Gemma's: two roles that take turns, and nothing else."""
 
 
-def _headed(text: str, role: Literal["developer", "user"], messages: list[Message]) -> list[Message]:
+def _with_heading(text: str, role: Literal["developer", "user"], messages: list[Message]) -> list[Message]:
     if not text:
         return messages
     if role == "user" and messages and messages[0].role == "user":
@@ -56,7 +56,7 @@ def _headed(text: str, role: Literal["developer", "user"], messages: list[Messag
     return [Message(cast("Role", role), (Text(text),)), *messages]
 
 
-def _told(message: Message) -> Message:
+def _as_plain_message(message: Message) -> Message:
     """Tell calls and results as text; the role of results becomes the user's."""
     if message.role == "tool":
         media = [item for result in message.results for item in result.media]
@@ -72,17 +72,17 @@ def _as_text(part: ToolCall | ToolResult) -> Text:
     return Text(f"[The result of {part.name}]\n{part.text}\n")
 
 
-def _joined(messages: Iterable[Message]) -> list[Message]:
-    joined: list[Message] = []
+def _merge_same_role(messages: Iterable[Message]) -> list[Message]:
+    merged: list[Message] = []
     for message in messages:
-        if joined and joined[-1].role == message.role and message.role != "tool":
-            last = joined.pop()
-            message = last.with_parts([*last.parts, *_gap(last, message), *message.parts])
-        joined.append(message)
-    return joined
+        if merged and merged[-1].role == message.role and message.role != "tool":
+            last = merged.pop()
+            message = last.with_parts([*last.parts, *_spacer(last, message), *message.parts])
+        merged.append(message)
+    return merged
 
 
-def _gap(last: Message, message: Message) -> tuple[Part, ...]:
+def _spacer(last: Message, message: Message) -> tuple[Part, ...]:
     """Keep two texts apart that would run into each other."""
     is_prose = last.parts and message.parts and not isinstance(last.parts[-1], Media)
     return (Text("\n\n"),) if is_prose else ()

@@ -26,7 +26,7 @@ PROVIDERS = {
 _FINISH = {"end": "stop", "tools": "tool_call", "filtered": "content_filter", "refused": "content_filter"}
 
 
-def who(model_id: str) -> dict[str, Any]:
+def model_attributes(model_id: str) -> dict[str, Any]:
     """Say which provider and model."""
     provider, _, model = model_id.partition(":") if ":" in model_id else ("", "", model_id)
     return {"gen_ai.provider.name": PROVIDERS.get(provider, provider or "unknown"), "gen_ai.request.model": model}
@@ -36,7 +36,7 @@ PORT_DIGITS = 5
 """Digits of a port; more is part of a name."""
 
 
-def where(host: str) -> dict[str, Any]:
+def server_attributes(host: str) -> dict[str, Any]:
     """Say which server."""
     name, _, port = host.rpartition(":")
     if not (port.isascii() and port.isdigit() and len(port) <= PORT_DIGITS):
@@ -44,12 +44,12 @@ def where(host: str) -> dict[str, Any]:
     return {"server.address": name, **({"server.port": int(port)} if port else {})}
 
 
-def finish(reason: StopReason) -> str:
+def finish_reason(reason: StopReason) -> str:
     """Say why a reply stopped."""
     return _FINISH.get(reason, reason)
 
 
-def used(usage: Usage) -> dict[str, Any]:
+def usage_attributes(usage: Usage) -> dict[str, Any]:
     """Say how many tokens."""
     return {
         "gen_ai.usage.input_tokens": usage.input_tokens,
@@ -59,14 +59,14 @@ def used(usage: Usage) -> dict[str, Any]:
     }
 
 
-def instructions(system: str) -> str:
+def system_attribute(system: str) -> str:
     """Write the system text as JSON."""
     return _json([{"type": "text", "content": shorten(system, MAX_TEXT)}])
 
 
-def written(messages: Iterable[Message], **more: str) -> str:
-    """Write messages as JSON, with the same `more` in each."""
-    return _json([{"role": one.role, "parts": list(map(_part, one.parts)), **more} for one in messages])
+def messages_attribute(messages: Iterable[Message], **fields: str) -> str:
+    """Write messages as JSON, with the same `fields` in each."""
+    return _json([{"role": message.role, "parts": list(map(_part, message.parts)), **fields} for message in messages])
 
 
 def _part(part: Part) -> dict[str, Any]:

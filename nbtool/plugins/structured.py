@@ -16,17 +16,19 @@ from typing import Any
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.messages import user
-from nbtool.plugins.structured_schema import answer_schema, is_strict, options_for
+from nbtool.plugins.structured_schema import is_strict, response_format, schema_for
 from nbtool.shorten import shorten
 
 RETRIES = 2
 """How often an answer that does not fit is asked for again unless you say otherwise."""
 
-MAX_PROBLEMS, MAX_GOT = 5, 80
+MAX_PROBLEMS, MAX_INPUT_CHARS = 5, 80
 """Problems that are told, and characters of each wrong value."""
 
-RULE = "Your final answer must be JSON that fits this schema, and nothing else:\n{schema}"
-AGAIN = "[nbtool] Your answer does not fit the schema: {problem}\nAnswer again, with the whole JSON and nothing else."
+SCHEMA_PROMPT = "Your final answer must be JSON that fits this schema, and nothing else:\n{schema}"
+RETRY_PROMPT = (
+    "[nbtool] Your answer does not fit the schema: {problem}\nAnswer again, with the whole JSON and nothing else."
+)
 
 _FENCED = re.compile(r"```\w*\s*\n(.*?)```", re.DOTALL)
 
@@ -36,7 +38,7 @@ class _State:
     """How far one turn is with its answer; `pieces` are those of a reply that comes in several."""
 
     problem: str = ""
-    asked: int = 0
+    retries: int = 0
     is_found: bool = False
     pieces: list[str] = field(default_factory=list)
 
@@ -62,7 +64,7 @@ class Structured:
         if retries < 0:
             raise BadUsage(f"retries must be 0 or more, not {retries!r}.")
         self.name = getattr(type_, "__name__", "") if isinstance(type_, type) else str(type_)
-        self.adapter, self.schema, self._is_wrapped = answer_schema(type_)
+        self.adapter, self.schema, self._is_wrapped = schema_for(type_)
         self.retries = retries
         self.value: Any = None
         self._key = f"structured {id(self)}"
@@ -74,28 +76,28 @@ class Structured:
 
     def on_before_request(self, request: RequestContext) -> None:
         """Tell the schema; the person's own options win."""
-        told = RULE.format(schema=json.dumps(self.schema, ensure_ascii=False))
-        request.system = f"{request.system}\n\n{told}".lstrip()
-        if self._of(request.turn).asked:
+        prompt = SCHEMA_PROMPT.format(schema=json.dumps(self.schema, ensure_ascii=False))
+        request.system = f"{request.system}\n\n{prompt}".lstrip()
+        if self._state_of(request.turn).retries:
             request.is_final = True  # an answer that is asked for again needs no tools
         if "json_schema" in request.turn.abilities and not request.prompt().tools:
-            ours = options_for(request.turn.dialect, self.schema, strict=is_strict(self.schema))
-            request.options = {**ours, **request.options}
+            defaults = response_format(request.turn.dialect, self.schema, strict=is_strict(self.schema))
+            request.options = {**defaults, **request.options}
 
     async def on_after_request(self, reply: ReplyContext) -> None:
         """Read an answer, or ask for it again."""
-        state, said = self._of(reply.turn), reply.reply
-        if said.calls or said.refusal:
+        state, answer = self._state_of(reply.turn), reply.reply
+        if answer.calls or answer.refusal:
             state.pieces.clear()
             return
-        state.pieces.append(said.text)
-        if said.stop_reason in ("length", "paused"):
+        state.pieces.append(answer.text)
+        if answer.stop_reason in ("length", "paused"):
             return  # whoever continues it brings the rest
         text = "".join(state.pieces)
         state.pieces.clear()
-        if not self._read(text, state) and state.asked < self.retries and reply.can_request:
-            state.asked += 1
-            await reply.append_and_request(user(AGAIN.format(problem=state.problem)))
+        if not self._find_value(text, state) and state.retries < self.retries and reply.can_request:
+            state.retries += 1
+            await reply.append_and_request(user(RETRY_PROMPT.format(problem=state.problem)))
 
     def on_turn_end(self, turn: TurnContext) -> None:
         """Make the turn an error where it brought no value.
@@ -103,46 +105,46 @@ class Structured:
         Raises:
             InvalidAnswer: it says why.
         """
-        state = self._of(turn)
+        state = self._state_of(turn)
         if state.is_found or turn.status != "completed":
             return
         last = turn.chain[-1].text if turn.chain else ""
-        if not self._read("".join(state.pieces) or last, state):
+        if not self._find_value("".join(state.pieces) or last, state):
             raise InvalidAnswer(f"The answer is no {self.name}: {state.problem}.", fix="Ask again, or for less.")
 
-    def take(self, text: str) -> None:
+    def parse(self, text: str) -> None:
         """Take the value out of an answer that is there already.
 
         Raises:
             InvalidAnswer: it says why.
         """
         state = _State()
-        if not self._read(text, state):
+        if not self._find_value(text, state):
             raise InvalidAnswer(f"The answer is no {self.name}: {state.problem}.", fix="Ask again, or for less.")
 
-    def _of(self, turn: TurnContext) -> _State:
+    def _state_of(self, turn: TurnContext) -> _State:
         state: _State = turn.state[self._key]
         return state
 
-    def _read(self, text: str, state: _State) -> bool:
+    def _find_value(self, text: str, state: _State) -> bool:
         """Take the first JSON of an answer that fits; keeps the problem where none does."""
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the type was read
 
         state.problem = "it holds no JSON"
-        for found in _json_in(text):
-            if self._is_wrapped and isinstance(found, dict) and found.keys() == {"value"}:
-                found = found["value"]
+        for value in _find_json(text):
+            if self._is_wrapped and isinstance(value, dict) and value.keys() == {"value"}:
+                value = value["value"]
             try:
-                self.value = self.adapter.validate_json(json.dumps(found), strict=True)
+                self.value = self.adapter.validate_json(json.dumps(value), strict=True)
             except ValidationError as error:
-                state.problem = _problems(error)
+                state.problem = _describe_errors(error)
             else:
                 state.is_found = True
                 return True
         return False
 
 
-def _json_in(text: str) -> Iterator[Any]:
+def _find_json(text: str) -> Iterator[Any]:
     """Give what reads as JSON: the whole text, what stands in fences, and what stands between the outer brackets."""
     spans = [text, *_FENCED.findall(text)]
     spans += [text[text.find(begin) : text.rfind(end) + 1] for begin, end in ("{}", "[]") if begin in text]
@@ -153,11 +155,11 @@ def _json_in(text: str) -> Iterator[Any]:
             continue
 
 
-def _problems(error: Any) -> str:
+def _describe_errors(error: Any) -> str:
     problems = error.errors(include_url=False, include_context=False)
-    told = []
-    for one in problems[:MAX_PROBLEMS]:
-        place = ".".join(map(str, one["loc"])) or "the answer"
-        got = json.dumps(one["input"], default=str, ensure_ascii=False)
-        told.append(f"{place}: {one['msg']}, not {shorten(got, MAX_GOT)}")
-    return "; ".join(told) + (f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else "")
+    lines = []
+    for problem in problems[:MAX_PROBLEMS]:
+        location = ".".join(map(str, problem["loc"])) or "the answer"
+        received = json.dumps(problem["input"], default=str, ensure_ascii=False)
+        lines.append(f"{location}: {problem['msg']}, not {shorten(received, MAX_INPUT_CHARS)}")
+    return "; ".join(lines) + (f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else "")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nbtool.errors import BadUsage
-from nbtool.tools.schema.annotations import lift, takes_objects
-from nbtool.tools.schema.json_schema import inlined, untitled
+from nbtool.tools.schema.annotations import takes_objects, to_json_type
+from nbtool.tools.schema.json_schema import drop_titles, inline_refs
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def answer_schema(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
+def schema_for(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
     """Give a type's validator, its schema as an object, and whether it had to be wrapped as `{"value": …}` to be one.
 
     Raises:
@@ -22,11 +22,11 @@ def answer_schema(type_: Any) -> tuple[TypeAdapter[Any], dict[str, Any], bool]:
 
     unfit = BadUsage(f"An answer cannot be read as {type_!r}.", fix="Take a pydantic model, a dataclass or a list.")
     try:
-        lifted = lift(type_)
+        lifted = to_json_type(type_)
         if takes_objects(lifted):
             raise unfit  # an answer is JSON: a class that JSON cannot be has no place in it
         adapter: TypeAdapter[Any] = TypeAdapter(lifted)
-        schema = _closed(inlined(untitled(adapter.json_schema())))
+        schema = _close_objects(inline_refs(drop_titles(adapter.json_schema())))
     except (PydanticUserError, BadUsage, TypeError, NameError):
         raise unfit from None
     if schema.get("type") == "object":
@@ -46,31 +46,32 @@ def is_strict(schema: Any) -> bool:
     if not isinstance(schema, dict):
         return True
     if schema.get("type") == "object" and (
-        schema.get("additionalProperties") is not False or set(schema.get("required", ())) != set(_names(schema))
+        schema.get("additionalProperties") is not False
+        or set(schema.get("required", ())) != set(_property_names(schema))
     ):
         return False
     return "default" not in schema and all(is_strict(value) for key, value in schema.items() if key != "enum")
 
 
-def options_for(dialect: str, schema: dict[str, Any], *, strict: bool) -> dict[str, Any]:
+def response_format(dialect: str, schema: dict[str, Any], *, strict: bool) -> dict[str, Any]:
     """Give the request options that make a schema the rule of an answer; none for a dialect without them."""
-    named = {"name": "answer", "schema": schema, "strict": strict}
+    json_schema = {"name": "answer", "schema": schema, "strict": strict}
     if dialect == "chat":
-        return {"response_format": {"type": "json_schema", "json_schema": named}}
-    return {"text": {"format": {"type": "json_schema", **named}}} if dialect == "responses" else {}
+        return {"response_format": {"type": "json_schema", "json_schema": json_schema}}
+    return {"text": {"format": {"type": "json_schema", **json_schema}}} if dialect == "responses" else {}
 
 
-def _closed(schema: Any) -> Any:
+def _close_objects(schema: Any) -> Any:
     """Say of every object that it has no other properties than those it names."""
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [_close_objects(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) for key, value in schema.items()}
+    copy = {key: _close_objects(value) for key, value in schema.items()}
     if schema.get("type") == "object" and isinstance(schema.get("properties"), dict):
-        closed.setdefault("additionalProperties", False)
-    return closed
+        copy.setdefault("additionalProperties", False)
+    return copy
 
 
-def _names(schema: dict[str, Any]) -> Any:
+def _property_names(schema: dict[str, Any]) -> Any:
     return schema.get("properties", {})

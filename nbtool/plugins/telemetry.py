@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class _Open:
+class _TurnSpans:
     """The open spans of one turn."""
 
     turn: Span
-    about: dict[str, Any]
+    model_attributes: dict[str, Any]
     request: Span | None = None
-    began: float = 0.0
-    is_quiet: bool = True
+    start: float = 0.0
+    is_waiting: bool = True
     error: str = ""
     calls: dict[str, Span] = field(default_factory=dict)
     ready: dict[str, events.CallReady] = field(default_factory=dict)
@@ -55,94 +55,101 @@ class Telemetry:
         self._trace = trace
         self._tracer: Tracer = trace.get_tracer("nbtool", tracer_provider=tracer_provider)
         self._content = content
-        self._open: dict[str, _Open] = {}
-        self._asked: dict[str, dict[str, Any]] = {}
+        self._turns: dict[str, _TurnSpans] = {}
+        self._request_content: dict[str, dict[str, Any]] = {}
 
     def on_before_request(self, request: RequestContext) -> None:
         """Keep what is asked until its span begins."""
         if self._content:
-            self._asked[request.turn.turn_id] = {
-                "gen_ai.input.messages": semconv.written(request.messages),
-                "gen_ai.system_instructions": semconv.instructions(request.system),
+            self._request_content[request.turn.turn_id] = {
+                "gen_ai.input.messages": semconv.messages_attribute(request.messages),
+                "gen_ai.system_instructions": semconv.system_attribute(request.system),
             }
 
     def on_event(self, context: EventContext) -> None:
         """Begin and end spans as the turn goes on."""
         event, turn_id = context.event, context.turn_id
         if isinstance(event, events.TurnStarted):
-            self._open[turn_id] = self._begin_turn(event)
-        elif spans := self._open.get(turn_id):
+            self._turns[turn_id] = self._begin_turn(event)
+        elif spans := self._turns.get(turn_id):
             if type(event) in events.DELTAS:
-                if spans.is_quiet and spans.request:
-                    spans.is_quiet = False
-                    spans.request.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - spans.began)
+                if spans.is_waiting and spans.request:
+                    spans.is_waiting = False
+                    spans.request.set_attribute("gen_ai.response.time_to_first_chunk", time.monotonic() - spans.start)
                 return
-            self._go_on(spans, event, turn_id)
+            self._handle_event(spans, event, turn_id)
 
-    def _begin_turn(self, event: events.TurnStarted) -> _Open:
-        about = semconv.who(event.model)
-        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "nbtool", **about}
-        return _Open(self._tracer.start_span("invoke_agent nbtool", attributes=attributes), about)
+    def _begin_turn(self, event: events.TurnStarted) -> _TurnSpans:
+        model_attributes = semconv.model_attributes(event.model)
+        attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "nbtool", **model_attributes}
+        return _TurnSpans(self._tracer.start_span("invoke_agent nbtool", attributes=attributes), model_attributes)
 
-    def _go_on(self, spans: _Open, event: events.Event, turn_id: str) -> None:
+    def _handle_event(self, spans: _TurnSpans, event: events.Event, turn_id: str) -> None:
         match event:
             case events.RequestStarted() if not event.given:
-                spans.began, spans.is_quiet = time.monotonic(), True
-                spans.request = self._request(spans, event, self._asked.pop(turn_id, {}))
+                spans.start, spans.is_waiting = time.monotonic(), True
+                spans.request = self._start_request(spans, event, self._request_content.pop(turn_id, {}))
             case events.ReplyFinished() if spans.request:
                 self._end_request(spans, spans.request, event)
             case events.CallReady():
                 spans.ready[event.call_id] = event
             case events.CallStarted():
-                spans.calls[event.call_id] = self._call(spans, event.call_id)
+                spans.calls[event.call_id] = self._start_call(spans, event.call_id)
             case events.CallFinished() if event.call_id in spans.calls:
                 self._end_call(spans.calls.pop(event.call_id), event)
             case events.ErrorRaised():
                 spans.error = event.error or "error"
             case events.TurnEnded():
-                self._end_turn(self._open.pop(turn_id), event)
+                self._end_turn(self._turns.pop(turn_id), event)
 
-    def _below(self, spans: _Open, name: str, kind: Any, attributes: dict[str, Any]) -> Span:
+    def _start_child(self, spans: _TurnSpans, name: str, kind: Any, attributes: dict[str, Any]) -> Span:
         parent = self._trace.set_span_in_context(spans.turn)
         return self._tracer.start_span(name, parent, kind=kind, attributes=attributes)
 
-    def _request(self, spans: _Open, event: events.RequestStarted, asked: dict[str, Any]) -> Span:
-        attributes = {"gen_ai.operation.name": "chat", **spans.about, **semconv.where(event.host), **asked}
-        return self._below(
-            spans, f"chat {spans.about['gen_ai.request.model']}", self._trace.SpanKind.CLIENT, attributes
+    def _start_request(self, spans: _TurnSpans, event: events.RequestStarted, content: dict[str, Any]) -> Span:
+        attributes = {
+            "gen_ai.operation.name": "chat",
+            **spans.model_attributes,
+            **semconv.server_attributes(event.host),
+            **content,
+        }
+        return self._start_child(
+            spans, f"chat {spans.model_attributes['gen_ai.request.model']}", self._trace.SpanKind.CLIENT, attributes
         )
 
-    def _end_request(self, spans: _Open, span: Span, event: events.ReplyFinished) -> None:
+    def _end_request(self, spans: _TurnSpans, span: Span, event: events.ReplyFinished) -> None:
         """End the span of a whole reply; one that broke off is left open, until the turn's error is known."""
-        reason = semconv.finish(event.stop_reason)
-        span.set_attributes(semconv.used(event.usage))
+        reason = semconv.finish_reason(event.stop_reason)
+        span.set_attributes(semconv.usage_attributes(event.usage))
         if self._content:
-            span.set_attribute("gen_ai.output.messages", semconv.written([event.message], finish_reason=reason))
+            span.set_attribute(
+                "gen_ai.output.messages", semconv.messages_attribute([event.message], finish_reason=reason)
+            )
         if event.complete:
             span.set_attribute("gen_ai.response.finish_reasons", [reason])
             span.end()
             spans.request = None
 
-    def _call(self, spans: _Open, call_id: str) -> Span:
+    def _start_call(self, spans: _TurnSpans, call_id: str) -> Span:
         ready = spans.ready.pop(call_id, None)
         name = ready.name if ready else "unknown"
         attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.type": "function"}
         attributes |= {"gen_ai.tool.name": name, "gen_ai.tool.call.id": call_id}
         if self._content and ready:
             attributes["gen_ai.tool.call.arguments"] = shorten(ready.arguments, semconv.MAX_TEXT)
-        return self._below(spans, f"execute_tool {name}", self._trace.SpanKind.INTERNAL, attributes)
+        return self._start_child(spans, f"execute_tool {name}", self._trace.SpanKind.INTERNAL, attributes)
 
     def _end_call(self, span: Span, event: events.CallFinished) -> None:
         if self._content:
             span.set_attribute("gen_ai.tool.call.result", shorten(event.shown, semconv.MAX_TEXT))
         self._end(span, "" if event.status == "ok" else event.status)
 
-    def _end_turn(self, spans: _Open, event: events.TurnEnded) -> None:
+    def _end_turn(self, spans: _TurnSpans, event: events.TurnEnded) -> None:
         """End everything that is still open: what was cut off carries the turn's error."""
         error = "" if event.status == "completed" else spans.error or event.status
         for span in [*spans.calls.values(), *([spans.request] if spans.request else [])]:
             self._end(span, error or "incomplete")
-        spans.turn.set_attributes(semconv.used(event.usage))
+        spans.turn.set_attributes(semconv.usage_attributes(event.usage))
         self._end(spans.turn, error)
 
     def _end(self, span: Span, error: str) -> None:

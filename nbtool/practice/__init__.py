@@ -2,8 +2,8 @@
 
 It is no language model. It reads which tools and variables a prompt names, calls them, and answers from what came
 back; the same request always gets the same reply. So a notebook can be tried, taught and tested anywhere, through
-the very wire that reaches a provider. The way of a request: `server` → `protocol.check` → `request.read` →
-`planner.plan` (with `arguments` and `words`) → `protocol.chunks` → `server`.
+the very wire that reaches a provider. The way of a request: `server` → `protocol.validate_request` →
+`request.parse_request` → `planner.plan` (with `arguments` and `words`) → `protocol.response_chunks` → `server`.
 
     practice:default    a human pace; thinks aloud before it calls tools
     practice:fast       no delay, no thinking
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nbtool.errors import ConnectionFailed
-from nbtool.loop import forget_in_children
+from nbtool.loop import reset_after_fork
 
 if TYPE_CHECKING:
     from pydantic import SecretStr
@@ -44,14 +44,14 @@ _running: list[PracticeServer] = []
 _inherited: list[PracticeServer] = []
 
 
-def _forget() -> None:
+def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
     _inherited.extend(_running)  # it serves the other process, and ends with it
     _running.clear()
 
 
-forget_in_children(_forget)
+reset_after_fork(_reset_after_fork)
 
 
 def start() -> Practice:

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from nbtool.practice.arguments import TRUTH, Scene, fill, settle
-from nbtool.practice.request import Offer
+from nbtool.practice.arguments import BOOLEAN_WORDS, ArgumentContext, fill_arguments, resolve_schema
+from nbtool.practice.request import OfferedTool
 
 MAX_DEPTH = 12
 """Levels of objects inside each other; a schema that refers to itself ends there."""
 
-TEXT = "practice"
+DEFAULT_TEXT = "practice"
 """The plainest text."""
 
 FORMATS = {
@@ -34,8 +34,8 @@ FORMATS = {
     "ipv6network": "::1/128",
     "ipv4interface": "127.0.0.1/8",
     "ipv6interface": "::1/128",
-    "binary": TEXT,
-    "path": TEXT,
+    "binary": DEFAULT_TEXT,
+    "path": DEFAULT_TEXT,
     "regex": "",
 }
 """The plainest text of each format: https://json-schema.org/understanding-json-schema/reference/type#built-in-formats,
@@ -50,109 +50,121 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "null": (type(None),),
 }
-_TRUTH_WORD = re.compile(r"\b(true|yes|false|no)\b", re.IGNORECASE)
+_BOOLEAN_WORD = re.compile(r"\b(true|yes|false|no)\b", re.IGNORECASE)
 
 
-def answer_for(schema: Mapping[str, Any], scene: Scene) -> Any:
+def answer_for(schema: Mapping[str, Any], context: ArgumentContext) -> Any:
     """Return a value that fits a schema, as near to the words of the prompt as the schema allows."""
-    return _value("", schema, scene, schema, MAX_DEPTH)
+    return _value_for("", schema, context, schema, MAX_DEPTH)
 
 
-def _value(name: str, schema: Mapping[str, Any], scene: Scene, root: Mapping[str, Any], depth: int) -> Any:
+def _value_for(
+    name: str, schema: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], depth: int
+) -> Any:
     merged = _merge(schema)
-    spec = settle(merged, root)
+    spec = resolve_schema(merged, root)
     if "const" in spec:
         return spec["const"]
-    is_nullable = any(one.get("type") == "null" for one in merged.get("anyOf") or [])
-    if is_nullable and _kind_of(spec) in ("object", "array", ""):
+    is_nullable = any(branch.get("type") == "null" for branch in merged.get("anyOf") or [])
+    if is_nullable and _type_of(spec) in ("object", "array", ""):
         return None
-    match _kind_of(spec):
+    match _type_of(spec):
         case "object" if depth:
-            return _object(spec, scene, root, depth - 1)
+            return _object_for(spec, context, root, depth - 1)
         case "array" if depth:
-            return _array(name, spec, scene, root, depth - 1)
-    for found in _from_prompt(name, spec, scene, root):
-        if _fits(found, spec):
-            return found
-    return None if is_nullable else spec["default"] if "default" in spec else _plainest(spec)
+            return _array_for(name, spec, context, root, depth - 1)
+    for candidate in _from_prompt(name, spec, context, root):
+        if _fits(candidate, spec):
+            return candidate
+    return None if is_nullable else spec["default"] if "default" in spec else _default_value(spec)
 
 
 def _merge(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Read `oneOf` as `anyOf`, and join the parts of an `allOf`."""
-    joined: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for part in schema.get("allOf") or []:
-        joined |= part
-    joined |= {key: value for key, value in schema.items() if key not in ("allOf", "oneOf")}
-    return joined | {"anyOf": schema["oneOf"]} if "oneOf" in schema else joined
+        merged |= part
+    merged |= {key: value for key, value in schema.items() if key not in ("allOf", "oneOf")}
+    return merged | {"anyOf": schema["oneOf"]} if "oneOf" in schema else merged
 
 
-def _kind_of(spec: Mapping[str, Any]) -> str:
+def _type_of(spec: Mapping[str, Any]) -> str:
     kind = spec.get("type")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
+        kind = next((type_name for type_name in kind if type_name != "null"), "null")
     return kind if isinstance(kind, str) else "object" if "properties" in spec else ""
 
 
-def _object(spec: Mapping[str, Any], scene: Scene, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
+def _object_for(
+    spec: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], depth: int
+) -> dict[str, Any]:
     """Fill the required properties, and those of the others that the prompt has a value for."""
     required = spec.get("required") or []
-    made = {}
-    for name, inner in (spec.get("properties") or {}).items():
+    result = {}
+    for name, property_schema in (spec.get("properties") or {}).items():
         if name in required:
-            made[name] = _value(name, inner, scene, root, depth)
-        elif found := [one for one in _from_prompt(name, inner, scene, root, optional=True) if _fits(one, inner)]:
-            made[name] = found[0]
+            result[name] = _value_for(name, property_schema, context, root, depth)
+        elif candidates := [
+            candidate
+            for candidate in _from_prompt(name, property_schema, context, root, optional=True)
+            if _fits(candidate, property_schema)
+        ]:
+            result[name] = candidates[0]
     others = spec.get("additionalProperties")
-    for place in range(len(made), int(spec.get("minProperties", 0))):
-        made[f"key{place + 1}"] = _value("", others if isinstance(others, dict) else {}, scene, root, depth)
-    return made
+    for number in range(len(result), int(spec.get("minProperties", 0))):
+        result[f"key{number + 1}"] = _value_for("", others if isinstance(others, dict) else {}, context, root, depth)
+    return result
 
 
-def _array(name: str, spec: Mapping[str, Any], scene: Scene, root: Mapping[str, Any], depth: int) -> list[Any]:
-    if fixed := spec.get("prefixItems"):
-        return [_value(name, one, scene, root, depth) for one in fixed]
-    items, least, most = spec.get("items") or {}, int(spec.get("minItems", 0)), spec.get("maxItems")
-    for found in _from_prompt(name, spec, scene, root):
-        if isinstance(found, list) and all(_fits(one, settle(_merge(items), root)) for one in found):
+def _array_for(
+    name: str, spec: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], depth: int
+) -> list[Any]:
+    if prefix_items := spec.get("prefixItems"):
+        return [_value_for(name, item_schema, context, root, depth) for item_schema in prefix_items]
+    items, min_items, max_items = spec.get("items") or {}, int(spec.get("minItems", 0)), spec.get("maxItems")
+    for candidate in _from_prompt(name, spec, context, root):
+        if isinstance(candidate, list) and all(
+            _fits(item_schema, resolve_schema(_merge(items), root)) for item_schema in candidate
+        ):
             if spec.get("uniqueItems"):
-                found = list(dict.fromkeys(found))
-            if len(found) >= least:
-                return found[:most]
-    made = [_value(name, items, scene, root, depth) for _ in range(max(least, 1 if most != 0 else 0))]
-    return _distinct(made) if spec.get("uniqueItems") else made
+                candidate = list(dict.fromkeys(candidate))
+            if len(candidate) >= min_items:
+                return candidate[:max_items]
+    result = [_value_for(name, items, context, root, depth) for _ in range(max(min_items, 1 if max_items != 0 else 0))]
+    return _distinct(result) if spec.get("uniqueItems") else result
 
 
 def _distinct(values: list[Any]) -> list[Any]:
     """Make values different from each other: numbers are counted on, texts get a number."""
     return [
-        value + place if type(value) in (int, float) else f"{value}{place}" if place and type(value) is str else value
-        for place, value in enumerate(values)
+        value + index if type(value) in (int, float) else f"{value}{index}" if index and type(value) is str else value
+        for index, value in enumerate(values)
     ]
 
 
 def _from_prompt(
-    name: str, spec: Mapping[str, Any], scene: Scene, root: Mapping[str, Any], *, optional: bool = False
+    name: str, spec: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], *, optional: bool = False
 ) -> list[Any]:
     """Return what the words of the prompt say for one property: a list of one value, or of none."""
-    if _kind_of(settle(spec, root)) == "boolean":
-        said = _TRUTH_WORD.search(scene.plain)
-        own, _ = _filled(name, spec, scene, root, [])
-        return own or ([TRUTH[said[1].lower()]] if said and not optional else [])
-    found, _ = _filled(name, spec, scene, root, [] if optional else [name])
-    return found
+    if _type_of(resolve_schema(spec, root)) == "boolean":
+        match = _BOOLEAN_WORD.search(context.blanked)
+        explicit, _ = _fill_one(name, spec, context, root, [])
+        return explicit or ([BOOLEAN_WORDS[match[1].lower()]] if match and not optional else [])
+    values, _ = _fill_one(name, spec, context, root, [] if optional else [name])
+    return values
 
 
-def _filled(
-    name: str, spec: Mapping[str, Any], scene: Scene, root: Mapping[str, Any], required: list[str]
+def _fill_one(
+    name: str, spec: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], required: list[str]
 ) -> tuple[list[Any], str]:
     parameters = {"properties": {name: spec}, "required": required, "$defs": root.get("$defs") or {}}
-    filled, missing = fill(Offer("", "", parameters), replace(scene, own=set()))
-    return [one[name] for one in filled if name in one], missing
+    filled, missing = fill_arguments(OfferedTool("", "", parameters), replace(context, own_positions=set()))
+    return [arguments[name] for arguments in filled if name in arguments], missing
 
 
 def _fits(value: Any, spec: Mapping[str, Any]) -> bool:
     """Whether a value keeps to a schema's type and bounds."""
-    kind = _KINDS.get(_kind_of(spec))
+    kind = _KINDS.get(_type_of(spec))
     if kind and (not isinstance(value, kind) or (isinstance(value, bool) and kind != (bool,))):
         return False
     if "enum" in spec and value not in spec["enum"]:
@@ -181,43 +193,50 @@ def _fits_number(value: float, spec: Mapping[str, Any]) -> bool:
     )
 
 
-def _plainest(spec: Mapping[str, Any]) -> Any:
+def _default_value(spec: Mapping[str, Any]) -> Any:
     """Return the plainest value of a type."""
     if spec.get("enum"):
         return spec["enum"][0]
-    match _kind_of(spec):
+    match _type_of(spec):
         case "boolean":
             return False
         case "integer" | "number":
-            return _plainest_number(spec)
+            return _default_number(spec)
         case "object":
             return {}
         case "array":
             return []
         case "null":
             return None
-    return _plainest_text(spec)
+    return _default_text(spec)
 
 
-def _plainest_number(spec: Mapping[str, Any]) -> float:
+def _default_number(spec: Mapping[str, Any]) -> float:
     step = spec.get("multipleOf", 1)
     bounds = [spec.get(name, 0) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
-    near = [bound - bound % step + more * step for bound in (0, *bounds) for more in (0, 1, -1, 2)]
-    middle = (bounds[0] or bounds[2]) / 2 + (bounds[1] or bounds[3]) / 2
-    fitting = [one for one in [*near, middle] if _fits_number(one, spec)]
-    return fitting[0] if fitting else 0
+    candidates = [bound - bound % step + more * step for bound in (0, *bounds) for more in (0, 1, -1, 2)]
+    midpoint = (bounds[0] or bounds[2]) / 2 + (bounds[1] or bounds[3]) / 2
+    valid = [candidate for candidate in [*candidates, midpoint] if _fits_number(candidate, spec)]
+    return valid[0] if valid else 0
 
 
-def _plainest_text(spec: Mapping[str, Any]) -> str:
+def _default_text(spec: Mapping[str, Any]) -> str:
     if spec.get("format") in FORMATS:
         return FORMATS[spec["format"]]
-    least, most = (
+    min_length, max_length = (
         int(spec.get("minLength", 0)),
-        int(spec.get("maxLength", max(len(TEXT), int(spec.get("minLength", 0))))),
+        int(spec.get("maxLength", max(len(DEFAULT_TEXT), int(spec.get("minLength", 0))))),
     )
-    plain = [(TEXT * (least // len(TEXT) + 1))[: max(least, min(len(TEXT), most))], "0", "0" * least, "A" * least]
+    candidates = [
+        (DEFAULT_TEXT * (min_length // len(DEFAULT_TEXT) + 1))[: max(min_length, min(len(DEFAULT_TEXT), max_length))],
+        "0",
+        "0" * min_length,
+        "A" * min_length,
+    ]
     pattern = spec.get("pattern")
-    return next((one for one in plain if pattern is None or _matches(pattern, one)), plain[0])
+    return next(
+        (candidate for candidate in candidates if pattern is None or _matches(pattern, candidate)), candidates[0]
+    )
 
 
 def _matches(pattern: str, text: str) -> bool:

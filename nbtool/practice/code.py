@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 
 from nbtool.practice.request import MENTION, REFERENCE
 
-MAX_CODE = 4_000
+MAX_CODE_CHARS = 4_000
 """Characters of one piece of code."""
 
 FENCED = re.compile(r"```(?:python|py)?[ \t]*\n((?:[^`]|`(?!``))*?)\n[ \t]*```")
@@ -23,25 +23,25 @@ _TOOL = re.compile(r"[&@]`([^\W\d][\w.]*)`")
 
 def find_code(prompt: str, variables: Collection[str]) -> Iterator[tuple[int, int, str]]:
     """Give the places and texts of what is Python, the surest first; last a variable that the prompt mentions."""
-    found = []
+    snippets = []
     for pattern in (FENCED, QUOTED, EXPRESSION, ARITHMETIC):
         for match in pattern.finditer(prompt):
-            code = without_marks(next((one for one in match.groups() if one), match[0]))
+            code = strip_mention_marks(next((group for group in match.groups() if group), match[0]))
             if _is_code(code, variables):
-                found.append((*match.span(), code))
-        if found:
+                snippets.append((*match.span(), code))
+        if snippets:
             break
-    yield from found or [(*match.span(), match[1]) for match in MENTION.finditer(prompt)]
+    yield from snippets or [(*match.span(), match[1]) for match in MENTION.finditer(prompt)]
 
 
-def without_marks(text: str) -> str:
+def strip_mention_marks(text: str) -> str:
     """Return a text with mentions of variables and tools as their names."""
     return _TOOL.sub(r"\1", REFERENCE.sub(r"\1", MENTION.sub(r"\1", text)))
 
 
 def _is_code(text: str, variables: Collection[str]) -> bool:
     """Whether a text is Python that says something: a single word is code only where it names a variable."""
-    if len(text) > MAX_CODE or "\0" in text:
+    if len(text) > MAX_CODE_CHARS or "\0" in text:
         return False
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a model's code warns where it runs

@@ -6,90 +6,114 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from nbtool.practice.request import REFERENCE, Ask, Done, Offer
+from nbtool.practice.request import REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
 from nbtool.shorten import shorten
 
-MAX_SHOWN = 1_200
+MAX_RESULT_CHARS = 1_200
 """Characters of one result that an answer repeats."""
-MAX_ARGUMENTS = 120
+MAX_ARGUMENT_CHARS = 120
 """Characters of a call's arguments that an answer repeats."""
 
-WHO = "I am nbtool's embedded practice model, **not a language model**: I follow a few fixed rules."
+SELF_DESCRIPTION = "I am nbtool's embedded practice model, **not a language model**: I follow a few fixed rules."
 QUOTED_REFERENCE = re.compile(rf'"{REFERENCE.pattern}"')
-HOW = (
+REAL_MODEL_HINT = (
     "For an answer that is thought about, name a real model: `%%chat -m openai:gpt-5-mini` with a key in"
     " `OPENAI_API_KEY`, or a local server such as Ollama."
 )
-THINKING_OF_NOTHING = "The prompt names no tool that I was offered. I say what I am."
-THINKING_OF_A_GAP = "The prompt names a tool, but not everything that the tool needs. I ask."
-THINKING_OF_A_VALUE = (
+THINKING_NO_TOOL = "The prompt names no tool that I was offered. I say what I am."
+THINKING_MISSING_ARGUMENT = "The prompt names a tool, but not everything that the tool needs. I ask."
+THINKING_VALUE = (
     "The answer is to be JSON of a given form. I fill it from the words of the prompt, and where they"
     " say nothing with the plainest value."
 )
-THINKING_OF_RESULTS = "The results are here. I put them together."
+THINKING_RESULTS = "The results are here. I put them together."
 
 
-def thinking_of(names: Sequence[str], done: Sequence[Done]) -> str:
+def thinking_about_calls(names: Sequence[str], outcomes: Sequence[ToolOutcome]) -> str:
     """Say which calls come next."""
-    listed = _listed(dict.fromkeys(names))
-    if done:
-        return f"The first results are here. The prompt goes on with {listed}."
-    return f"The prompt names {listed}. I take the arguments from its words."
+    name_list = _join_names(dict.fromkeys(names))
+    if outcomes:
+        return f"The first results are here. The prompt goes on with {name_list}."
+    return f"The prompt names {name_list}. I take the arguments from its words."
 
 
-def about(ask: Ask) -> str:
+def introduction(request: ParsedRequest) -> str:
     """Say what answers here, what it was offered, and how to get more."""
-    hint = f" Name one in the prompt and I call it: ``Use &`{ask.tools[0].name}` …``" if ask.tools else ""
-    tools = _listed(offer.name for offer in ask.tools) or "none"
-    variables = _listed(ask.known) or "none"
-    shown = "".join(f"\n- I was shown: {what}." for what in ask.attached)
-    return f"{WHO}\n\n- Tools I was offered: {tools}.{hint}\n- Variables I know of: {variables}.{shown}\n\n{HOW}"
+    hint = f" Name one in the prompt and I call it: ``Use &`{request.tools[0].name}` …``" if request.tools else ""
+    tools = _join_names(offer.name for offer in request.tools) or "none"
+    variables = _join_names(request.variables) or "none"
+    attachments = "".join(f"\n- I was shown: {attachment}." for attachment in request.attachments)
+    offered = f"- Tools I was offered: {tools}.{hint}"
+    return f"{SELF_DESCRIPTION}\n\n{offered}\n- Variables I know of: {variables}.{attachments}\n\n{REAL_MODEL_HINT}"
 
 
-def missing(offer: Offer, parameter: str) -> str:
+def missing_argument(tool: OfferedTool, parameter: str) -> str:
     """Ask the person for what the prompt does not say."""
-    schema = (offer.parameters.get("properties") or {}).get(parameter) or {}
-    kind = "one of " + _listed(map(str, schema["enum"])) if "enum" in schema else f"type {schema.get('type', 'any')}"
-    said = str(schema.get("description") or "").strip().rstrip(".")
+    schema = (tool.parameters.get("properties") or {}).get(parameter) or {}
+    kind = (
+        "one of " + _join_names(map(str, schema["enum"])) if "enum" in schema else f"type {schema.get('type', 'any')}"
+    )
+    description = str(schema.get("description") or "").strip().rstrip(".")
     return (
-        f"To call `{offer.name}` I need `{parameter}` ({kind}{'; ' if said else ''}{said}). What shall it be?"
+        f"To call `{tool.name}` I need `{parameter}` ({kind}{'; ' if description else ''}{description})."
+        f" What shall it be?"
         f" Write it as `{parameter}=…`: I am a practice model, not a language model, and do not guess."
     )
 
 
-def results(done: Sequence[Done], has_failed: Callable[[Done], bool], unmade: Sequence[str] = ()) -> str:
+def results(
+    outcomes: Sequence[ToolOutcome], has_failed: Callable[[ToolOutcome], bool], skipped: Sequence[str] = ()
+) -> str:
     """Answer from the results: a sentence for one, a table for several; what failed is said as it was told."""
-    good = [one for one in done if not has_failed(one)]
-    short = [one for one in good if len(one.shown) <= 80 and "\n" not in one.shown]
-    said: list[str] = []
-    if len(short) == 1:
-        said.append(f"{_call(short[0])} gives **{short[0].shown}**.")
-    elif short:
-        said.append("\n".join(["| call | result |", "|---|---|", *(_row(_call(one), one.shown) for one in short)]))
-    said += [f"{_call(one)} gives:\n\n{_fenced(one.shown)}" for one in good if one not in short]
-    said += [f"{_call(one)} gave no result: {shorten(one.shown, MAX_SHOWN)}" for one in done if has_failed(one)]
-    said += [f"So I did not go on to {_listed(unmade)}."] if unmade else []
-    return "\n\n".join(said)
+    succeeded = [outcome for outcome in outcomes if not has_failed(outcome)]
+    short_results = [
+        outcome for outcome in succeeded if len(outcome.result_text) <= 80 and "\n" not in outcome.result_text
+    ]
+    paragraphs: list[str] = []
+    if len(short_results) == 1:
+        paragraphs.append(f"{_describe_call(short_results[0])} gives **{short_results[0].result_text}**.")
+    elif short_results:
+        paragraphs.append(
+            "\n".join(
+                [
+                    "| call | result |",
+                    "|---|---|",
+                    *(_table_row(_describe_call(outcome), outcome.result_text) for outcome in short_results),
+                ]
+            )
+        )
+    paragraphs += [
+        f"{_describe_call(outcome)} gives:\n\n{_code_block(outcome.result_text)}"
+        for outcome in succeeded
+        if outcome not in short_results
+    ]
+    paragraphs += [
+        f"{_describe_call(outcome)} gave no result: {shorten(outcome.result_text, MAX_RESULT_CHARS)}"
+        for outcome in outcomes
+        if has_failed(outcome)
+    ]
+    paragraphs += [f"So I did not go on to {_join_names(skipped)}."] if skipped else []
+    return "\n\n".join(paragraphs)
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _row(*cells: str) -> str:
+def _table_row(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def _call(done: Done) -> str:
+def _describe_call(outcome: ToolOutcome) -> str:
     """Name a call by its tool and arguments."""
     try:
-        values = json.loads(done.arguments).values()
+        values = json.loads(outcome.arguments).values()
     except (ValueError, AttributeError):
-        return f"`{done.name}`"
-    said = QUOTED_REFERENCE.sub(r"\1", ", ".join(json.dumps(value, ensure_ascii=False) for value in values))
-    return f"`{done.name}({shorten(said.replace('`', ''), MAX_ARGUMENTS)})`"
+        return f"`{outcome.name}`"
+    arguments = QUOTED_REFERENCE.sub(r"\1", ", ".join(json.dumps(value, ensure_ascii=False) for value in values))
+    return f"`{outcome.name}({shorten(arguments.replace('`', ''), MAX_ARGUMENT_CHARS)})`"
 
 
-def _fenced(text: str) -> str:
-    more = f"\n… ({len(text) - MAX_SHOWN} more characters)" if len(text) > MAX_SHOWN else ""
-    return f"```text\n{text[:MAX_SHOWN].replace('```', '` ` `')}{more}\n```"
+def _code_block(text: str) -> str:
+    omitted = f"\n… ({len(text) - MAX_RESULT_CHARS} more characters)" if len(text) > MAX_RESULT_CHARS else ""
+    return f"```text\n{text[:MAX_RESULT_CHARS].replace('```', '` ` `')}{omitted}\n```"

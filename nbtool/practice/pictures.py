@@ -17,40 +17,40 @@ PAPER = (250, 248, 240)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def drawing(prompt: str) -> bytes:
+def make_png(prompt: str) -> bytes:
     """Draw a pattern that is the same on the left and on the right, always the same one for a prompt; gives a PNG."""
     digest = hashlib.sha256(prompt.encode()).digest()
-    inks = [tuple(40 + byte % 160 for byte in digest[start : start + 3]) for start in (0, 3)]
+    colors = [tuple(40 + byte % 160 for byte in digest[start : start + 3]) for start in (0, 3)]
     rows = []
     for row in range(CELLS):
-        half = [digest[(row * CELLS // 2 + at) % len(digest)] for at in range(CELLS // 2)]
-        cells = [(PAPER, inks[0], PAPER, inks[1])[byte % 4] for byte in half]
+        half_row = [digest[(row * CELLS // 2 + column) % len(digest)] for column in range(CELLS // 2)]
+        cells = [(PAPER, colors[0], PAPER, colors[1])[byte % 4] for byte in half_row]
         line = b"".join(bytes(cell) * SCALE for cell in (*cells, *reversed(cells)))
         rows.append((b"\0" + line) * SCALE)
-    side = CELLS * SCALE
-    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)  # 8 bits, RGB: https://www.w3.org/TR/png-3/#11IHDR
-    return PNG + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(b"".join(rows))) + _chunk(b"IEND", b"")
+    pixels = CELLS * SCALE
+    header = struct.pack(">IIBBBBB", pixels, pixels, 8, 2, 0, 0, 0)  # 8 bits, RGB: https://www.w3.org/TR/png-3/#11IHDR
+    return PNG + _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(b"".join(rows))) + _chunk(b"IEND", b"")
 
 
-def drawn(body: Mapping[str, Any]) -> dict[str, Any]:
+def image_response(body: Mapping[str, Any]) -> dict[str, Any]:
     """Write the answer to `/images/generations`."""
     prompt = str(body["prompt"])
-    item = {"b64_json": base64.b64encode(drawing(prompt)).decode(), "revised_prompt": f"A pattern, not: {prompt}"}
+    item = {"b64_json": base64.b64encode(make_png(prompt)).decode(), "revised_prompt": f"A pattern, not: {prompt}"}
     return {"created": 0, "data": [item]}
 
 
-def seen(part: Mapping[str, Any]) -> str:
+def describe_image(part: Mapping[str, Any]) -> str:
     """Say in a few words what a part of a message holds that is no text; '' for a text."""
     if part.get("type") != "image_url":
         return "" if part.get("type") == "text" else str(part.get("type"))
-    head, _, packed = str(part["image_url"]["url"]).partition(";base64,")
-    if not packed:
-        return f"an image at {head[:200]}"
+    prefix, _, encoded = str(part["image_url"]["url"]).partition(";base64,")
+    if not encoded:
+        return f"an image at {prefix[:200]}"
     try:
-        data = base64.b64decode(packed)
+        data = base64.b64decode(encoded)
     except binascii.Error:
         return "an image that is no base64"
-    kind = head.removeprefix("data:")
+    kind = prefix.removeprefix("data:")
     size = "{} by {} pixels, ".format(*struct.unpack(">II", data[16:24])) if data[:8] == PNG and len(data) > 24 else ""
     return f"{kind}, {size}{len(data):,} bytes"
 

@@ -14,9 +14,9 @@ from typing import Any
 
 from nbtool.practice import phrases
 from nbtool.practice.answers import answer_for
-from nbtool.practice.arguments import Scene, fill
+from nbtool.practice.arguments import ArgumentContext, fill_arguments
 from nbtool.practice.code import FENCED, QUOTED
-from nbtool.practice.request import MENTION, REFERENCE, Ask, Done, Offer
+from nbtool.practice.request import MENTION, REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
 
 MAX_CALLS = 8
 """Calls in one round; what is named beyond them is left out."""
@@ -24,9 +24,11 @@ MAX_MENTIONS = 40
 """Mentions of tools that are read in a prompt."""
 
 SENTENCE_END = re.compile(r"[.?!](?=\s|$)|\n")
-THEN = re.compile(r"\b(?:then|afterwards|next|finally|after (?:that|which))\b", re.IGNORECASE)
-WHO = re.compile(r"\b(?:who|what) are you\b|\bare you an?\b|\bwhich model\b|\blanguage model\b|\bLLM\b", re.IGNORECASE)
-FAILED = re.compile(
+SEQUENCE_WORDS = re.compile(r"\b(?:then|afterwards|next|finally|after (?:that|which))\b", re.IGNORECASE)
+IDENTITY_QUESTION = re.compile(
+    r"\b(?:who|what) are you\b|\bare you an?\b|\bwhich model\b|\blanguage model\b|\bLLM\b", re.IGNORECASE
+)
+FAILURE_TEXT = re.compile(
     r"\W*(?:error\b|(?-i:\w*Error|\w*Exception)\b|denied|withheld|invalid|unknown|not found|no tool"
     r"|th(?:e|is) call (?:did not run|timed out|was cancelled|cannot)|the user (?:did not approve|withheld))",
     re.IGNORECASE,
@@ -54,107 +56,123 @@ class Plan:
 class Mention:
     """A tool named in the prompt; `stage` counts the times that "then" stands before it."""
 
-    offer: Offer
+    tool: OfferedTool
     start: int
     end: int
     is_marked: bool = True
     stage: int = 0
 
 
-def plan(ask: Ask) -> Plan:
+def make_plan(request: ParsedRequest) -> Plan:
     """Decide what to reply."""
-    mentions = [] if ask.final else _mentions(ask)
-    before = 0  # how many of the calls made belong to the stages passed
+    mentions = [] if request.final else _find_mentions(request)
+    earlier_count = 0  # how many of the calls made belong to the stages passed
     for stage in dict.fromkeys(mention.stage for mention in mentions):
-        here = [mention for mention in mentions if mention.stage == stage]
-        is_new = len(ask.done) == before
-        if is_new and any(has_failed(done) for done in ask.done):
-            return _answer(ask, unmade=[mention.offer.name for mention in here])
-        calls, missing = _calls(ask, mentions, here, ask.done[:before])
+        current = [mention for mention in mentions if mention.stage == stage]
+        is_new = len(request.outcomes) == earlier_count
+        if is_new and any(has_failed(outcome) for outcome in request.outcomes):
+            return _answer(request, skipped=[mention.tool.name for mention in current])
+        calls, missing = _plan_calls(request, mentions, current, request.outcomes[:earlier_count])
         if missing and is_new:
-            return Plan(phrases.missing(*missing), thinking=phrases.THINKING_OF_A_GAP)
-        if due := calls[len(ask.done) - before :]:
-            due = due if ask.parallel else due[:1]
-            return Plan(calls=tuple(due), thinking=phrases.thinking_of([call.name for call in due], ask.done))
-        before += len(calls)
-    return _answer(ask)
+            return Plan(phrases.missing_argument(*missing), thinking=phrases.THINKING_MISSING_ARGUMENT)
+        if due_calls := calls[len(request.outcomes) - earlier_count :]:
+            due_calls = due_calls if request.parallel else due_calls[:1]
+            return Plan(
+                calls=tuple(due_calls),
+                thinking=phrases.thinking_about_calls([call.name for call in due_calls], request.outcomes),
+            )
+        earlier_count += len(calls)
+    return _answer(request)
 
 
-def has_failed(done: Done) -> bool:
+def has_failed(outcome: ToolOutcome) -> bool:
     """Say whether a result reads as a denial or an error."""
-    return FAILED.match(done.text[:80]) is not None
+    return FAILURE_TEXT.match(outcome.text[:80]) is not None
 
 
-def _answer(ask: Ask, unmade: Sequence[str] = ()) -> Plan:
-    if ask.schema:
-        return Plan(_value(ask, ask.schema), thinking=phrases.THINKING_OF_A_VALUE)
-    if not ask.done:
-        return Plan(phrases.about(ask), thinking=phrases.THINKING_OF_NOTHING)
-    text = phrases.results(ask.done, has_failed, unmade)
-    return Plan(f"{phrases.WHO}\n\n{text}" if WHO.search(ask.prompt) else text, thinking=phrases.THINKING_OF_RESULTS)
+def _answer(request: ParsedRequest, skipped: Sequence[str] = ()) -> Plan:
+    if request.schema:
+        return Plan(_answer_value(request, request.schema), thinking=phrases.THINKING_VALUE)
+    if not request.outcomes:
+        return Plan(phrases.introduction(request), thinking=phrases.THINKING_NO_TOOL)
+    text = phrases.results(request.outcomes, has_failed, skipped)
+    return Plan(
+        f"{phrases.SELF_DESCRIPTION}\n\n{text}" if IDENTITY_QUESTION.search(request.prompt) else text,
+        thinking=phrases.THINKING_RESULTS,
+    )
 
 
-def _value(ask: Ask, schema: Mapping[str, Any]) -> str:
+def _answer_value(request: ParsedRequest, schema: Mapping[str, Any]) -> str:
     """Write the answer that fits a schema."""
-    mentions = _mentions(ask)
-    plain, everything = _blanked(ask.prompt, mentions), range(len(ask.prompt))
-    scene = Scene(ask.prompt, plain, everything, range(0), earlier=ask.done)
-    return json.dumps(answer_for(schema, scene), ensure_ascii=False)
+    mentions = _find_mentions(request)
+    blanked, whole_prompt = _blank_mentions(request.prompt, mentions), range(len(request.prompt))
+    context = ArgumentContext(request.prompt, blanked, whole_prompt, range(0), earlier_outcomes=request.outcomes)
+    return json.dumps(answer_for(schema, context), ensure_ascii=False)
 
 
-def _mentions(ask: Ask) -> list[Mention]:
+def _find_mentions(request: ParsedRequest) -> list[Mention]:
     """Find the tools named in the prompt; a name that may be a plain word counts only where none is marked."""
-    offers = [offer for offer in ask.tools if ask.choice in ("auto", "required", offer.name)]
-    found: list[Mention] = []
-    data = _quoted(ask.prompt, [offer.name for offer in offers])
-    for offer in offers:
-        name = re.escape(offer.name)
-        for match in re.finditer(rf"(?<![$\w])[&@]?`{name}`|(?<![\w`${{.]){name}(?![\w`])", ask.prompt):
-            if any(match.start() in span for span in data):
+    tools = [tool for tool in request.tools if request.choice in ("auto", "required", tool.name)]
+    mentions: list[Mention] = []
+    quoted_ranges = _quoted_spans(request.prompt, [tool.name for tool in tools])
+    for tool in tools:
+        name = re.escape(tool.name)
+        for match in re.finditer(rf"(?<![$\w])[&@]?`{name}`|(?<![\w`${{.]){name}(?![\w`])", request.prompt):
+            if any(match.start() in span for span in quoted_ranges):
                 continue
-            is_marked = "`" in match[0] or "_" in offer.name or ask.prompt.startswith("(", match.end())
-            found.append(Mention(offer, *match.span(), is_marked))
-    marked = [mention for mention in found if mention.is_marked]
-    if not found and ask.choice != "auto":
-        found = [Mention(offer, len(ask.prompt), len(ask.prompt)) for offer in offers[:1]]
-    staged: list[Mention] = []
-    for one in sorted(marked or found, key=lambda mention: mention.start)[:MAX_MENTIONS]:
-        last = staged[-1] if staged else one
-        staged.append(replace(one, stage=last.stage + bool(THEN.search(ask.prompt, last.end, one.start))))
-    return staged
+            is_marked = "`" in match[0] or "_" in tool.name or request.prompt.startswith("(", match.end())
+            mentions.append(Mention(tool, *match.span(), is_marked))
+    marked_mentions = [mention for mention in mentions if mention.is_marked]
+    if not mentions and request.choice != "auto":
+        mentions = [Mention(tool, len(request.prompt), len(request.prompt)) for tool in tools[:1]]
+    staged_mentions: list[Mention] = []
+    for mention_found in sorted(marked_mentions or mentions, key=lambda mention: mention.start)[:MAX_MENTIONS]:
+        previous = staged_mentions[-1] if staged_mentions else mention_found
+        staged_mentions.append(
+            replace(
+                mention_found,
+                stage=previous.stage + bool(SEQUENCE_WORDS.search(request.prompt, previous.end, mention_found.start)),
+            )
+        )
+    return staged_mentions
 
 
-def _quoted(prompt: str, names: Sequence[str]) -> list[range]:
+def _quoted_spans(prompt: str, names: Sequence[str]) -> list[range]:
     """Find the quoted texts and fences that hold more than the name of a tool: a name inside one is no mention."""
-    found = [match for pattern in (FENCED, QUOTED) for match in pattern.finditer(prompt)]
-    return [range(*match.span()) for match in found if match[0].strip('`"“”') not in names]
+    matches = [match for pattern in (FENCED, QUOTED) for match in pattern.finditer(prompt)]
+    return [range(*match.span()) for match in matches if match[0].strip('`"“”') not in names]
 
 
-def _calls(
-    ask: Ask, mentions: list[Mention], here: list[Mention], earlier: tuple[Done, ...]
-) -> tuple[list[Call], tuple[Offer, str] | None]:
+def _plan_calls(
+    request: ParsedRequest, mentions: list[Mention], current: list[Mention], earlier: tuple[ToolOutcome, ...]
+) -> tuple[list[Call], tuple[OfferedTool, str] | None]:
     """Fill the calls of one stage; gives them, and the first tool and parameter that nothing was found for."""
     calls: dict[Call, None] = {}
-    gaps: list[tuple[Offer, str]] = []
-    plain, taken = _blanked(ask.prompt, mentions), set[int]()
-    for mention in here:
-        after, before = _around(ask.prompt, mentions, mention)
-        filled, missing = fill(mention.offer, Scene(ask.prompt, plain, after, before, ask.known, earlier, taken))
+    missing_arguments: list[tuple[OfferedTool, str]] = []
+    blanked, used_positions = _blank_mentions(request.prompt, mentions), set[int]()
+    for mention in current:
+        range_after, range_before = _surrounding(request.prompt, mentions, mention)
+        filled, missing = fill_arguments(
+            mention.tool,
+            ArgumentContext(
+                request.prompt, blanked, range_after, range_before, request.variables, earlier, used_positions
+            ),
+        )
         for arguments in filled:
-            calls[Call(mention.offer.name, json.dumps(arguments, ensure_ascii=False))] = None
-        gaps += [(mention.offer, missing)] if missing else []
-    return list(calls)[:MAX_CALLS], gaps[0] if gaps else None
+            calls[Call(mention.tool.name, json.dumps(arguments, ensure_ascii=False))] = None
+        missing_arguments += [(mention.tool, missing)] if missing else []
+    return list(calls)[:MAX_CALLS], missing_arguments[0] if missing_arguments else None
 
 
-def _around(prompt: str, mentions: list[Mention], mention: Mention) -> tuple[range, range]:
+def _surrounding(prompt: str, mentions: list[Mention], mention: Mention) -> tuple[range, range]:
     """Give what stands after and before a mention: within its sentence, up to the mentions beside it."""
     ends = [match.start() for match in SENTENCE_END.finditer(prompt)] + [len(prompt)]
-    until = min(end for end in ends + [one.start for one in mentions] if end >= mention.end)
-    since = max(end for end in [0, *ends, *(one.end for one in mentions)] if end <= mention.start)
-    return range(mention.end, until), range(since, mention.start)
+    stop = min(end for end in ends + [other.start for other in mentions] if end >= mention.end)
+    begin = max(end for end in [0, *ends, *(other.end for other in mentions)] if end <= mention.start)
+    return range(mention.end, stop), range(begin, mention.start)
 
 
-def _blanked(prompt: str, mentions: list[Mention]) -> str:
+def _blank_mentions(prompt: str, mentions: list[Mention]) -> str:
     """Blank out every mention, so that its letters are not taken for a value; places stay as they are."""
     spans = [(mention.start, mention.end) for mention in mentions]
     spans += [match.span() for pattern in (REFERENCE, MENTION) for match in pattern.finditer(prompt)]

@@ -1,8 +1,9 @@
 """The Chat Completions protocol, from the server's side.
 
-`check` says what a real server would refuse, `whole` writes a reply as one JSON object, and `chunks` as the pieces of
-a stream, in the order of https://platform.openai.com/docs/api-reference/chat-streaming: the role, then the thinking,
-the text in small pieces, each call's name and then its arguments in fragments, the reason to stop, and the usage.
+`validate_request` says what a real server would refuse, `complete_response` writes a reply as one JSON object, and
+`response_chunks` as the pieces of a stream, in the order of
+https://platform.openai.com/docs/api-reference/chat-streaming: the role, then the thinking, the text in small pieces,
+each call's name and then its arguments in fragments, the reason to stop, and the usage.
 """
 
 from __future__ import annotations
@@ -16,32 +17,32 @@ from typing import Any
 
 from nbtool.practice.plan import Plan
 
-FRAGMENT = 9
+FRAGMENT_CHARS = 9
 """Characters of a call's arguments in one chunk."""
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """A model of the practice server; `pace` is characters a second, 0 for no delay."""
+class ModelTraits:
+    """A model of the practice server; `chars_per_second` is characters a second, 0 for no delay."""
 
-    pace: float = 110.0
+    chars_per_second: float = 110.0
     has_tools: bool = True
     thinks_before_calls: bool = False
     thinks_always: bool = False
-    draws: bool = False
+    makes_images: bool = False
 
 
 MODELS = {
-    "default": Model(thinks_before_calls=True),
-    "fast": Model(pace=0),
-    "plain": Model(has_tools=False),
-    "thinking": Model(thinks_always=True),
-    "image": Model(draws=True),
+    "default": ModelTraits(thinks_before_calls=True),
+    "fast": ModelTraits(chars_per_second=0),
+    "plain": ModelTraits(has_tools=False),
+    "thinking": ModelTraits(thinks_always=True),
+    "image": ModelTraits(makes_images=True),
 }
 
 
-class Refused(Exception):
+class RequestRejected(Exception):
     """The server says no, with the status and in the shape that OpenAI's does."""
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
@@ -50,29 +51,33 @@ class Refused(Exception):
         self.body = {"error": {"message": message, "type": "invalid_request_error", "param": param, "code": code}}
 
 
-def check(body: Any) -> Model:
+def validate_request(body: Any) -> ModelTraits:
     """Give the model that a request is for.
 
     Raises:
         Refused: the request is not one that a Chat Completions server takes.
     """
     if not isinstance(body, dict):
-        raise Refused(400, "The body must be a JSON object.")
+        raise RequestRejected(400, "The body must be a JSON object.")
     if not isinstance(body.get("messages"), list) or not body["messages"]:
-        raise Refused(400, "'messages' must be a list with at least one message.", param="messages")
-    model = known(body)
-    if model.draws:
-        raise Refused(400, f"{body['model']} draws, and does not chat: POST /v1/images/generations.", param="model")
+        raise RequestRejected(400, "'messages' must be a list with at least one message.", param="messages")
+    model = find_model(body)
+    if model.makes_images:
+        raise RequestRejected(
+            400, f"{body['model']} draws, and does not chat: POST /v1/images/generations.", param="model"
+        )
     if body.get("tools") and not model.has_tools:
-        raise Refused(400, f"{body['model']} does not support tools", param="tools")
+        raise RequestRejected(400, f"{body['model']} does not support tools", param="tools")
     for tool in body.get("tools") or []:
         if not re.fullmatch(r"[\w-]{1,64}", tool["function"]["name"], re.ASCII):
-            raise Refused(400, "'function.name' must be 1 to 64 of letters, digits, '_' and '-'.", param="tools")
+            raise RequestRejected(
+                400, "'function.name' must be 1 to 64 of letters, digits, '_' and '-'.", param="tools"
+            )
     _check_order(body["messages"])
     return model
 
 
-def known(body: Mapping[str, Any]) -> Model:
+def find_model(body: Mapping[str, Any]) -> ModelTraits:
     """Give the model that a request names.
 
     Raises:
@@ -81,40 +86,42 @@ def known(body: Mapping[str, Any]) -> Model:
     if model := MODELS.get(str(body.get("model"))):
         return model
     text = f"The model `{body.get('model')}` does not exist or you do not have access to it."
-    raise Refused(404, text, param="model", code="model_not_found")
+    raise RequestRejected(404, text, param="model", code="model_not_found")
 
 
 def _check_order(messages: list[Any]) -> None:
     """Every call must be answered right after it, and every answer must have its call."""
-    waiting: set[str] = set()
-    for at, message in enumerate([*messages, {"role": "user"}]):
-        where = f"messages.[{at}]"
+    open_calls: set[str] = set()
+    for index, message in enumerate([*messages, {"role": "user"}]):
+        location = f"messages.[{index}]"
         if message["role"] not in ROLES:
-            raise Refused(400, f"'{where}.role' must be one of {', '.join(ROLES)}.", param=where)
+            raise RequestRejected(400, f"'{location}.role' must be one of {', '.join(ROLES)}.", param=location)
         if message["role"] == "tool":
-            if message["tool_call_id"] not in waiting:
+            if message["tool_call_id"] not in open_calls:
                 text = "messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
-                raise Refused(400, f"Invalid parameter: {text}", param=where)
-            waiting.remove(message["tool_call_id"])
-        elif waiting:
+                raise RequestRejected(400, f"Invalid parameter: {text}", param=location)
+            open_calls.remove(message["tool_call_id"])
+        elif open_calls:
             text = "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
-            raise Refused(400, f"{text} 'tool_call_id'. Without a response: {', '.join(sorted(waiting))}", param=where)
+            raise RequestRejected(
+                400, f"{text} 'tool_call_id'. Without a response: {', '.join(sorted(open_calls))}", param=location
+            )
         else:
-            waiting = {call["id"] for call in message.get("tool_calls") or []}
+            open_calls = {call["id"] for call in message.get("tool_calls") or []}
 
 
-def whole(body: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
+def complete_response(body: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Write a reply as one object."""
     message: dict[str, Any] = {"role": "assistant", "content": plan.text or None}
     if plan.thinking:
         message["reasoning_content"] = plan.thinking
     if plan.calls:
-        message["tool_calls"] = [_call(body, plan, at, call.arguments) for at, call in enumerate(plan.calls)]
+        message["tool_calls"] = [_call(body, plan, index, call.arguments) for index, call in enumerate(plan.calls)]
     choice = {"index": 0, "message": message, "finish_reason": _finish(plan)}
     return {**_head(body, "chat.completion"), "choices": [choice], "usage": _usage(body, plan)}
 
 
-def chunks(body: Mapping[str, Any], plan: Plan) -> Iterator[tuple[dict[str, Any], int]]:
+def response_chunks(body: Mapping[str, Any], plan: Plan) -> Iterator[tuple[dict[str, Any], int]]:
     """Write a reply as the chunks of a stream; each with the number of characters that it says."""
     head = _head(body, "chat.completion.chunk")
 
@@ -123,21 +130,21 @@ def chunks(body: Mapping[str, Any], plan: Plan) -> Iterator[tuple[dict[str, Any]
 
     yield chunk({"role": "assistant", "content": ""}), 0
     for key, text in (("reasoning_content", plan.thinking), ("content", plan.text)):
-        for piece in re.findall(r"\s*\S{1,8}|\s+$", text):
-            yield chunk({key: piece}), len(piece)
-    for at, call in enumerate(plan.calls):
-        yield chunk({"tool_calls": [{"index": at, **_call(body, plan, at, "")}]}), len(call.name)
-        for start in range(0, len(call.arguments), FRAGMENT):
-            fragment = call.arguments[start : start + FRAGMENT]
-            yield chunk({"tool_calls": [{"index": at, "function": {"arguments": fragment}}]}), len(fragment)
+        for text_piece in re.findall(r"\s*\S{1,8}|\s+$", text):
+            yield chunk({key: text_piece}), len(text_piece)
+    for index, call in enumerate(plan.calls):
+        yield chunk({"tool_calls": [{"index": index, **_call(body, plan, index, "")}]}), len(call.name)
+        for start in range(0, len(call.arguments), FRAGMENT_CHARS):
+            fragment = call.arguments[start : start + FRAGMENT_CHARS]
+            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": fragment}}]}), len(fragment)
     yield chunk({}, _finish(plan)), 0
     if (body.get("stream_options") or {}).get("include_usage"):
         yield {**head, "choices": [], "usage": _usage(body, plan)}, 0
 
 
-def _call(body: Mapping[str, Any], plan: Plan, at: int, arguments: str) -> dict[str, Any]:
-    function = {"name": plan.calls[at].name, "arguments": arguments}
-    return {"id": _id("call", body, at), "type": "function", "function": function}
+def _call(body: Mapping[str, Any], plan: Plan, index: int, arguments: str) -> dict[str, Any]:
+    function = {"name": plan.calls[index].name, "arguments": arguments}
+    return {"id": _id("call", body, index), "type": "function", "function": function}
 
 
 def _finish(plan: Plan) -> str:
@@ -149,15 +156,22 @@ def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
     return {"id": _id("chatcmpl", body), "object": kind, "created": 0, "model": body["model"]}
 
 
-def _id(prefix: str, body: Mapping[str, Any], at: int = 0) -> str:
-    said = json.dumps([body["messages"], at], sort_keys=True).encode()
-    return f"{prefix}_{hashlib.sha256(said).hexdigest()[:24]}"
+def _id(prefix: str, body: Mapping[str, Any], index: int = 0) -> str:
+    seed = json.dumps([body["messages"], index], sort_keys=True).encode()
+    return f"{prefix}_{hashlib.sha256(seed).hexdigest()[:24]}"
 
 
 def _usage(body: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """Count four characters as a token: a rule of thumb, there is no tokenizer here."""
-    asked = len(json.dumps([body["messages"], body.get("tools")], ensure_ascii=False)) // 4
-    thought = len(plan.thinking) // 4
-    said = thought + (len(plan.text) + sum(len(call.name + call.arguments) for call in plan.calls)) // 4
-    details = {"completion_tokens_details": {"reasoning_tokens": thought}}
-    return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said, **details}
+    prompt_tokens = len(json.dumps([body["messages"], body.get("tools")], ensure_ascii=False)) // 4
+    thinking_tokens = len(plan.thinking) // 4
+    completion_tokens = (
+        thinking_tokens + (len(plan.text) + sum(len(call.name + call.arguments) for call in plan.calls)) // 4
+    )
+    details = {"completion_tokens_details": {"reasoning_tokens": thinking_tokens}}
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+        **details,
+    }

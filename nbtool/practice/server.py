@@ -11,13 +11,20 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from nbtool.practice.pictures import drawn
-from nbtool.practice.plan import plan
-from nbtool.practice.prompted import told
-from nbtool.practice.protocol import MODELS, Refused, check, chunks, known, whole
-from nbtool.practice.request import read
+from nbtool.practice.pictures import image_response
+from nbtool.practice.plan import make_plan
+from nbtool.practice.prompted import parse_prompted
+from nbtool.practice.protocol import (
+    MODELS,
+    RequestRejected,
+    complete_response,
+    find_model,
+    response_chunks,
+    validate_request,
+)
+from nbtool.practice.request import parse_request
 
-MAX_BODY = 32_000_000
+MAX_BODY_BYTES = 32_000_000
 """Bytes of a request."""
 
 
@@ -28,7 +35,7 @@ class PracticeServer(ThreadingHTTPServer):
     allow_reuse_address = False
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Conversation)
+        super().__init__(("127.0.0.1", 0), _RequestHandler)
         self.key = secrets.token_urlsafe(32)
         self.port = int(self.server_address[1])
         self.closing = threading.Event()
@@ -44,7 +51,7 @@ class PracticeServer(ThreadingHTTPServer):
         """Say nothing on the notebook's stderr: the client sees its connection end."""
 
 
-class _Conversation(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     """One connection."""
 
     server: PracticeServer
@@ -53,85 +60,87 @@ class _Conversation(BaseHTTPRequestHandler):
     timeout = 300
 
     def do_GET(self) -> None:
-        self._serve()
+        self._handle()
 
     def do_POST(self) -> None:
-        self._serve()
+        self._handle()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Keep the log of requests off the notebook's stderr."""
 
-    def _serve(self) -> None:
+    def _handle(self) -> None:
         try:
-            data = self._body()
-            self._admit()
+            data = self._read_body()
+            self._authorize()
             match self.command, self.path.partition("?")[0]:
                 case "GET", "/v1/models":
-                    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "nbtool"} for name in MODELS]
-                    self._say(200, {"object": "list", "data": listed})
+                    models = [{"id": name, "object": "model", "created": 0, "owned_by": "nbtool"} for name in MODELS]
+                    self._send_json(200, {"object": "list", "data": models})
                 case "POST", "/v1/chat/completions":
-                    self._complete(data)
+                    self._chat_completion(data)
                 case "POST", "/v1/images/generations":
-                    self._draw(data)
+                    self._image_generation(data)
                 case _:
-                    raise Refused(404, f"Invalid URL ({self.command} {self.path})")
-        except Refused as refusal:
-            self._say(refusal.status, refusal.body)
+                    raise RequestRejected(404, f"Invalid URL ({self.command} {self.path})")
+        except RequestRejected as rejected:
+            self._send_json(rejected.status, rejected.body)
         except ConnectionError:
             self.close_connection = True  # the client has gone, as a cancelled turn does
 
-    def _body(self) -> bytes:
+    def _read_body(self) -> bytes:
         length = self.headers.get("Content-Length") or "0"
-        if length.isdecimal() and int(length) <= MAX_BODY and "Transfer-Encoding" not in self.headers:
+        if length.isdecimal() and int(length) <= MAX_BODY_BYTES and "Transfer-Encoding" not in self.headers:
             return self.rfile.read(int(length))
         self.close_connection = True
-        raise Refused(413, f"A body of at most {MAX_BODY} bytes is read, and Content-Length must say its size.")
+        raise RequestRejected(
+            413, f"A body of at most {MAX_BODY_BYTES} bytes is read, and Content-Length must say its size."
+        )
 
-    def _admit(self) -> None:
+    def _authorize(self) -> None:
         """Let in who knows the address and holds the key.
 
         A page that rebinds its own host name to 127.0.0.1 sends that name in Host.
         """
         if self.headers.get("Host") not in (f"127.0.0.1:{self.server.port}", f"localhost:{self.server.port}"):
-            raise Refused(403, "This server answers to its loopback address only.", code="invalid_host")
-        shown = (self.headers.get("Authorization") or "").encode()
-        if not hmac.compare_digest(shown, f"Bearer {self.server.key}".encode()):
-            raise Refused(401, "Incorrect API key provided.", code="invalid_api_key")
+            raise RequestRejected(403, "This server answers to its loopback address only.", code="invalid_host")
+        authorization = (self.headers.get("Authorization") or "").encode()
+        if not hmac.compare_digest(authorization, f"Bearer {self.server.key}".encode()):
+            raise RequestRejected(401, "Incorrect API key provided.", code="invalid_api_key")
 
-    def _complete(self, data: bytes) -> None:
+    def _chat_completion(self, data: bytes) -> None:
         try:
             body = json.loads(data)
-            model = check(body)
-            asked = told(body)
-            reply = plan(read(asked.body))
+            model = validate_request(body)
+            prompted = parse_prompted(body)
+            reply = make_plan(parse_request(prompted.body))
         except (ValueError, RecursionError) as error:
-            raise Refused(400, f"We could not parse the JSON body of your request: {error}") from error
+            raise RequestRejected(400, f"We could not parse the JSON body of your request: {error}") from error
         except (KeyError, TypeError, AttributeError) as error:
-            raise Refused(400, f"A field is missing or of the wrong type: {error}") from error
+            raise RequestRejected(400, f"A field is missing or of the wrong type: {error}") from error
         if not (model.thinks_always or (model.thinks_before_calls and reply.calls)):
             reply = replace(reply, thinking="")
-        reply = asked.written(reply)
+        reply = prompted.render_plan(reply)
         if body.get("stream"):
-            self._stream(model.pace, chunks(body, reply))
+            self._stream(model.chars_per_second, response_chunks(body, reply))
         else:
-            self._say(200, whole(body, reply))
+            self._send_json(200, complete_response(body, reply))
 
-    def _draw(self, data: bytes) -> None:
+    def _image_generation(self, data: bytes) -> None:
         try:
             body = json.loads(data)
-            if not known(body).draws:
-                raise Refused(400, f"{body['model']} does not draw.", param="model")
-            self._say(200, drawn(body))
+            if not find_model(body).makes_images:
+                raise RequestRejected(400, f"{body['model']} does not draw.", param="model")
+            self._send_json(200, image_response(body))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-            raise Refused(400, f"We could not read your request: {error}") from error
+            raise RequestRejected(400, f"We could not read your request: {error}") from error
 
-    def _stream(self, pace: float, said: Iterator[tuple[dict[str, Any], int]]) -> None:
+    def _stream(self, pace: float, chunks_to_send: Iterator[tuple[dict[str, Any], int]]) -> None:
         """Send server-sent events, one `data:` line each, at a pace in characters a second."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        for chunk, size in said:
+        for chunk, size in chunks_to_send:
             if pace and self.server.closing.wait(size / pace):
                 self.close_connection = True
                 return
@@ -143,7 +152,7 @@ class _Conversation(BaseHTTPRequestHandler):
         event = f"data: {text}\n\n".encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
 
-    def _say(self, status: int, body: dict[str, Any]) -> None:
+    def _send_json(self, status: int, body: dict[str, Any]) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from nbtool.tools.approval import Policy, digest_of
+from nbtool.tools.approval import Policy, make_digest
 from nbtool.tools.schema.parameters import Parameters, parameters_of
 from nbtool.tools.tool import Tool
 
-_read: WeakKeyDictionary[Callable[..., Any], tuple[str, Parameters]] = WeakKeyDictionary()
+_cached_parameters: WeakKeyDictionary[Callable[..., Any], tuple[str, Parameters]] = WeakKeyDictionary()
 """What was read off methods of ours: every chat has tools over its own variables, and a schema takes milliseconds."""
 
 
-def made(function: Callable[..., Any], of: str, policy: Policy, *, name: str = "", **options: Any) -> Tool:
+def builtin_tool(function: Callable[..., Any], owner: str, policy: Policy, *, name: str = "", **options: Any) -> Tool:
     """Make a tool that takes texts as they are written: a reference in its arguments is not resolved.
 
-    `of` says what the tool works on, `name` is another name than the function's. A toolset that is made anew over the
-    same has the same tools, so that an approval that was remembered still holds.
+    `owner` says what the tool works on, `name` is another name than the function's. A toolset that is made anew over
+    the same has the same tools, so that an approval that was remembered still holds.
     """
     name = name or function.__name__
     description, parameters = _parameters(function)
@@ -28,10 +28,10 @@ def made(function: Callable[..., Any], of: str, policy: Policy, *, name: str = "
         description=description,
         parameters=parameters,
         policy=policy,
-        resolve=False,
-        digest=digest_of(name=name, description=description, schema=parameters.schema),
-        identity=f"{of}.{name}",
-        origin=f"{of}.{name}",
+        resolves_references=False,
+        digest=make_digest(name=name, description=description, schema=parameters.schema),
+        identity=f"{owner}.{name}",
+        origin=f"{owner}.{name}",
         **options,
     )
 
@@ -41,6 +41,6 @@ def _parameters(function: Callable[..., Any]) -> tuple[str, Parameters]:
     method = getattr(function, "__func__", None)
     if method is None:
         return parameters_of(function)
-    if method not in _read:
-        _read[method] = parameters_of(function)
-    return _read[method]
+    if method not in _cached_parameters:
+        _cached_parameters[method] = parameters_of(function)
+    return _cached_parameters[method]

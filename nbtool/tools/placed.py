@@ -7,10 +7,10 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from nbtool.tools.tool import Tool
-from nbtool.tools.toolset import Rule, ToolSource, rules_on_demand
+from nbtool.tools.toolset import Rule, ToolSource, on_demand_rules
 
 
-class PlacedTools:
+class ExecutorTools:
     """The tools of a source, the plain functions among them at an executor.
 
     What is asynchronous or yields stays where it is, as do tools of nbtool's own and those that have an executor.
@@ -20,11 +20,11 @@ class PlacedTools:
         self.name = source.name
         self._source = source
         self._executor = executor
-        self._seen: dict[Tool, Tool] = {}
+        self._cache: dict[Tool, Tool] = {}
 
     def tools(self) -> dict[str, Tool]:
         """Give them at the executor."""
-        return {name: self._placed(tool) for name, tool in self._source.tools().items()}
+        return {name: self._with_executor(tool) for name, tool in self._source.tools().items()}
 
     def rules(self) -> str:
         """Give the source's rules."""
@@ -32,14 +32,14 @@ class PlacedTools:
 
     def on_demand(self) -> tuple[Rule, ...]:
         """Give the source's rules on demand."""
-        return rules_on_demand(self._source)
+        return on_demand_rules(self._source)
 
-    def _placed(self, tool: Tool) -> Tool:
-        if tool not in self._seen:
-            stays = tool.executor or tool.is_async or _yields(tool) or tool.origin.startswith("nbtool.")
-            self._seen[tool] = tool if stays else replace(tool, executor=self._executor, thread=False)
-        return self._seen[tool]
+    def _with_executor(self, tool: Tool) -> Tool:
+        if tool not in self._cache:
+            runs_here = tool.executor or tool.is_async or _is_generator_tool(tool) or tool.origin.startswith("nbtool.")
+            self._cache[tool] = tool if runs_here else replace(tool, executor=self._executor, thread=False)
+        return self._cache[tool]
 
 
-def _yields(tool: Tool) -> bool:
+def _is_generator_tool(tool: Tool) -> bool:
     return inspect.isgeneratorfunction(inspect.unwrap(getattr(tool.function, "func", tool.function)))

@@ -66,7 +66,7 @@ SECRET_PLACES = frozenset({
 }) | {(".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys"), (".composer", "auth.json")}  # fmt: skip
 """Folders and files that are secrets only below the folder that stands before them."""
 
-_COPY = re.compile(
+_COPY_MARK = re.compile(
     r"^(?:copy of |\.#|#|\.~lock\.|~\$)"
     r"|(?:(?<!~)~+|#|[ ._-](?:bak\w{0,60}|backup|back|old|orig|original|save|saved|sav|sw[a-z]|tmp|temp|copy|rej|dist"
     r"|disabled|prev|new|gz|bz2|xz|zst|zip|tar|tgz|7z|rar|enc|asc|txt|\d+)|[ ]?\(\d+\)|[ ]-[ ]copy)$"
@@ -184,13 +184,13 @@ _TEXTS = tuple(
     for name, pattern in SECRET_TEXTS
 )
 """Patterns for either case are searched in a text of small letters, which is several times as fast."""
-_MOST_MARKS = 4
+_MAX_COPY_MARKS = 4
 
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
     """Whether a file's name, in lower case, is one of a file of secrets, or of a copy of one."""
-    return any(_NAMES.match(one) for one in original_names(name))
+    return any(_NAMES.match(original) for original in original_names(name))
 
 
 @lru_cache(maxsize=4096)
@@ -198,21 +198,23 @@ def original_names(name: str) -> tuple[str, ...]:
     """Give a name, and those it may be a copy of: `.netrc~`, `.#.netrc`, `id_rsa.bak.gz`, `kaggle (1).json`."""
     names = [name]
     stem, dot, ending = name.rpartition(".")
-    for first in dict.fromkeys((name, f"{_COPY.sub('', stem)}{dot}{ending}" if stem else name)):
-        one = first
-        for _ in range(_MOST_MARKS):
-            if (shorter := _COPY.sub("", one)) in ("", one):
+    for original in dict.fromkeys((name, f"{_COPY_MARK.sub('', stem)}{dot}{ending}" if stem else name)):
+        mark = original
+        for _ in range(_MAX_COPY_MARKS):
+            if (shorter := _COPY_MARK.sub("", mark)) in ("", mark):
                 break
-            one = shorter
-            names += [one, one.removeprefix(".")] if one.endswith(".swp") or name.endswith((".swp", ".swo")) else [one]
-        names.append(first)
+            mark = shorter
+            names += (
+                [mark, mark.removeprefix(".")] if mark.endswith(".swp") or name.endswith((".swp", ".swo")) else [mark]
+            )
+        names.append(original)
     return tuple(dict.fromkeys(names))
 
 
 def secret_in(text: str) -> str:
     """Say which kind of secret a text holds; empty where none is found."""
     lowered = text.lower()
-    for name, pattern, is_lower, words in _TEXTS:
-        if any(word in lowered for word in words) and pattern.search(lowered if is_lower else text):
+    for name, pattern, is_lower, keywords in _TEXTS:
+        if any(keyword in lowered for keyword in keywords) and pattern.search(lowered if is_lower else text):
             return name
     return ""

@@ -16,13 +16,13 @@ from types import CodeType
 from typing import Any, Literal, TypeVar, cast, overload
 
 from nbtool.errors import BadUsage
-from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, digest_of
+from nbtool.tools.approval import Policy, ResultPolicy, RunPolicy, make_digest
 from nbtool.tools.schema.parameters import Parameters, parameters_of
-from nbtool.tools.values.describe import identity
+from nbtool.tools.values.describe import object_token
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MARK = "__nbtool_tool__"
+TOOL_ATTRIBUTE = "__nbtool_tool__"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 MAX_METHODS = 50
@@ -62,14 +62,14 @@ class Tool:
 
     `timeout` counts seconds. With `thread` a synchronous function runs in a worker thread of its own, with `executor`
     there, else on the thread that waits for the turn. `store_as` names the variable its result is kept in. `identity`
-    tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolve` gets references
-    as plain text; the result of one that is not `remembered` becomes no variable. `notice` is what the person, and only
-    the person, should know before a call. `effect` tells the person, and only the person, what a call with these
-    arguments will change, such as a file's diff; it changes nothing itself. `sends_to` names who is sent the arguments,
-    where they leave this kernel: another model never gets what was exposed by reference alone, a server only where the
-    person approves that very call. `is_async`: calling the function gives a coroutine or an async generator, so that it
-    belongs on a loop: on nbtool's own where it `is_ours`. Calls of a tool that is `in_order` run after those before
-    them in their round.
+    tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolves_references`
+    gets references as plain text; the result of one that is not `stores_result` becomes no variable. `notice` is what
+    the person, and only the person, should know before a call. `preview_effect` tells the person, and only the person,
+    what a call with these arguments will change, such as a file's diff; it changes nothing itself. `sends_to` names
+    who is sent the arguments, where they leave this kernel: another model never gets what was exposed by reference
+    alone, a server only where the person approves that very call. `is_async`: calling the function gives a coroutine
+    or an async generator, so that it belongs on a loop: on nbtool's own where it `is_builtin`. Calls of a tool that is
+    `in_order` run after those before them in their round.
     """
 
     function: Callable[..., Any]
@@ -81,23 +81,23 @@ class Tool:
     thread: bool = False
     executor: Executor | None = None
     store_as: str = ""
-    resolve: bool = True
-    remembered: bool = True
+    resolves_references: bool = True
+    stores_result: bool = True
     digest: str = ""
     identity: str = ""
     origin: str = ""
     notice: str = ""
-    effect: Callable[..., str] | None = None
+    preview_effect: Callable[..., str] | None = None
     sends_to: Literal["", "model", "server"] = ""
     in_order: bool = False
     is_async: bool = field(init=False)
-    is_ours: bool = field(init=False)
+    is_builtin: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        function = _plain(self.function)
+        function = _unwrap(self.function)
         is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
         object.__setattr__(self, "is_async", is_async)  # asked several times a call
-        object.__setattr__(self, "is_ours", str(getattr(function, "__module__", "")).startswith("nbtool."))
+        object.__setattr__(self, "is_builtin", str(getattr(function, "__module__", "")).startswith("nbtool."))
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Tool:
         return {"name": self.name, "description": self.description, "parameters": self.parameters.schema}
 
     @property
-    def takes_turns(self) -> bool:
+    def runs_in_order(self) -> bool:
         """Whether its calls run one after another, in order: it says so, or runs where the notebook's own code does."""
         return self.in_order or not (self.is_async or self.thread or self.executor)
 
@@ -173,56 +173,60 @@ def tool(  # noqa: PLR0913 - the options of a tool, each by its name
     """
     options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as, executor)
     _check_options(options)
-    return functools.partial(_marked, options=options) if function is None else _marked(function, options)
+    return (
+        functools.partial(_attach_options, options=options) if function is None else _attach_options(function, options)
+    )
 
 
-def tools_of(thing: Any) -> list[Tool]:
+def as_tools(obj: Any) -> list[Tool]:
     """Give the tools that a thing stands for: one for a callable, one for each public method of a class or an object.
 
     Raises:
         BadUsage: it stands for none, or cannot be described to a model.
     """
-    if isinstance(thing, Tool):
-        return [thing]
-    if inspect.isclass(thing):
-        return [_tool(method, mark) for method, mark in _methods(_instance(thing))]
-    if callable(thing):
-        return [_tool(thing, getattr(thing, MARK, None) or Options())]
-    is_own = type(thing).__module__ != "builtins"
-    if (count := count_methods(thing)) > MAX_METHODS:
+    if isinstance(obj, Tool):
+        return [obj]
+    if inspect.isclass(obj):
+        return [_make_tool(method, options) for method, options in _marked_methods(_make_instance(obj))]
+    if callable(obj):
+        return [_make_tool(obj, getattr(obj, TOOL_ATTRIBUTE, None) or Options())]
+    is_own = type(obj).__module__ != "builtins"
+    if (count := count_methods(obj)) > MAX_METHODS:
         raise BadUsage(
-            f"A {type(thing).__name__} has {count} methods: that is data, and no set of tools.",
+            f"A {type(obj).__name__} has {count} methods: that is data, and no set of tools.",
             fix="Expose it (`chat.expose`, or `-v NAME` in a cell), or give the methods that you mean.",
         )
-    found = [_tool(method, mark) for method, mark in _methods(thing)] if is_own else []
-    if not found:
-        raise BadUsage(
-            f"A {type(thing).__name__} is not a tool.", fix="Give a function, a method, a class or a toolset."
-        )
-    return found
+    tools = [_make_tool(method, options) for method, options in _marked_methods(obj)] if is_own else []
+    if not tools:
+        raise BadUsage(f"A {type(obj).__name__} is not a tool.", fix="Give a function, a method, a class or a toolset.")
+    return tools
 
 
-def count_methods(thing: Any) -> int:
+def count_methods(obj: Any) -> int:
     """Count the public methods of an object, those of its class alone."""
-    names = (name for name in dir(type(thing)) if not name.startswith("_"))
-    return sum(inspect.isroutine(inspect.getattr_static(type(thing), name)) for name in names)
+    names = (name for name in dir(type(obj)) if not name.startswith("_"))
+    return sum(inspect.isroutine(inspect.getattr_static(type(obj), name)) for name in names)
 
 
-def _marked(function: F, options: Options) -> F:
+def _attach_options(function: F, options: Options) -> F:
     if not callable(function):
         raise BadUsage(f"@tool takes a function or a class, not a {type(function).__name__}.")
     if not inspect.isclass(function):
         _check_name(options.name or name_of(function))
-        _check_place(function, options)
-    marked: Any = function
-    if MARK in getattr(function, "__dict__", {}) or not hasattr(function, "__dict__") or inspect.ismethod(function):
+        _check_executor(function, options)
+    target: Any = function
+    if (
+        TOOL_ATTRIBUTE in getattr(function, "__dict__", {})
+        or not hasattr(function, "__dict__")
+        or inspect.ismethod(function)
+    ):
         # marked otherwise already, or a builtin or bound method that carries no marks: a partial of it does
-        marked = functools.update_wrapper(functools.partial(function), function)
-    setattr(marked, MARK, options)
-    return cast(F, marked)
+        target = functools.update_wrapper(functools.partial(function), function)
+    setattr(target, TOOL_ATTRIBUTE, options)
+    return cast(F, target)
 
 
-def _tool(function: Callable[..., Any], options: Options) -> Tool:
+def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
     name = options.name or name_of(function)
     _check_name(name)
     description, parameters = parameters_of(function)
@@ -237,34 +241,34 @@ def _tool(function: Callable[..., Any], options: Options) -> Tool:
         thread=options.thread,
         executor=options.executor,
         store_as=options.store_as,
-        digest=digest_of(name=name, description=description, schema=parameters.schema, source=_source(function)),
-        identity="@".join([origin, *_bound_to(function)]),
+        digest=make_digest(name=name, description=description, schema=parameters.schema, source=_source(function)),
+        identity="@".join([origin, *_captured_objects(function)]),
         origin=origin,
     )
 
 
 def name_of(function: Callable[..., Any]) -> str:
     """Give the name a callable goes by."""
-    plain = _plain(function)
-    return str(getattr(plain, "__name__", type(plain).__name__))
+    function_with_code = _unwrap(function)
+    return str(getattr(function_with_code, "__name__", type(function_with_code).__name__))
 
 
-def _methods(thing: Any) -> Iterator[tuple[Callable[..., Any], Options]]:
-    of_class: Options = getattr(type(thing), MARK, None) or Options()
-    for name in dir(type(thing)):
-        if not name.startswith("_") and inspect.isroutine(inspect.getattr_static(type(thing), name)):
-            method = getattr(thing, name)
-            yield method, getattr(method, MARK, None) or of_class
+def _marked_methods(obj: Any) -> Iterator[tuple[Callable[..., Any], Options]]:
+    class_options: Options = getattr(type(obj), TOOL_ATTRIBUTE, None) or Options()
+    for name in dir(type(obj)):
+        if not name.startswith("_") and inspect.isroutine(inspect.getattr_static(type(obj), name)):
+            method = getattr(obj, name)
+            yield method, getattr(method, TOOL_ATTRIBUTE, None) or class_options
 
 
-def _instance(cls: type) -> Any:
+def _make_instance(cls: type) -> Any:
     try:
         return cls()
     except TypeError as error:
         raise BadUsage(f"{cls.__name__} cannot be made without arguments: {error}.", fix="Give an instance.") from error
 
 
-def _plain(function: Any) -> Any:
+def _unwrap(function: Any) -> Any:
     """Look through partials and methods at the function that carries the code."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -272,10 +276,10 @@ def _plain(function: Any) -> Any:
 
 
 def _source(function: Callable[..., Any]) -> str:
-    plain = inspect.unwrap(_plain(function))
-    code = getattr(plain, "__code__", None)
+    unwrapped = inspect.unwrap(_unwrap(function))
+    code = getattr(unwrapped, "__code__", None)
     try:
-        text = inspect.getsource(plain)
+        text = inspect.getsource(unwrapped)
     except (OSError, TypeError):
         text = ""
     return text if code is None else f"{text}\n{_code_digest(code)}"
@@ -290,18 +294,20 @@ def _code_digest(code: CodeType) -> str:
         else repr(part)
         for part in code.co_consts
     ]
-    return digest_of(code=code.co_code.hex(), constants=parts, names=code.co_names)
+    return make_digest(code=code.co_code.hex(), constants=parts, names=code.co_names)
 
 
-def _bound_to(function: Any) -> list[str]:
+def _captured_objects(function: Any) -> list[str]:
     """Name the objects that two functions of one source may differ by: instances, partial arguments, closures."""
     if isinstance(function, functools.partial):
-        given = [*function.args, *function.keywords.values()]
-        return [*_bound_to(function.func), *(identity(value) for value in given)]
-    plain, owner = _plain(function), getattr(function, "__self__", None)
-    is_bare = (hasattr(plain, "__code__") and not getattr(plain, "__closure__", None)) or inspect.isbuiltin(plain)
-    bound = [] if owner is None or inspect.ismodule(owner) else [owner]
-    return [identity(value) for value in (bound if is_bare else [*bound, plain])]
+        values = [*function.args, *function.keywords.values()]
+        return [*_captured_objects(function.func), *(object_token(value) for value in values)]
+    unwrapped, owner = _unwrap(function), getattr(function, "__self__", None)
+    has_no_state = (
+        hasattr(unwrapped, "__code__") and not getattr(unwrapped, "__closure__", None)
+    ) or inspect.isbuiltin(unwrapped)
+    captured = [] if owner is None or inspect.ismodule(owner) else [owner]
+    return [object_token(value) for value in (captured if has_no_state else [*captured, unwrapped])]
 
 
 def _check_name(name: str) -> None:
@@ -328,10 +334,10 @@ def _check_options(options: Options) -> None:
         raise BadUsage(f"store_as={options.store_as!r}: letters, digits, '_' or '-' are expected.")
 
 
-def _check_place(function: Callable[..., Any], options: Options) -> None:
-    plain = _plain(function)
-    is_stepwise = inspect.isgeneratorfunction(plain) or inspect.isasyncgenfunction(plain)
-    if options.executor is not None and (is_stepwise or inspect.iscoroutinefunction(plain)):
+def _check_executor(function: Callable[..., Any], options: Options) -> None:
+    unwrapped = _unwrap(function)
+    is_stepwise = inspect.isgeneratorfunction(unwrapped) or inspect.isasyncgenfunction(unwrapped)
+    if options.executor is not None and (is_stepwise or inspect.iscoroutinefunction(unwrapped)):
         raise BadUsage(
             f"{name_of(function)!r} cannot run at an executor: it is asynchronous or yields.",
             fix="Give a plain function, or leave the executor out.",

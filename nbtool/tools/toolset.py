@@ -10,18 +10,18 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from nbtool.errors import BadUsage, UnknownTool
 from nbtool.shorten import shorten
-from nbtool.tools.approval import Policy, digest_of
-from nbtool.tools.tool import NAME, Tool, tools_of
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.approval import Policy, make_digest
+from nbtool.tools.tool import NAME, Tool, as_tools
+from nbtool.tools.values.sanitize import single_line
 
 MAX_NAMED = 20
 """Names that an error about an unknown tool lists."""
 
-FACTORY = "__nbtool_toolset__"
+FACTORY_ATTRIBUTE = "__nbtool_toolset__"
 """What marks a function that makes a toolset, so that its name alone stands for what it makes."""
 
 Rules = str | Callable[[tuple[str, ...]], str]
-Make = TypeVar("Make", bound=Callable[..., Any])
+Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 _INDEX = """\
 More rules are kept as variables; read one with ReadVar when its time has come:
@@ -37,13 +37,13 @@ class Rule:
     name: str
     text: str
     description: str = ""
-    when: str = "as needed"
+    read_when: str = "as needed"
 
     @property
     def row(self) -> str:
         """The rule as a row of the index."""
-        cells = (f"`{self.name}`", self.description, self.when)
-        return f"| {' | '.join(visible(cell).replace('|', '/') for cell in cells)} |"
+        cells = (f"`{self.name}`", self.description, self.read_when)
+        return f"| {' | '.join(single_line(cell).replace('|', '/') for cell in cells)} |"
 
 
 @runtime_checkable
@@ -73,18 +73,18 @@ class Toolset:
         self.name = name
         self._rules = rules
         self._on_demand = tuple(on_demand)
-        self._own: dict[str, Tool] = {}
+        self._own_tools: dict[str, Tool] = {}
         self._sources: list[ToolSource] = []
-        self._off: set[str] = set()
-        for thing in tools:
-            self.add(thing)
+        self._disabled: set[str] = set()
+        for item in tools:
+            self.add(item)
 
     def checkpoint(self) -> Callable[[], None]:
         """Give what puts the tools back as they are now."""
-        own, sources, off = dict(self._own), list(self._sources), set(self._off)
+        own_tools, sources, disabled = dict(self._own_tools), list(self._sources), set(self._disabled)
 
         def put_back() -> None:
-            self._own, self._sources, self._off = own, sources, off
+            self._own_tools, self._sources, self._disabled = own_tools, sources, disabled
 
         return put_back
 
@@ -93,30 +93,30 @@ class Toolset:
         """The toolsets in this one."""
         return tuple(self._sources)
 
-    def is_own(self, name: str) -> bool:
+    def has_own(self, name: str) -> bool:
         """Whether a tool is of this set itself, and of none in it."""
-        return name in self._own
+        return name in self._own_tools
 
     def all_tools(self) -> dict[str, Tool]:
         """Give all tools by name, those that are switched off too."""
-        return self._all()
+        return self._merge_tools()
 
-    def add(self, thing: Any) -> tuple[str, ...]:
-        """Add what `thing` stands for and give the names; a function defined anew replaces its former self.
+    def add(self, item: Any) -> tuple[str, ...]:
+        """Add what `item` stands for and give the names; a function defined anew replaces its former self.
 
         Raises:
-            BadUsage: the name belongs to another tool, or `thing` is none.
+            BadUsage: the name belongs to another tool, or `item` is none.
         """
-        source = source_of(thing)
+        source = as_tool_source(item)
         if source is not None:
             return self._add_source(source)
-        found = tools_of(thing)
-        for tool in found:
-            self._check_free(tool)
-        if isinstance(thing, type) or not (callable(thing) or isinstance(thing, Tool)):
-            self._drop_class(found[0].origin.rpartition(".")[0])
-        self._own.update((tool.name, tool) for tool in found)
-        return tuple(tool.name for tool in found)
+        added = as_tools(item)
+        for tool in added:
+            self._check_name_free(tool)
+        if isinstance(item, type) or not (callable(item) or isinstance(item, Tool)):
+            self._drop_class(added[0].origin.rpartition(".")[0])
+        self._own_tools.update((tool.name, tool) for tool in added)
+        return tuple(tool.name for tool in added)
 
     def remove(self, name: str) -> None:
         """Take away a tool, or a whole source by its name.
@@ -126,16 +126,16 @@ class Toolset:
         """
         if any(source.name == name for source in self._sources):
             self._sources = [source for source in self._sources if source.name != name]
-        elif self._own.pop(name, None) is None:
-            raise unknown_tool(name, self._all())
+        elif self._own_tools.pop(name, None) is None:
+            raise unknown_tool(name, self._merge_tools())
 
     def enable(self, *names: str) -> None:
         """Switch tools on; raises as `remove`."""
-        self._off -= set(self._known(names))
+        self._disabled -= set(self._check_names(names))
 
     def disable(self, *names: str) -> None:
         """Switch tools off: the model is not told of them and cannot call them; raises as `remove`."""
-        self._off |= set(self._known(names))
+        self._disabled |= set(self._check_names(names))
 
     def get(self, name: str) -> Tool:
         """Give the tool of this name.
@@ -150,19 +150,19 @@ class Toolset:
 
     def tools(self) -> dict[str, Tool]:
         """Give the tools that are switched on, by name."""
-        return {name: tool for name, tool in self._all().items() if name not in self._off}
+        return {name: tool for name, tool in self._merge_tools().items() if name not in self._disabled}
 
     def rules(self) -> str:
         """Give the rules of this set and of the sets in it, as far as they have a tool that is switched on."""
-        names = tuple(name for name in self._own if name not in self._off)
-        own = (self._rules(names) if callable(self._rules) else self._rules) if self.tools() else ""
+        names = tuple(name for name in self._own_tools if name not in self._disabled)
+        own_rules = (self._rules(names) if callable(self._rules) else self._rules) if self.tools() else ""
         index = _INDEX + "\n".join(rule.row for rule in self._on_demand) if self._on_demand and self.tools() else ""
-        return "\n\n".join(text for text in (own, index, *(source.rules() for source in self._sources)) if text)
+        return "\n\n".join(text for text in (own_rules, index, *(source.rules() for source in self._sources)) if text)
 
     def on_demand(self) -> tuple[Rule, ...]:
         """Give the rules that are read when they are needed, of this set and of the sets in it, as `rules` does."""
-        own = self._on_demand if self.tools() else ()
-        return (*own, *(rule for source in self._sources for rule in rules_on_demand(source)))
+        own_rules = self._on_demand if self.tools() else ()
+        return (*own_rules, *(rule for source in self._sources for rule in on_demand_rules(source)))
 
     def filtered(self, keep: Callable[[Tool], bool] | Iterable[str]) -> FilteredTools:
         """Give a view of this set with some of its tools: those named (`read_*` too), or those `keep` is true for."""
@@ -188,39 +188,41 @@ class Toolset:
     def __repr__(self) -> str:
         return f"Toolset({self.name!r}, {', '.join(self.tools()) or 'empty'})"
 
-    def _all(self) -> dict[str, Tool]:
-        merged = dict(self._own)
+    def _merge_tools(self) -> dict[str, Tool]:
+        merged = dict(self._own_tools)
         for source in self._sources:
             for name, tool in source.tools().items():
                 if merged.setdefault(name, tool) is not tool:
                     raise _collision(name, self.name)
         return merged
 
-    def _known(self, names: Iterable[str]) -> Iterator[str]:
-        known = self._all()
+    def _check_names(self, names: Iterable[str]) -> Iterator[str]:
+        tools = self._merge_tools()
         for name in names:
-            if name not in known:
-                raise unknown_tool(name, known)
+            if name not in tools:
+                raise unknown_tool(name, tools)
             yield name
 
     def _add_source(self, source: ToolSource) -> tuple[str, ...]:
         others = [other for other in self._sources if other.name != source.name]
-        taken = {**self._own, **{name: tool for other in others for name, tool in other.tools().items()}}
+        existing = {**self._own_tools, **{name: tool for other in others for name, tool in other.tools().items()}}
         for name, tool in source.tools().items():
-            if taken.get(name, tool) is not tool:
+            if existing.get(name, tool) is not tool:
                 raise _collision(name, self.name)
         self._sources = [*others, source]
         return tuple(source.tools())
 
     def _drop_class(self, origin: str) -> None:
         """Forget the methods of a class that is added again: it may have fewer now."""
-        self._own = {name: tool for name, tool in self._own.items() if tool.origin.rpartition(".")[0] != origin}
+        self._own_tools = {
+            name: tool for name, tool in self._own_tools.items() if tool.origin.rpartition(".")[0] != origin
+        }
 
-    def _check_free(self, tool: Tool) -> None:
-        former = self._all().get(tool.name)
-        if former is None or former is tool:
+    def _check_name_free(self, tool: Tool) -> None:
+        existing = self._merge_tools().get(tool.name)
+        if existing is None or existing is tool:
             return
-        if tool.name not in self._own or former.origin != tool.origin:
+        if tool.name not in self._own_tools or existing.origin != tool.origin:
             raise _collision(tool.name, self.name)
 
 
@@ -230,11 +232,11 @@ class FilteredTools:
     def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | Iterable[str]) -> None:
         self.name = source.name
         self._source = source
-        self._keep = keep if callable(keep) else _name_in((keep,) if isinstance(keep, str) else tuple(keep))
+        self._is_kept = keep if callable(keep) else _name_filter((keep,) if isinstance(keep, str) else tuple(keep))
 
     def tools(self) -> dict[str, Tool]:
         """Give those that are kept."""
-        return {name: tool for name, tool in self._source.tools().items() if self._keep(tool)}
+        return {name: tool for name, tool in self._source.tools().items() if self._is_kept(tool)}
 
     def rules(self) -> str:
         """Give the source's rules, while any tool is left."""
@@ -242,7 +244,7 @@ class FilteredTools:
 
     def on_demand(self) -> tuple[Rule, ...]:
         """Give the source's rules on demand, while any tool is left."""
-        return rules_on_demand(self._source) if self.tools() else ()
+        return on_demand_rules(self._source) if self.tools() else ()
 
 
 class PrefixedTools:
@@ -252,12 +254,12 @@ class PrefixedTools:
         self.name = f"{prefix}{source.name}"
         self._source = source
         self._prefix = prefix
-        self._seen: dict[Tool, Tool] = {}
+        self._cache: dict[Tool, Tool] = {}
         self.tools()
 
     def tools(self) -> dict[str, Tool]:
         """Give them by their longer names."""
-        renamed = [self._renamed(tool) for tool in self._source.tools().values()]
+        renamed = [self._with_prefix(tool) for tool in self._source.tools().values()]
         return {tool.name: tool for tool in renamed}
 
     def rules(self) -> str:
@@ -266,15 +268,15 @@ class PrefixedTools:
 
     def on_demand(self) -> tuple[Rule, ...]:
         """Give the source's rules on demand."""
-        return rules_on_demand(self._source)
+        return on_demand_rules(self._source)
 
-    def _renamed(self, tool: Tool) -> Tool:
+    def _with_prefix(self, tool: Tool) -> Tool:
         name = f"{self._prefix}{tool.name}"
         if not NAME.fullmatch(name):
             raise BadUsage(f"{name!r} is no name for a tool.", fix="Take a prefix of few letters, digits, '_' or '-'.")
-        if tool not in self._seen:
-            self._seen[tool] = replace(tool, name=name, digest=digest_of(tool=tool.digest, name=name))
-        return self._seen[tool]
+        if tool not in self._cache:
+            self._cache[tool] = replace(tool, name=name, digest=make_digest(tool=tool.digest, name=name))
+        return self._cache[tool]
 
 
 class ApprovedTools:
@@ -284,11 +286,11 @@ class ApprovedTools:
         self.name = source.name
         self._source = source
         self._policy = policy
-        self._seen: dict[Tool, Tool] = {}
+        self._cache: dict[Tool, Tool] = {}
 
     def tools(self) -> dict[str, Tool]:
         """Give them under the other policy; a sensitive tool stays sensitive."""
-        return {name: self._gated(tool) for name, tool in self._source.tools().items()}
+        return {name: self._with_policy(tool) for name, tool in self._source.tools().items()}
 
     def rules(self) -> str:
         """Give the source's rules."""
@@ -296,48 +298,50 @@ class ApprovedTools:
 
     def on_demand(self) -> tuple[Rule, ...]:
         """Give the source's rules on demand."""
-        return rules_on_demand(self._source)
+        return on_demand_rules(self._source)
 
-    def _gated(self, tool: Tool) -> Tool:
-        if tool not in self._seen:
+    def _with_policy(self, tool: Tool) -> Tool:
+        if tool not in self._cache:
             policy = replace(self._policy, sensitive=self._policy.sensitive or tool.policy.sensitive)
-            self._seen[tool] = replace(tool, policy=policy)
-        return self._seen[tool]
+            self._cache[tool] = replace(tool, policy=policy)
+        return self._cache[tool]
 
 
-def rules_on_demand(source: ToolSource) -> tuple[Rule, ...]:
+def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:
     """Give the rules on demand of a source; one that knows of none has none."""
-    give = getattr(source, "on_demand", None)
-    return tuple(give()) if callable(give) else ()
+    get_rules = getattr(source, "on_demand", None)
+    return tuple(get_rules()) if callable(get_rules) else ()
 
 
-def factory(make: Make) -> Make:
+def toolset_factory(function: Factory) -> Factory:
     """Mark a function that makes a toolset and needs no arguments: where a toolset is expected, its name will do."""
-    setattr(make, FACTORY, True)
-    return make
+    setattr(function, FACTORY_ATTRIBUTE, True)
+    return function
 
 
-def source_of(thing: Any) -> ToolSource | None:
+def as_tool_source(obj: Any) -> ToolSource | None:
     """Give the toolset that a thing is, or that it makes; None where it is neither."""
-    made = thing() if FACTORY in getattr(thing, "__dict__", {}) else thing
-    return made if isinstance(made, ToolSource) else None
+    source = obj() if FACTORY_ATTRIBUTE in getattr(obj, "__dict__", {}) else obj
+    return source if isinstance(source, ToolSource) else None
 
 
-def unknown_tool(name: str, known: Iterable[str]) -> UnknownTool:
+def unknown_tool(name: str, tools: Iterable[str]) -> UnknownTool:
     """Make the error for a name that no tool has, listing near names first."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name[:64], names, n=3)
-    listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
-    more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
-    return UnknownTool(f"There is no tool {shorten(name, 64)!r}.", fix=f"Tools: {', '.join(listed) or 'none'}{more}.")
+    names = sorted(tools)
+    close_matches = difflib.get_close_matches(name[:64], names, n=3)
+    names_listed = [*close_matches, *(other for other in names if other not in close_matches)][:MAX_NAMED]
+    more = f" and {len(names) - len(names_listed)} more" if len(names) > len(names_listed) else ""
+    return UnknownTool(
+        f"There is no tool {shorten(name, 64)!r}.", fix=f"Tools: {', '.join(names_listed) or 'none'}{more}."
+    )
 
 
-def _collision(name: str, where: str) -> BadUsage:
+def _collision(name: str, toolset_name: str) -> BadUsage:
     return BadUsage(
-        f"Two tools are named {name!r} in the toolset {where!r}.",
+        f"Two tools are named {name!r} in the toolset {toolset_name!r}.",
         fix="Rename one with tool(name=...), or use toolset.prefixed(...).",
     )
 
 
-def _name_in(patterns: tuple[str, ...]) -> Callable[[Tool], bool]:
+def _name_filter(patterns: tuple[str, ...]) -> Callable[[Tool], bool]:
     return lambda tool: any(fnmatchcase(tool.name, pattern) for pattern in patterns)

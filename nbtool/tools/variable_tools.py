@@ -10,12 +10,12 @@ from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.shorten import shorten
-from nbtool.tools.approval import Policy, ResultWord
-from nbtool.tools.builtin import made
+from nbtool.tools.approval import Policy, ResultMode
+from nbtool.tools.builtin import builtin_tool
 from nbtool.tools.toolset import Toolset
-from nbtool.tools.values.describe import grouped
-from nbtool.tools.values.excerpt import masked, restored
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.describe import format_number
+from nbtool.tools.values.excerpt import mask_text, restore_text
+from nbtool.tools.values.sanitize import single_line
 from nbtool.tools.variables.store import Variable, Variables
 
 PAGE_SIZE = 25
@@ -24,7 +24,7 @@ PAGE_SIZE = 25
 MAX_PAGE_SIZE = 200
 """Variables on a page at most."""
 
-READ_SIZE = 6_000
+MAX_READ_CHARS = 6_000
 """Characters that one reading gives at most."""
 
 RULES = """\
@@ -40,29 +40,32 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
     Reading a variable that a person exposed by reference alone asks that person first.
     """
 
-    def must_ask(arguments: Mapping[str, Any]) -> ResultWord:
+    def must_ask(arguments: Mapping[str, Any]) -> ResultMode:
         name = arguments.get("name")
         try:
             return "never" if isinstance(name, str) and variables.get(name).is_readable else "always"
         except NbtoolError:
             return "never"  # there is nothing to read; the tool says so
 
-    functions = _Functions(variables)
-    free = Policy("auto")
-    offered: list[tuple[Callable[..., str], str, Policy]] = [
-        (functions.list_vars, "ListVars", free),
+    functions = _VariableFunctions(variables)
+    no_approval = Policy("auto")
+    functions_by_name: list[tuple[Callable[..., str], str, Policy]] = [
+        (functions.list_vars, "ListVars", no_approval),
         (functions.read_var, "ReadVar", Policy("auto", must_ask)),
     ]
     if writable:
-        offered += [(functions.write_var, "WriteVar", free), (functions.remove_vars, "RemoveVars", free)]
+        functions_by_name += [
+            (functions.write_var, "WriteVar", no_approval),
+            (functions.remove_vars, "RemoveVars", no_approval),
+        ]
     tools = [
-        made(function, "nbtool.variables", policy, name=name, thread=True, in_order=True, remembered=False)
-        for function, name, policy in offered
+        builtin_tool(function, "nbtool.variables", policy, name=name, thread=True, in_order=True, stores_result=False)
+        for function, name, policy in functions_by_name
     ]
     return Toolset("variables", tools, rules=RULES)
 
 
-class _Functions:
+class _VariableFunctions:
     """The functions behind the tools."""
 
     def __init__(self, variables: Variables) -> None:
@@ -77,12 +80,12 @@ class _Functions:
             page_size: variables on a page.
         """
         size = max(1, min(page_size, MAX_PAGE_SIZE))
-        found = [entry for entry in self._variables.entries() if _matches(entry, filter.casefold())]
-        pages = max(1, -(-len(found) // size))
-        at = max(1, min(page, pages))
-        lines = [self._line(entry) for entry in found[(at - 1) * size : at * size]]
-        more = f" Call ListVars with page {at + 1} for more." if at < pages else ""
-        return "\n".join([*lines, f"Page {at} of {pages}, {len(found)} variables.{more}"])
+        matches = [entry for entry in self._variables.list_entries() if _matches(entry, filter.casefold())]
+        pages = max(1, -(-len(matches) // size))
+        current_page = max(1, min(page, pages))
+        lines = [self._describe(entry) for entry in matches[(current_page - 1) * size : current_page * size]]
+        more = f" Call ListVars with page {current_page + 1} for more." if current_page < pages else ""
+        return "\n".join([*lines, f"Page {current_page} of {pages}, {len(matches)} variables.{more}"])
 
     def read_var(self, name: str, start: int = 0, length: int | None = None) -> str:
         """Read the text of a variable, or a part of it.
@@ -92,15 +95,17 @@ class _Functions:
             start: the first character, from 0.
             length: how many characters; as many as fit when left out.
         """
-        text = masked(self._variables.text(name))
+        text = mask_text(self._variables.text(name))
         begin = max(0, start)
-        end = begin + min(READ_SIZE, READ_SIZE if length is None else max(0, length))
-        part = restored(text[begin:end])
+        end = begin + min(MAX_READ_CHARS, MAX_READ_CHARS if length is None else max(0, length))
+        part = restore_text(text[begin:end])
         if not begin and end >= len(text):
             return part
         last = min(end, len(text))
-        more = f" Go on with start={last}." if last < len(text) else ""
-        return f"{part}\n[characters {grouped(begin)} to {grouped(last)} of {grouped(len(text))}.{more}]"
+        hint = f" Go on with start={last}." if last < len(text) else ""
+        return (
+            f"{part}\n[characters {format_number(begin)} to {format_number(last)} of {format_number(len(text))}.{hint}]"
+        )
 
     def write_var(
         self, name: str, value: str | None = None, desc: str | None = None, tags: list[str] | None = None
@@ -114,10 +119,10 @@ class _Functions:
             tags: words to find it by.
         """
         try:
-            note = self._variables.write(name, value, description=desc, tags=tags)
+            note = self._variables.store_note(name, value, description=desc, tags=tags)
         except NbtoolError as error:
             raise ToolFailed(str(error)) from None
-        return f"{note.name} holds {grouped(len(str(note.value)))} characters."
+        return f"{note.name} holds {format_number(len(str(note.value)))} characters."
 
     def remove_vars(self, names: list[str]) -> str:
         """Remove results and notes that are no longer needed; variables of the notebook stay.
@@ -125,17 +130,17 @@ class _Functions:
         Args:
             names: which ones.
         """
-        gone = [name for name in names if self._variables.remove(name)]
-        kept = [shorten(visible(name), 64) for name in names if name not in gone]
-        text = f"Removed {len(gone)} of {len(names)} variables."
-        return f"{text} Not removed: {', '.join(kept)}." if kept else text
+        removed = [name for name in names if self._variables.remove(name)]
+        remaining = [shorten(single_line(name), 64) for name in names if name not in removed]
+        text = f"Removed {len(removed)} of {len(names)} variables."
+        return f"{text} Not removed: {', '.join(remaining)}." if remaining else text
 
-    def _line(self, entry: Variable) -> str:
-        said = f" {visible(entry.description)}" if entry.description else ""
-        tags = f" [{', '.join(map(visible, entry.tags))}]" if entry.tags else ""
-        read = "" if entry.is_readable else ", by reference only"
-        return f"- {entry.name} ({entry.kind}{read}): {self._variables.describe(entry.name)}.{said}{tags}"
+    def _describe(self, entry: Variable) -> str:
+        description = f" {single_line(entry.description)}" if entry.description else ""
+        tags = f" [{', '.join(map(single_line, entry.tags))}]" if entry.tags else ""
+        access = "" if entry.is_readable else ", by reference only"
+        return f"- {entry.name} ({entry.kind}{access}): {self._variables.describe(entry.name)}.{description}{tags}"
 
 
 def _matches(entry: Variable, text: str) -> bool:
-    return any(text in words.casefold() for words in (entry.name, entry.kind, entry.description, *entry.tags))
+    return any(text in field.casefold() for field in (entry.name, entry.kind, entry.description, *entry.tags))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["files", "inspection", "notebook_python", "standard", "web"]
 
-_HOMES = {
+_MODULES = {
     "files": "nbtool.toolsets.file_tools",
     "inspection": "nbtool.toolsets.inspection_tools",
     "notebook_python": "nbtool.toolsets.python",
@@ -42,18 +42,18 @@ def standard(name: str) -> Toolset:
     Raises:
         BadUsage: there is none of this name, or it cannot be made here.
     """
-    home = {"python": "notebook_python"}.get(name, name)
-    if home not in _HOMES:
+    module = {"python": "notebook_python"}.get(name, name)
+    if module not in _MODULES:
         raise BadUsage(
             f"There is no toolset nbtool:{shorten(name, 64)}.", fix="There are files, inspection, python and web."
         )
-    made: Toolset = getattr(import_module(_HOMES[home]), home)()
-    return made
+    toolset: Toolset = getattr(import_module(_MODULES[module]), module)()
+    return toolset
 
 
 def __getattr__(name: str) -> Any:
     """Import a toolset when it is asked for (PEP 562): what a notebook does not use costs it nothing."""
-    if name in _HOMES:
-        globals()[name] = getattr(import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        globals()[name] = getattr(import_module(_MODULES[name]), name)
         return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

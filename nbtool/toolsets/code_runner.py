@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CodeResult:
     """What came of some code: what it printed, its last expression's value, its figures, or its error in a line.
 
     `omitted` counts the characters that were printed beyond those in `output`.
@@ -25,23 +25,23 @@ class Ran:
     omitted: int = 0
 
 
-Runner = Callable[[str], Ran]
+CodeRunner = Callable[[str], CodeResult]
 """Runs code on the calling thread and shows its output as a cell does. A person's interrupt goes through."""
 
 
 @dataclass(slots=True)
-class _Offer:
-    runner: Runner | None = None
+class _Registry:
+    runner: CodeRunner | None = None
 
 
-_offer = _Offer()
+_registry = _Registry()
 
 
-def offer(runner: Runner | None) -> None:
+def set_code_runner(runner: CodeRunner | None) -> None:
     """Let `notebook_python()` use this runner; None takes the offer back."""
-    _offer.runner = runner
+    _registry.runner = runner
 
 
-def offered() -> Runner | None:
+def get_code_runner() -> CodeRunner | None:
     """Give the runner that is offered now."""
-    return _offer.runner
+    return _registry.runner

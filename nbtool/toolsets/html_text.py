@@ -14,16 +14,18 @@ from urllib.parse import urljoin
 
 from nbtool.shorten import shorten
 
-MAX_LINK = 500
+MAX_LINK_CHARS = 500
 """Characters of a link's address; longer ones are left out."""
 
-MAX_LABEL = 1_000
+MAX_LABEL_CHARS = 1_000
 """Characters of a title or of a link's text that are handed on."""
 
-MAX_MEMORY = 1 << 30
+MAX_MEMORY_BYTES = 1 << 30
 """Bytes of memory that the process may take."""
 
-_UNSEEN = frozenset({"head", "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select"})
+_SKIPPED_ELEMENTS = frozenset(
+    {"head", "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select"}
+)
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "br", "caption", "dd", "details", "div", "dl", "dt",
     "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "li",
@@ -31,7 +33,7 @@ _BLOCKS = frozenset({
 })  # fmt: skip
 _CELLS = frozenset({"td", "th"})
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_HELD = "\xa0"
+_NO_BREAK_SPACE = "\xa0"
 """Stands for a space of preformatted text, which is not joined with its neighbours."""
 
 
@@ -44,14 +46,14 @@ def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tu
     root = etree.fromstring(data, parser) if data.strip() else None
     if root is None:
         return "", "", []
-    title = shorten(root.findtext(".//title") or "", MAX_LABEL)
-    text = "".join(_pieces(etree.iterwalk(root, events=("start", "end"))))
+    title = shorten(root.findtext(".//title") or "", MAX_LABEL_CHARS)
+    text = "".join(_text_fragments(etree.iterwalk(root, events=("start", "end"))))
     lines = (re.sub(" +", " ", line).strip(" |") for line in text.split("\n"))
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).replace(_HELD, " ")
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).replace(_NO_BREAK_SPACE, " ")
     return title, text.strip("\n"), _links(root, base) if links else []
 
 
-def _pieces(walk: Any) -> Iterator[str]:
+def _text_fragments(walk: Any) -> Iterator[str]:
     """Give the text of what a reader sees, with a line end around each block."""
     in_pre = 0
     for event, element in walk:
@@ -60,47 +62,47 @@ def _pieces(walk: Any) -> Iterator[str]:
             in_pre += 1 if is_start else -1
         if not is_start:
             yield "\n" if tag in _BLOCKS and tag != "br" else " | " if tag in _CELLS else ""
-            yield _spaced(element.tail, in_pre)
-        elif tag in _UNSEEN or "hidden" in element.attrib or _HIDDEN.search(element.get("style", "")):
+            yield _collapse_whitespace(element.tail, in_pre)
+        elif tag in _SKIPPED_ELEMENTS or "hidden" in element.attrib or _HIDDEN.search(element.get("style", "")):
             walk.skip_subtree()
         else:
             yield "\n" if tag in _BLOCKS else ""
-            yield _spaced(element.text, in_pre)
+            yield _collapse_whitespace(element.text, in_pre)
 
 
-def _spaced(text: str | None, in_pre: int) -> str:
+def _collapse_whitespace(text: str | None, in_pre: int) -> str:
     if not text:
         return ""
-    return text.replace("\t", "    ").replace(" ", _HELD) if in_pre else re.sub(r"\s+", " ", text)
+    return text.replace("\t", "    ").replace(" ", _NO_BREAK_SPACE) if in_pre else re.sub(r"\s+", " ", text)
 
 
 def _links(root: Any, base: str) -> list[tuple[str, str]]:
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for element in root.iterfind(".//a[@href]"):
         try:
             target = urljoin(base, element.get("href").strip())
         except ValueError:
             continue
-        if target.startswith(("http://", "https://")) and len(target) <= MAX_LINK and target.isprintable():
-            found.setdefault(target, shorten("".join(element.itertext()), MAX_LABEL))
-    return list(found.items())
+        if target.startswith(("http://", "https://")) and len(target) <= MAX_LINK_CHARS and target.isprintable():
+            labels.setdefault(target, shorten("".join(element.itertext()), MAX_LABEL_CHARS))
+    return list(labels.items())
 
 
-def _bound_memory() -> None:
+def _limit_memory() -> None:
     try:
         import resource  # noqa: PLC0415 - Windows has none
     except ImportError:
         return
-    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, MAX_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
 def main() -> None:
     """Read a line of JSON (`path`, `base`, `links`) and the page after it; write what `read_html` gives."""
-    asked = json.loads(sys.stdin.buffer.readline())
-    sys.path[:] = asked["path"]
-    _bound_memory()
-    found = read_html(sys.stdin.buffer.read(), asked["base"], links=asked["links"])
-    sys.stdout.buffer.write(json.dumps(found).encode())
+    request = json.loads(sys.stdin.buffer.readline())
+    sys.path[:] = request["path"]
+    _limit_memory()
+    result = read_html(sys.stdin.buffer.read(), request["base"], links=request["links"])
+    sys.stdout.buffer.write(json.dumps(result).encode())
 
 
 if __name__ == "__main__":

@@ -12,15 +12,15 @@ from typing import Any
 
 from nbtool.errors import NbtoolError, ToolFailed
 from nbtool.shorten import shorten
-from nbtool.tools.approval import Policy, ResultWord
-from nbtool.tools.builtin import made
-from nbtool.tools.calls.run import running_call
-from nbtool.tools.toolset import Toolset, factory
+from nbtool.tools.approval import Policy, ResultMode
+from nbtool.tools.builtin import builtin_tool
+from nbtool.tools.calls.run import current_call
+from nbtool.tools.toolset import Toolset, toolset_factory
 from nbtool.tools.values.describe import describe as described
 from nbtool.tools.values.describe import has_value_labels
-from nbtool.tools.values.sanitize import visible, without_addresses
+from nbtool.tools.values.sanitize import single_line, without_addresses
 from nbtool.tools.variables.store import Variable, Variables
-from nbtool.toolsets.tables import Look, look_at
+from nbtool.toolsets.tables import Inspector, inspector_for
 
 MAX_ROWS = 50
 """Rows, items or counts that one call gives."""
@@ -35,13 +35,23 @@ take a part for the whole. These tools take a variable's plain name. Of a variab
 shown when the user releases them; prefer passing it on as a reference."""
 
 
-@factory
+@toolset_factory
 def inspection() -> Toolset:
     """Give the tools that look at what is exposed: variables, and functions by their signature and source."""
-    free, gated = Policy("auto"), Policy("auto", _must_ask)
-    functions = {describe: free, columns: free, head: gated, sample: gated, value_counts: gated, signature: free}
-    tools = [made(function, "nbtool.inspection", policy, remembered=False) for function, policy in functions.items()]
-    tools.append(made(source, "nbtool.inspection", gated, remembered=False))
+    no_gate, gated = Policy("auto"), Policy("auto", _result_mode)
+    functions = {
+        describe: no_gate,
+        columns: no_gate,
+        head: gated,
+        sample: gated,
+        value_counts: gated,
+        signature: no_gate,
+    }
+    tools = [
+        builtin_tool(function, "nbtool.inspection", policy, stores_result=False)
+        for function, policy in functions.items()
+    ]
+    tools.append(builtin_tool(source, "nbtool.inspection", gated, stores_result=False))
     return Toolset("inspection", tools, rules=RULES)
 
 
@@ -51,13 +61,13 @@ def describe(name: str) -> str:
     Args:
         name: the variable's name.
     """
-    entry, value = _find(name)
-    look = look_at(value)
-    if look is None:
+    entry, value = _get_variable(name)
+    inspector = inspector_for(value)
+    if inspector is None:
         return described(value)
     if not entry.is_readable:
         return f"{described(value)}\n[exposed by reference only: nothing was counted]"
-    return look.summary()
+    return inspector.summary()
 
 
 def columns(name: str) -> str:
@@ -66,12 +76,12 @@ def columns(name: str) -> str:
     Args:
         name: the variable's name.
     """
-    entry, value = _find(name)
-    look = _look(name)
+    entry, value = _get_variable(name)
+    inspector = _get_inspector(name)
     is_container = isinstance(value, dict | list | tuple | set | frozenset)
     if not entry.is_readable and (is_container or has_value_labels(value)):
         raise ToolFailed(f"{entry.name} is exposed by reference only, and its keys are values.")
-    return look.columns()
+    return inspector.columns()
 
 
 def head(name: str, rows: int = 5) -> str:
@@ -81,7 +91,7 @@ def head(name: str, rows: int = 5) -> str:
         name: the variable's name.
         rows: how many, 50 at most.
     """
-    return _look(name).head(_bounded(rows))
+    return _get_inspector(name).head(_clamp_rows(rows))
 
 
 def sample(name: str, rows: int = 5) -> str:
@@ -91,7 +101,7 @@ def sample(name: str, rows: int = 5) -> str:
         name: the variable's name.
         rows: how many, 50 at most.
     """
-    return _look(name).sample(_bounded(rows))
+    return _get_inspector(name).sample(_clamp_rows(rows))
 
 
 def value_counts(name: str, column: str = "", most: int = 20) -> str:
@@ -102,7 +112,7 @@ def value_counts(name: str, column: str = "", most: int = 20) -> str:
         column: which column, for a table.
         most: how many values to show, 50 at most.
     """
-    return _look(name).value_counts(column, _bounded(most))
+    return _get_inspector(name).value_counts(column, _clamp_rows(most))
 
 
 def signature(name: str) -> str:
@@ -111,15 +121,16 @@ def signature(name: str) -> str:
     Args:
         name: the name under which the function is exposed.
     """
-    entry, value = _find(name)
-    found = _signature(_function(name, value))
+    entry, value = _get_variable(name)
+    signature_read = _signature(_require_function(name, value))
     if not entry.is_readable:  # a default may be a value, and so may a text
-        bare = [
-            one.replace(default=_LEFT_OUT) if one.default is not one.empty else one for one in found.parameters.values()
+        parameters = [
+            parameter.replace(default=_OMITTED_DEFAULT) if parameter.default is not parameter.empty else parameter
+            for parameter in signature_read.parameters.values()
         ]
-        return visible(without_addresses(f"{entry.name}{found.replace(parameters=bare)}"))
-    said = inspect.getdoc(value) or ""
-    return without_addresses(f"{entry.name}{found}\n\n{said}".strip())
+        return single_line(without_addresses(f"{entry.name}{signature_read.replace(parameters=parameters)}"))
+    docstring = inspect.getdoc(value) or ""
+    return without_addresses(f"{entry.name}{signature_read}\n\n{docstring}".strip())
 
 
 def source(name: str) -> str:
@@ -128,57 +139,57 @@ def source(name: str) -> str:
     Args:
         name: the name under which it is exposed.
     """
-    entry, value = _find(name)
+    entry, value = _get_variable(name)
     try:
-        text = inspect.getsource(_function(name, value))
+        text = inspect.getsource(_require_function(name, value))
     except (OSError, TypeError):
         raise ToolFailed(f"The source of {entry.name} is not known: it was not written in Python here.") from None
     return shorten(text, MAX_SOURCE)
 
 
-class _LeftOut:
+class _OmittedDefault:
     """Stands in a signature for a default that is not shown."""
 
     def __repr__(self) -> str:
         return "…"
 
 
-_LEFT_OUT = _LeftOut()
+_OMITTED_DEFAULT = _OmittedDefault()
 
 
-def _must_ask(arguments: Mapping[str, Any]) -> ResultWord:
+def _result_mode(arguments: Mapping[str, Any]) -> ResultMode:
     name = arguments.get("name")
     try:
-        return "never" if isinstance(name, str) and _store().get(_plain(name)).is_readable else "always"
+        return "never" if isinstance(name, str) and _store().get(_bare_name(name)).is_readable else "always"
     except NbtoolError:
         return "never"  # there is nothing to see; the tool says so
 
 
 def _store() -> Variables:
-    return running_call().bench.variables
+    return current_call().runtime.variables
 
 
-def _find(name: str) -> tuple[Variable, Any]:
-    entry = _store().get(_plain(name))
+def _get_variable(name: str) -> tuple[Variable, Any]:
+    entry = _store().get(_bare_name(name))
     return entry, _store().value(entry.name)
 
 
-def _plain(name: str) -> str:
+def _bare_name(name: str) -> str:
     """Take a name as such, or as a reference to the whole variable."""
     return name.removeprefix("$VAR_REF{{").removesuffix("}}")
 
 
-def _look(name: str) -> Look:
-    entry, value = _find(name)
-    look = look_at(value)
-    if look is None:
+def _get_inspector(name: str) -> Inspector:
+    entry, value = _get_variable(name)
+    inspector = inspector_for(value)
+    if inspector is None:
         raise ToolFailed(f"{entry.name} is a {described(value)}: it has no rows and no items to look at.")
-    return look
+    return inspector
 
 
-def _function(name: str, value: Any) -> Any:
+def _require_function(name: str, value: Any) -> Any:
     if not (inspect.isroutine(value) or inspect.isclass(value)):
-        raise ToolFailed(f"{shorten(_plain(name), 64)!r} is a {described(value)}, and no function.")
+        raise ToolFailed(f"{shorten(_bare_name(name), 64)!r} is a {described(value)}, and no function.")
     return value
 
 
@@ -189,5 +200,5 @@ def _signature(function: Any) -> inspect.Signature:
         raise ToolFailed("The signature of this function is not known: it was not written in Python.") from None
 
 
-def _bounded(rows: int) -> int:
+def _clamp_rows(rows: int) -> int:
     return max(1, min(rows, MAX_ROWS))

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path, PurePath
 
 from nbtool.errors import SettingsError
-from nbtool.settings import home
+from nbtool.settings import data_dir
 from nbtool.tools.secret_patterns import SECRET_FOLDERS, SECRET_PLACES, is_secret_name, original_names
 
 CONTROL_FILES = (
@@ -41,9 +41,9 @@ _CONTROL_VARIABLES = ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "J
 _SYSTEM_FOLDERS = frozenset({"proc", "sys", "dev"})
 
 
-def why_private(path: PurePath) -> str:
+def protected_reason(path: PurePath) -> str:
     """Say why no tool may touch what is at an absolute path; empty where one may."""
-    parts = tuple(_folded(part) for part in path.parts)
+    parts = tuple(_normalized(part) for part in path.parts)
     if not parts:
         return ""
     if len(parts) > 1 and path.anchor == "/" and parts[1] in _SYSTEM_FOLDERS:
@@ -52,33 +52,33 @@ def why_private(path: PurePath) -> str:
     if is_in_folder or SECRET_PLACES & set(itertools.pairwise(parts)) or is_secret_name(parts[-1]):
         return "it looks like a file of secrets"
     is_control = CONTROL_FOLDERS & set(parts) or _CONTROL_PAIRS & set(itertools.pairwise(parts))
-    if is_control or _is_in_a_home(parts):
+    if is_control or _is_in_protected_dir(parts):
         return "it controls this notebook or its tools"
     if _CONTROL_NAMES.match(parts[-1]):
         return "it controls what runs on this machine"
     return ""
 
 
-def _is_in_a_home(parts: tuple[str, ...]) -> bool:
+def _is_in_protected_dir(parts: tuple[str, ...]) -> bool:
     settings = tuple(os.environ.get(name, "") for name in ("NBTOOL_HOME", *_CONTROL_VARIABLES))
-    return any(parts[: len(guarded)] == guarded for guarded in _guarded(settings))
+    return any(parts[: len(protected)] == protected for protected in _protected_parts(settings))
 
 
 @lru_cache(maxsize=8)
-def _guarded(_: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+def _protected_parts(_: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Give the parts of the folders that are guarded, as the environment names them: a list asks for every name."""
-    return tuple(tuple(_folded(part) for part in folder.parts) for folder in _homes())
+    return tuple(tuple(_normalized(part) for part in folder.parts) for folder in _protected_dirs())
 
 
-def _homes() -> Iterator[Path]:
+def _protected_dirs() -> Iterator[Path]:
     with suppress(SettingsError):  # it cannot be made, so there is nothing in it
-        yield home().resolve()
+        yield data_dir().resolve()
     for name in _CONTROL_VARIABLES:
         if folder := os.environ.get(name):
             yield Path(folder).expanduser().resolve()
 
 
-def _folded(part: str) -> str:
+def _normalized(part: str) -> str:
     """Bring a name into the form that the most forgiving file system would take it for."""
-    folded = unicodedata.normalize("NFKC", part).casefold()
-    return folded.rstrip(" .") or folded
+    normalized = unicodedata.normalize("NFKC", part).casefold()
+    return normalized.rstrip(" .") or normalized

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.tools.approval import Policy
-from nbtool.tools.builtin import made
-from nbtool.tools.toolset import Rule, Toolset, factory
-from nbtool.tools.values.describe import grouped
-from nbtool.tools.values.multipart import Parts
-from nbtool.tools.values.render import cut, render
-from nbtool.tools.values.sanitize import plain_text
-from nbtool.toolsets.code_runner import Ran, Runner, offered
+from nbtool.tools.builtin import builtin_tool
+from nbtool.tools.toolset import Rule, Toolset, toolset_factory
+from nbtool.tools.values.describe import format_number
+from nbtool.tools.values.multipart import MultipartResult
+from nbtool.tools.values.render import render, truncate
+from nbtool.tools.values.sanitize import strip_controls
+from nbtool.toolsets.code_runner import CodeResult, CodeRunner, get_code_runner
 
-MAX_CODE = 100_000
+MAX_CODE_CHARS = 100_000
 """Characters of code that are run."""
 
-MAX_OUTPUT = 4_000
+MAX_OUTPUT_CHARS = 4_000
 """Characters of what was printed that the model is shown."""
 
-MAX_VALUE = 3_000
+MAX_VALUE_CHARS = 3_000
 """Characters of the last expression's value that the model is shown."""
 
 MAX_FIGURES = 8
@@ -49,29 +49,32 @@ exposes them.""",
 )
 
 
-@factory
-def notebook_python(runner: Runner | None = None) -> Toolset:
+@toolset_factory
+def notebook_python(runner: CodeRunner | None = None) -> Toolset:
     """Give the tool that runs Python in the notebook; it always asks, also where everything else is approved.
 
     Raises:
         BadUsage: no runner is given, and none is offered.
     """
-    chosen = runner or offered()
-    if chosen is None:
+    code_runner = runner or get_code_runner()
+    if code_runner is None:
         raise BadUsage("There is no notebook to run Python in.", fix="Run `%load_ext nbtool` first, or give a runner.")
     policy = Policy("ask_always", sensitive=True)
     return Toolset(
-        "python", [made(_Functions(chosen).run_python, "nbtool.python", policy)], rules=RULES, on_demand=[_RESULTS]
+        "python",
+        [builtin_tool(_PythonFunctions(code_runner).run_python, "nbtool.python", policy)],
+        rules=RULES,
+        on_demand=[_RESULTS],
     )
 
 
-class _Functions:
+class _PythonFunctions:
     """The function behind the tool."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: CodeRunner) -> None:
         self._runner = runner
 
-    def run_python(self, code: str) -> Parts:
+    def run_python(self, code: str) -> MultipartResult:
         """Run Python in the user's notebook. The user is asked first, and sees the code.
 
         Args:
@@ -79,26 +82,34 @@ class _Functions:
         """
         if not code.strip():
             raise ToolFailed("There is no code to run.")
-        if len(code) > MAX_CODE:
-            raise ToolFailed(f"The code has {grouped(len(code))} characters; up to {grouped(MAX_CODE)} are run.")
-        ran = self._runner(code)
-        if ran.error:
-            printed = f"\nPrinted before:\n{_printed(ran)}" if ran.output else ""
-            raise ToolFailed(f"{ran.error}{printed}")
-        return Parts(_told(ran), value=ran.value, output=ran.output, figures=list(ran.figures[:MAX_FIGURES]))
+        if len(code) > MAX_CODE_CHARS:
+            raise ToolFailed(
+                f"The code has {format_number(len(code))} characters; up to {format_number(MAX_CODE_CHARS)} are run."
+            )
+        result = self._runner(code)
+        if result.error:
+            printed = f"\nPrinted before:\n{_output_text(result)}" if result.output else ""
+            raise ToolFailed(f"{result.error}{printed}")
+        return MultipartResult(
+            _result_text(result), value=result.value, output=result.output, figures=list(result.figures[:MAX_FIGURES])
+        )
 
 
-def _told(ran: Ran) -> str:
+def _result_text(result: CodeResult) -> str:
     """Write for the model what came of the code."""
-    pieces = [_printed(ran)] if ran.output else []
-    if ran.has_value:
-        pieces.append(f"Value:\n{render(ran.value, MAX_VALUE).text}")
-    pieces += [f"Figure {number}: {figure}" for number, figure in enumerate(ran.figures[:MAX_FIGURES])]
-    if len(ran.figures) > MAX_FIGURES:
-        pieces.append(f"[{MAX_FIGURES} of {grouped(len(ran.figures))} figures]")
-    return "\n".join(pieces) or "It ran. Nothing was printed, and the last statement has no value."
+    parts = [_output_text(result)] if result.output else []
+    if result.has_value:
+        parts.append(f"Value:\n{render(result.value, MAX_VALUE_CHARS).text}")
+    parts += [f"Figure {number}: {figure}" for number, figure in enumerate(result.figures[:MAX_FIGURES])]
+    if len(result.figures) > MAX_FIGURES:
+        parts.append(f"[{MAX_FIGURES} of {format_number(len(result.figures))} figures]")
+    return "\n".join(parts) or "It ran. Nothing was printed, and the last statement has no value."
 
 
-def _printed(ran: Ran) -> str:
-    text = cut(plain_text(ran.output), MAX_OUTPUT)
-    return f"{text.rstrip()}\n[{grouped(ran.omitted)} more characters were printed]" if ran.omitted else text.rstrip()
+def _output_text(result: CodeResult) -> str:
+    text = truncate(strip_controls(result.output), MAX_OUTPUT_CHARS)
+    return (
+        f"{text.rstrip()}\n[{format_number(result.omitted)} more characters were printed]"
+        if result.omitted
+        else text.rstrip()
+    )

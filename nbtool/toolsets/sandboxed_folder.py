@@ -20,10 +20,10 @@ from typing import Any
 
 from nbtool.errors import BadUsage, ToolFailed
 from nbtool.shorten import shorten
-from nbtool.tools.values.sanitize import visible
-from nbtool.toolsets.protected_paths import why_private
+from nbtool.tools.values.sanitize import single_line
+from nbtool.toolsets.protected_paths import protected_reason
 
-MAX_PATH = 1_000
+MAX_PATH_CHARS = 1_000
 """Characters of a path."""
 
 MAX_DEPTH = 50
@@ -33,19 +33,19 @@ HAS_DESCRIPTORS = {os.open, os.stat, os.mkdir, os.rename, os.unlink} <= os.suppo
 """Whether the platform opens relative to a folder's descriptor."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS
-_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS  # a pipe must not wait for its writer
-_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
+_FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS  # a pipe must not wait for its writer
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
 
 
 @dataclass(frozen=True, slots=True)
-class _Opened:
+class _OpenFolder:
     """A folder below the root, by its descriptor where there are such."""
 
     path: Path
     descriptor: int | None
 
-    def at(self, name: str) -> str:
+    def path_of(self, name: str) -> str:
         return name if self.descriptor is not None else str(self.path / name)
 
     @property
@@ -63,7 +63,7 @@ class Entry:
     size: int
 
 
-class Confined:
+class SandboxedFolder:
     """Files below one folder. Everything raises `ToolFailed` with a line that a model can act on.
 
     Raises:
@@ -78,156 +78,159 @@ class Confined:
             is_folder = False
         if not is_folder:
             raise BadUsage(f"{shorten(str(folder), 200)!r} is no folder.", fix="Give the path of one that is there.")
-        if why := why_private(self.root):
-            raise BadUsage(f"{self.root} cannot be given to a model: {why}.", fix="Give another folder.")
+        if reason := protected_reason(self.root):
+            raise BadUsage(f"{self.root} cannot be given to a model: {reason}.", fix="Give another folder.")
 
-    def locate(self, path: str) -> tuple[str, ...]:
+    def resolve(self, path: str) -> tuple[str, ...]:
         """Resolve a path that a model wrote, and give its parts below the root."""
         _check_text(path)
         try:
             target = (self.root / path).resolve()
         except (OSError, RuntimeError, ValueError):  # a circle of links
-            raise ToolFailed(f"{_named(path)} leads nowhere.") from None
+            raise ToolFailed(f"{_quoted(path)} leads nowhere.") from None
         if not target.is_relative_to(self.root):
-            raise ToolFailed(f"{_named(path)} leads out of the folder, and is not opened.")
-        if why := why_private(self.root / path) or why_private(target):
-            raise ToolFailed(f"{_named(path)} is not for tools: {why}.")
+            raise ToolFailed(f"{_quoted(path)} leads out of the folder, and is not opened.")
+        if reason := protected_reason(self.root / path) or protected_reason(target):
+            raise ToolFailed(f"{_quoted(path)} is not for tools: {reason}.")
         return target.relative_to(self.root).parts
 
-    def read(self, path: str, most: int) -> tuple[bytes, int]:
+    def read(self, path: str, max_bytes: int) -> tuple[bytes, int]:
         """Give the first bytes of a regular file, and how many it has."""
-        *folders, name = self.locate(path) or (".",)
-        with _told(path), self._open(folders) as folder:
+        *folders, name = self.resolve(path) or (".",)
+        with _os_errors_as_failures(path), self._open(folders) as folder:
             _check_regular(_status(folder, name), path)
-            descriptor = os.open(folder.at(name), _READ, **folder.options)
+            descriptor = os.open(folder.path_of(name), _READ_FLAGS, **folder.options)
             with os.fdopen(descriptor, "rb") as file:
-                found = os.fstat(descriptor)
-                _check_regular(found, path)
-                self._check_same(folder, name, found, path)
-                if found.st_nlink > 1:
+                status = os.fstat(descriptor)
+                _check_regular(status, path)
+                self._check_unchanged(folder, name, status, path)
+                if status.st_nlink > 1:
                     raise ToolFailed(
-                        f"{_named(path)} is a hard link: it may also stand outside the folder, and is not read."
+                        f"{_quoted(path)} is a hard link: it may also stand outside the folder, and is not read."
                     )
-                return file.read(most), found.st_size
+                return file.read(max_bytes), status.st_size
 
     def write(self, path: str, data: bytes, *, replace: bool) -> bool:
         """Write a whole file, and say whether there was one; folders on the way to it are made."""
-        *folders, name = self.locate(path) or (".",)
-        with _told(path), self._open(folders, make=True) as folder:
+        *folders, name = self.resolve(path) or (".",)
+        with _os_errors_as_failures(path), self._open(folders, create=True) as folder:
             try:
-                former = _status(folder, name)
+                existing = _status(folder, name)
             except FileNotFoundError:
-                _fill(folder, name, data)
+                _write_new_file(folder, name, data)
                 return False
-            _check_regular(former, path)
+            _check_regular(existing, path)
             if not replace:
-                raise ToolFailed(f"{_named(path)} is there already; replace=true replaces it.")
-            self._check_same(folder, name, former, path)
+                raise ToolFailed(f"{_quoted(path)} is there already; replace=true replaces it.")
+            self._check_unchanged(folder, name, existing, path)
             draft = f".nbtool-{secrets.token_hex(8)}"
-            _fill(folder, draft, data, mode=stat.S_IMODE(former.st_mode))
+            _write_new_file(folder, draft, data, mode=stat.S_IMODE(existing.st_mode))
             try:
                 os.replace(
-                    folder.at(draft), folder.at(name), src_dir_fd=folder.descriptor, dst_dir_fd=folder.descriptor
+                    folder.path_of(draft),
+                    folder.path_of(name),
+                    src_dir_fd=folder.descriptor,
+                    dst_dir_fd=folder.descriptor,
                 )
             except BaseException:
-                os.unlink(folder.at(draft), **folder.options)
+                os.unlink(folder.path_of(draft), **folder.options)
                 raise
             return True
 
-    def entries(self, path: str, most: int) -> list[Entry]:
+    def list_entries(self, path: str, max_entries: int) -> list[Entry]:
         """List a folder, at most so many names of it, without those that are not for tools."""
-        parts = self.locate(path)
-        with _told(path), self._open(parts) as folder:
-            found: list[Entry] = []
+        parts = self.resolve(path)
+        with _os_errors_as_failures(path), self._open(parts) as folder:
+            entries_read: list[Entry] = []
             with os.scandir(folder.path if folder.descriptor is None else folder.descriptor) as names:
                 for entry in names:
-                    if len(found) == most:
+                    if len(entries_read) == max_entries:
                         break
-                    if not why_private(folder.path / entry.name):
-                        found.append(_entry(entry))
-            return sorted(found, key=lambda entry: entry.name)
+                    if not protected_reason(folder.path / entry.name):
+                        entries_read.append(_entry(entry))
+            return sorted(entries_read, key=lambda entry: entry.name)
 
     @contextmanager
-    def _open(self, parts: Iterable[str], *, make: bool = False) -> Iterator[_Opened]:
+    def _open(self, parts: Iterable[str], *, create: bool = False) -> Iterator[_OpenFolder]:
         """Open a folder below the root, step by step, without following a link."""
         path = self.root.joinpath(*parts)
         if not HAS_DESCRIPTORS:
-            if make:
+            if create:
                 path.mkdir(parents=True, exist_ok=True)
             if Path(os.path.realpath(path)) != path:
                 raise NotADirectoryError(errno.ENOTDIR, "it goes through a link")
-            yield _Opened(path, None)
+            yield _OpenFolder(path, None)
             return
-        descriptor = os.open(self.root, _FOLDER)
+        descriptor = os.open(self.root, _FOLDER_FLAGS)
         try:
             for part in parts:
-                if make:
+                if create:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=descriptor)
-                inner = os.open(part, _FOLDER, dir_fd=descriptor)
+                child = os.open(part, _FOLDER_FLAGS, dir_fd=descriptor)
                 os.close(descriptor)
-                descriptor = inner
-            yield _Opened(path, descriptor)
+                descriptor = child
+            yield _OpenFolder(path, descriptor)
         finally:
             os.close(descriptor)
 
-    def _check_same(self, folder: _Opened, name: str, found: os.stat_result, path: str) -> None:
+    def _check_unchanged(self, folder: _OpenFolder, name: str, status: os.stat_result, path: str) -> None:
         """Without descriptors: see to it that no link led elsewhere between the check and the opening."""
         if folder.descriptor is not None:
             return
-        whole = folder.path / name
-        if Path(os.path.realpath(whole)) != whole or not os.path.samestat(found, whole.lstat()):
-            raise ToolFailed(f"{_named(path)} changed while it was opened, and was left alone.")
+        full_path = folder.path / name
+        if Path(os.path.realpath(full_path)) != full_path or not os.path.samestat(status, full_path.lstat()):
+            raise ToolFailed(f"{_quoted(path)} changed while it was opened, and was left alone.")
 
 
 def _check_text(path: str) -> None:
-    if not path or len(path) > MAX_PATH:
-        raise ToolFailed(f"A path of 1 to {MAX_PATH} characters is expected.")
+    if not path or len(path) > MAX_PATH_CHARS:
+        raise ToolFailed(f"A path of 1 to {MAX_PATH_CHARS} characters is expected.")
     if any(ord(character) < 32 or ord(character) == 127 for character in path):
-        raise ToolFailed(f"{_named(path)} holds a control character.")
+        raise ToolFailed(f"{_quoted(path)} holds a control character.")
     if path.startswith(("/", "~")) or "\\" in path or (os.name == "nt" and ":" in path):
-        raise ToolFailed(f"{_named(path)} is no path below the folder: write it as sub/file.txt.")
+        raise ToolFailed(f"{_quoted(path)} is no path below the folder: write it as sub/file.txt.")
     if path.count("/") > MAX_DEPTH:
         raise ToolFailed(f"A path through at most {MAX_DEPTH} folders is expected.")
     if ".." in path.split("/"):
-        raise ToolFailed(f"{_named(path)} holds '..': only what is below the folder is open.")
+        raise ToolFailed(f"{_quoted(path)} holds '..': only what is below the folder is open.")
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def _os_errors_as_failures(path: str) -> Iterator[None]:
     """Say what the system refuses in one line, without paths of this machine."""
     try:
         yield
     except FileNotFoundError:
-        raise ToolFailed(f"There is no {_named(path)}.") from None
+        raise ToolFailed(f"There is no {_quoted(path)}.") from None
     except OSError as error:
-        swapped = error.errno in (errno.ELOOP, errno.ENOTDIR)
-        why = "it is a link, or goes through one or a file" if swapped else error.strerror or type(error).__name__
-        raise ToolFailed(f"{_named(path)} cannot be opened: {why}.") from None
+        is_link = error.errno in (errno.ELOOP, errno.ENOTDIR)
+        reason = "it is a link, or goes through one or a file" if is_link else error.strerror or type(error).__name__
+        raise ToolFailed(f"{_quoted(path)} cannot be opened: {reason}.") from None
 
 
-def _check_regular(found: os.stat_result, path: str) -> None:
-    if stat.S_ISDIR(found.st_mode):
-        raise ToolFailed(f"{_named(path)} is a folder.")
-    if not stat.S_ISREG(found.st_mode):
-        raise ToolFailed(f"{_named(path)} is no plain file.")
+def _check_regular(status: os.stat_result, path: str) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise ToolFailed(f"{_quoted(path)} is a folder.")
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolFailed(f"{_quoted(path)} is no plain file.")
 
 
-def _status(folder: _Opened, name: str) -> os.stat_result:
-    where = folder.at(name)
-    return os.stat(where, follow_symlinks=False, **folder.options)  # noqa: PTH116 - a Path takes no descriptor
+def _status(folder: _OpenFolder, name: str) -> os.stat_result:
+    target = folder.path_of(name)
+    return os.stat(target, follow_symlinks=False, **folder.options)  # noqa: PTH116 - a Path takes no descriptor
 
 
-def _fill(folder: _Opened, name: str, data: bytes, *, mode: int = 0o666) -> None:
+def _write_new_file(folder: _OpenFolder, name: str, data: bytes, *, mode: int = 0o666) -> None:
     """Write a file that was not there before; what cannot be written whole is taken away again."""
-    descriptor = os.open(folder.at(name), _CREATE, mode, **folder.options)
+    descriptor = os.open(folder.path_of(name), _CREATE_FLAGS, mode, **folder.options)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(descriptor)
     except BaseException:
-        os.unlink(folder.at(name), **folder.options)
+        os.unlink(folder.path_of(name), **folder.options)
         raise
 
 
@@ -240,5 +243,5 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
     return Entry(entry.name, is_folder, entry.is_symlink(), size)
 
 
-def _named(path: str) -> str:
-    return repr(shorten(visible(path), 200))
+def _quoted(path: str) -> str:
+    return repr(shorten(single_line(path), 200))

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Protocol
 
 from nbtool.events import Event
-from nbtool.loop import core
-from nbtool.tools.approval import Desk, Question
+from nbtool.loop import background_loop
+from nbtool.tools.approval import ApprovalQueue, Question
 from nbtool.view.turn import TurnWidget
 from nbtool.view.turn_messages import decision
 
@@ -31,7 +31,7 @@ def by_click(question: Question) -> None:
     """Leave a question to a click, however long it takes: the `approver` of a turn that `turn_widget` shows."""
 
 
-def turn_widget(turn: Followed, desk: Desk) -> TurnWidget:
+def turn_widget(turn: Followed, desk: ApprovalQueue) -> TurnWidget:
     """Give the live view of a turn that goes on in the background, with its questions and its Stop.
 
         turn = chat.start("Which ticker is cheapest?", approver=by_click)
@@ -44,8 +44,8 @@ def turn_widget(turn: Followed, desk: Desk) -> TurnWidget:
         turn.turn_id,
         decide=lambda digest, verdict: desk.decide(digest, decision(verdict), by="button"),
         stop=turn.stop,
-        post=core().call_soon,
+        post=background_loop().call_soon,
     )
     widget.on_msg(lambda _widget, content, _buffers: widget.hear(content))
-    core().call_soon(partial(turn.follow, widget.feed))
+    background_loop().call_soon(partial(turn.follow, widget.feed))
     return widget

@@ -11,20 +11,28 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage, MissingKey, Unsupported
 from nbtool.server_url import parse_server_url
-from nbtool.wire.dialects.think_tags import WithThoughts
+from nbtool.wire.dialects.think_tags import ThinkTagWire
 from nbtool.wire.providers.catalog import ABILITIES, KeyHeader, Provider, parse_model, providers
-from nbtool.wire.providers.credentials import configured_url, find_address, own_key
+from nbtool.wire.providers.credentials import configured_url, find_base_url, key_for_host
 from nbtool.wire.providers.env_consent import check_allowed
 from nbtool.wire.providers.model_kinds import kind_of
 from nbtool.wire.registry import find_wire
-from nbtool.wire.transport.discovery import discover
+from nbtool.wire.transport.discovery import default_model
 from nbtool.wire.transport.endpoint import HttpEndpoint
-from nbtool.wire.transport.model_list import offered
+from nbtool.wire.transport.model_list import fetch_model_list
 from nbtool.wire.transport.retry import Timeouts
 
-__all__ = ["HttpEndpoint", "Timeouts", "discover", "endpoint", "find_provider", "list_models", "register_local"]
+__all__ = [
+    "HttpEndpoint",
+    "Timeouts",
+    "default_model",
+    "find_provider",
+    "list_models",
+    "make_endpoint",
+    "register_local_server",
+]
 
-TALKING = ("chat", "responses", "anthropic")
+TEXT_DIALECTS = ("chat", "responses", "anthropic")
 """The wires that carry a conversation, and so the thoughts of a model."""
 
 
@@ -43,12 +51,12 @@ class LocalServer(Protocol):
 _local: dict[str, Callable[[], LocalServer]] = {}
 
 
-def register_local(name: str, start: Callable[[], LocalServer]) -> None:
+def register_local_server(name: str, start: Callable[[], LocalServer]) -> None:
     """Say how the server of a provider is started, or found running, when an endpoint of it is first wanted."""
     _local[name] = start
 
 
-OF_THE_HOST = frozenset({"max_completion_tokens", "encrypted_reasoning", "developer_role"})
+HOST_ONLY_ABILITIES = frozenset({"max_completion_tokens", "encrypted_reasoning", "developer_role"})
 """Abilities of a provider's own host: a server that only speaks its dialect knows the older names alone."""
 
 
@@ -59,7 +67,7 @@ class _Address:
     key_from: str = ""
 
 
-def endpoint(
+def make_endpoint(
     model_id: str,
     *,
     base_url: str | None = None,
@@ -79,14 +87,16 @@ def endpoint(
         nbtool.errors.EnvFileNotAllowed: only a `.env` names the address, and nobody allowed that file.
         nbtool.errors.BadUsage: an address, a wire or an ability that makes no sense.
     """
-    provider, model = _who(model_id, base_url)
+    provider, model = _provider_and_model(model_id, base_url)
     if abilities is not None:
-        provider = replace(provider, abilities=_known(abilities))
+        provider = replace(provider, abilities=_checked_abilities(abilities))
     name = wire or _wire_of(provider, model)
     address = _address(provider, base_url, api_key, name)
-    abilities = provider.abilities if _is_own(provider, address.base_url) else provider.abilities - OF_THE_HOST
+    abilities = (
+        provider.abilities if _is_own_host(provider, address.base_url) else provider.abilities - HOST_ONLY_ABILITIES
+    )
     return HttpEndpoint(
-        WithThoughts(find_wire(name)) if name in TALKING else find_wire(name),
+        ThinkTagWire(find_wire(name)) if name in TEXT_DIALECTS else find_wire(name),
         address.base_url,
         model,
         provider=provider.name,
@@ -106,7 +116,7 @@ def is_in_process(provider: str) -> bool:
 async def list_models(
     provider_name: str, *, base_url: str | None = None, api_key: str | SecretStr | None = None
 ) -> list[str]:
-    """Ask a provider, or the server at `base_url`, which models it offers; gives ids that `endpoint` takes, sorted.
+    """Ask a provider, or the server at `base_url`, which models it offers; return ids for `make_endpoint`, sorted.
 
     Raises:
         nbtool.errors.WireError: it does not answer, or not with a list.
@@ -114,7 +124,7 @@ async def list_models(
     """
     provider = find_provider(provider_name) if base_url is None or provider_name in providers() else Provider("", "")
     name = f"{provider.name}:models" if provider.name else "models"
-    names = await offered(endpoint(name, base_url=base_url, api_key=api_key))
+    names = await fetch_model_list(make_endpoint(name, base_url=base_url, api_key=api_key))
     return [f"{provider.name}:{name}" if provider.name else name for name in names]
 
 
@@ -129,7 +139,7 @@ def find_provider(name: str) -> Provider:
     return parse_model(name if re.search("[:/]", name) else f"{name}:any")[0]
 
 
-def _who(model_id: str, base_url: str | None) -> tuple[Provider, str]:
+def _provider_and_model(model_id: str, base_url: str | None) -> tuple[Provider, str]:
     if base_url is None or _names_provider(model_id):
         return parse_model(model_id)
     if not model_id.strip():
@@ -142,28 +152,28 @@ def _names_provider(model_id: str) -> bool:
     return bool(model) and name.lower() in providers()
 
 
-def _is_own(provider: Provider, url: str) -> bool:
-    own = provider.base_url
-    return not own or parse_server_url(url).origin == parse_server_url(own).origin
+def _is_own_host(provider: Provider, url: str) -> bool:
+    own_url = provider.base_url
+    return not own_url or parse_server_url(url).origin == parse_server_url(own_url).origin
 
 
 def _address(provider: Provider, base_url: str | None, api_key: str | SecretStr | None, wire: str) -> _Address:
     """Choose address and key: what the caller says, then what the person set, then the provider's own."""
-    given = SecretStr(api_key.strip()) if isinstance(api_key, str) else api_key
+    explicit_key = SecretStr(api_key.strip()) if isinstance(api_key, str) else api_key
     if base_url is None and provider.name in _local:
         server = _local[provider.name]()
-        return _Address(server.base_url, given or server.key)
-    url, set_by_person = configured_url(provider, wire) if base_url is None else (parse_server_url(base_url), None)
+        return _Address(server.base_url, explicit_key or server.key)
+    url, is_explicit = configured_url(provider, wire) if base_url is None else (parse_server_url(base_url), None)
     if url is None:
         fix = f"Set {' or '.join(provider.addresses)}." if provider.addresses else "Give base_url."
         raise MissingKey(f"{provider.name} has no address of its own.", fix=fix)
-    address = set_by_person or find_address(provider)
-    wants_key = given is None and bool(provider.name or provider.keys)
-    found = own_key(provider, str(url), address=address) if wants_key else None
-    check_allowed([set_by_person], url.netloc)
-    if found:
-        return _Address(str(url), found.value, found.source)
-    return _Address(str(url), given, "the one that was given as api_key" if given else "")
+    address = is_explicit or find_base_url(provider)
+    wants_key = explicit_key is None and bool(provider.name or provider.keys)
+    credential = key_for_host(provider, str(url), address=address) if wants_key else None
+    check_allowed([is_explicit], url.netloc)
+    if credential:
+        return _Address(str(url), credential.value, credential.source)
+    return _Address(str(url), explicit_key, "the one that was given as api_key" if explicit_key else "")
 
 
 def _wire_of(provider: Provider, model: str) -> str:
@@ -175,8 +185,8 @@ def _header(provider: Provider, wire: str) -> KeyHeader:
     return "x-api-key" if wire == "anthropic" and provider.key_header == "authorization" else provider.key_header
 
 
-def _known(abilities: Iterable[str]) -> frozenset[str]:
-    chosen = frozenset(abilities)
-    if unknown := chosen - ABILITIES.keys():
+def _checked_abilities(abilities: Iterable[str]) -> frozenset[str]:
+    abilities_chosen = frozenset(abilities)
+    if unknown := abilities_chosen - ABILITIES.keys():
         raise Unsupported(f"There is no ability {min(unknown)!r}.", fix=f"Known are {', '.join(ABILITIES)}.")
-    return chosen
+    return abilities_chosen

@@ -29,6 +29,6 @@ def find_wire(name: str) -> Wire:
     """
     if name not in WIRES:
         raise BadUsage(f"There is no wire {name!r}.", fix=f"Choose one of {', '.join(WIRES)}.")
-    module, _, word = WIRES[name].partition(":")
-    wire: Wire = getattr(import_module(module), word)()
+    module, _, name_given = WIRES[name].partition(":")
+    wire: Wire = getattr(import_module(module), name_given)()
     return wire

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from nbtool.errors import TooLarge
+from nbtool.errors import ReplyTooLarge
 from nbtool.events import (
     CallDelta,
     Delta,
@@ -29,7 +29,7 @@ from nbtool.messages import Media, Message, Native, Part, Refusal, Text, Thinkin
 
 T = TypeVar("T")
 
-CUT_SHORT: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "calls", "error"})
+TRUNCATED_REASONS: frozenset[StopReason] = frozenset({"length", "refused", "filtered", "calls", "error"})
 
 MAX_REPLY_CALLS = 256
 """Calls of one reply; one that asks for more is not read any further, and none of its calls runs."""
@@ -40,14 +40,14 @@ MAX_ITEMS = 10_000
 CALLS_CEILING = 4096
 """Calls of one reply that are ever read, whatever a person allows: a decoder builds no more of them."""
 
-MAX_ARGUMENTS = 4 * 1024 * 1024
+MAX_ARGUMENT_CHARS = 4 * 1024 * 1024
 """Characters of the arguments of one reply's calls; one that writes more is not read any further either."""
 
 MAX_NESTING = 100
 """Levels of lists and objects in the arguments of a call."""
 
-_TOO_MUCH = "This call did not run: the reply {what} and was stopped there; none of its calls ran. {fix}"
-_CUT_OFF = "The reply was cut off before it was complete; its calls do not run."
+_OVER_LIMIT = "This call did not run: the reply {what} and was stopped there; none of its calls ran. {fix}"
+_TRUNCATED = "The reply was cut off before it was complete; its calls do not run."
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ class ReplyBuilder:
         self.is_full = False
         self._max_calls = min(max_calls, CALLS_CEILING)
         self._origin = (wire, host, model)
-        self._segments: list[_Prose | _Picture | _Call] = []
-        self._calls: dict[str, _Call] = {}
+        self._segments: list[_TextSegment | _MediaSegment | _CallSegment] = []
+        self._calls: dict[str, _CallSegment] = {}
         self._size = 0
-        self._excess = ""
-        self._why_not = ""
+        self._limit_text = ""
+        self._not_run_reason = ""
         self._end: ReplyEnd | None = None
         self._usage = Usage()
 
@@ -103,11 +103,11 @@ class ReplyBuilder:
             return
         match delta:
             case TextDelta() | ThinkingDelta() | RefusalDelta():
-                self._prose(delta)
+                self._add_text(delta)
             case CallDelta():
-                self._call(delta)
+                self._add_call(delta)
             case MediaDelta():
-                self._segments.append(_Picture(delta.media))
+                self._segments.append(_MediaSegment(delta.media))
             case UsageDelta():
                 self._usage = delta.usage
             case ReplyEnd():
@@ -120,61 +120,63 @@ class ReplyBuilder:
         end = self._end
         stop_reason: StopReason = "calls" if self.is_full else end.stop_reason if end else "unknown"
         if end and stop_reason in ("end", "unknown"):
-            stop_reason = self._by_content(stop_reason)
-        may_run = end is not None and stop_reason not in CUT_SHORT
-        why_not = "" if may_run else self._why_not or _CUT_OFF
-        parts = tuple(segment.part(why_not) for segment in self._segments)
+            stop_reason = self._stop_reason_of_content(stop_reason)
+        can_run = end is not None and stop_reason not in TRUNCATED_REASONS
+        not_run_reason = "" if can_run else self._not_run_reason or _TRUNCATED
+        parts = tuple(segment.part(not_run_reason) for segment in self._segments)
         native = Native(*self._origin, end.native) if end and end.native is not None else None
         return Reply(
-            message=Message("assistant", _without_doubles(parts), native=native),
+            message=Message("assistant", _deduplicated(parts), native=native),
             stop_reason=stop_reason,
             finish_reason=end.finish_reason if end else "",
             usage=self._usage,
             complete=end is not None,
             refusal="".join(part.text for part in parts if isinstance(part, Refusal)),
-            explanation=self._excess or _explanation(end, stop_reason),
+            explanation=self._limit_text or _explanation(end, stop_reason),
         )
 
-    def _by_content(self, stop_reason: StopReason) -> StopReason:
+    def _stop_reason_of_content(self, stop_reason: StopReason) -> StopReason:
         """Say why a reply stopped by what it holds: several providers say `stop` beside calls, and beside refusals."""
         if self._calls:
             return "tools"
-        is_refusal = any(isinstance(one, _Prose) and one.of is RefusalDelta for one in self._segments)
+        is_refusal = any(
+            isinstance(segment, _TextSegment) and segment.delta_type is RefusalDelta for segment in self._segments
+        )
         return "refused" if is_refusal else stop_reason
 
-    def _prose(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:
+    def _add_text(self, delta: TextDelta | ThinkingDelta | RefusalDelta) -> None:
         last = self._segments[-1] if self._segments else None
-        if isinstance(last, _Prose) and last.of is type(delta):
-            last.pieces.append(delta.text)
+        if isinstance(last, _TextSegment) and last.delta_type is type(delta):
+            last.texts.append(delta.text)
         elif delta.text:
-            self._segments.append(_Prose(type(delta), [delta.text]))
+            self._segments.append(_TextSegment(type(delta), [delta.text]))
 
-    def _call(self, delta: CallDelta) -> None:
+    def _add_call(self, delta: CallDelta) -> None:
         call = self._calls.get(delta.key)
         if call is None and len(self._calls) >= self._max_calls:
-            self._stop(f"asked for more than {self._max_calls} calls", "Ask for fewer at once.")
+            self._stop_reading(f"asked for more than {self._max_calls} calls", "Ask for fewer at once.")
             return
         self._size += len(delta.arguments)
-        if self._size > MAX_ARGUMENTS:
-            self._stop(f"wrote more than {MAX_ARGUMENTS:,} characters of arguments", "Write less at once.")
+        if self._size > MAX_ARGUMENT_CHARS:
+            self._stop_reading(f"wrote more than {MAX_ARGUMENT_CHARS:,} characters of arguments", "Write less at once.")
             return
         if call is None:
-            call = self._calls[delta.key] = _Call()
+            call = self._calls[delta.key] = _CallSegment()
             self._segments.append(call)
         delta.call_id = call.call_id
         call.id = call.id or delta.id
         call.name = call.name or delta.name
         call.repaired = delta.repaired or call.repaired
         if delta.final and delta.arguments:
-            call.pieces = [delta.arguments]
+            call.fragments = [delta.arguments]
         elif delta.arguments and not delta.final:
-            call.pieces.append(delta.arguments)
+            call.fragments.append(delta.arguments)
 
-    def _stop(self, what: str, fix: str) -> None:
+    def _stop_reading(self, excess: str, fix: str) -> None:
         """Read no further, and say why."""
         self.is_full = True
-        self._excess = f"it {what}"
-        self._why_not = _TOO_MUCH.format(what=what, fix=fix)
+        self._limit_text = f"it {excess}"
+        self._not_run_reason = _OVER_LIMIT.format(what=excess, fix=fix)
 
 
 def _explanation(end: ReplyEnd | None, stop_reason: StopReason) -> str:
@@ -185,35 +187,35 @@ def _explanation(end: ReplyEnd | None, stop_reason: StopReason) -> str:
 
 
 @dataclass(slots=True)
-class _Prose:
-    of: type[TextDelta | ThinkingDelta | RefusalDelta]
-    pieces: list[str]
+class _TextSegment:
+    delta_type: type[TextDelta | ThinkingDelta | RefusalDelta]
+    texts: list[str]
 
-    def part(self, why_not: str) -> Part:  # noqa: ARG002 - one shape for both kinds of segment
-        text = clean_text("".join(self.pieces))
-        if self.of is ThinkingDelta:
+    def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - one shape for both kinds of segment
+        text = clean_text("".join(self.texts))
+        if self.delta_type is ThinkingDelta:
             return Thinking(text)
-        return Refusal(text) if self.of is RefusalDelta else Text(text)
+        return Refusal(text) if self.delta_type is RefusalDelta else Text(text)
 
 
 @dataclass(slots=True)
-class _Picture:
+class _MediaSegment:
     media: Media
 
-    def part(self, why_not: str) -> Part:  # noqa: ARG002 - one shape for every kind of segment
+    def part(self, not_run_reason: str) -> Part:  # noqa: ARG002 - one shape for every kind of segment
         return self.media
 
 
 @dataclass(slots=True)
-class _Call:
+class _CallSegment:
     call_id: str = field(default_factory=lambda: new_id("call"))
     id: str = ""
     name: str = ""
-    pieces: list[str] = field(default_factory=list)
+    fragments: list[str] = field(default_factory=list)
     repaired: tuple[str, ...] = ()
 
-    def part(self, why_not: str) -> Part:
-        arguments = clean_text("".join(self.pieces))
+    def part(self, not_run_reason: str) -> Part:
+        arguments = clean_text("".join(self.fragments))
         args, error = parse_arguments(arguments)
         if not self.name:
             error = error or "The call names no tool."
@@ -222,9 +224,9 @@ class _Call:
             arguments=arguments,
             id=self.id or self.call_id,
             call_id=self.call_id,
-            args=None if why_not else args,
-            error=why_not or error or None,
-            runnable=not why_not and error is None,
+            args=None if not_run_reason else args,
+            error=not_run_reason or error or None,
+            runnable=not not_run_reason and error is None,
             repaired=self.repaired,
         )
 
@@ -239,21 +241,21 @@ def parse_arguments(arguments: str) -> tuple[dict[str, Any] | None, str | None]:
     if not arguments.strip():
         return {}, None
     try:
-        value = json.loads(arguments, parse_constant=_refuse_constant, parse_float=_finite)
+        value = json.loads(arguments, parse_constant=_refuse_constant, parse_float=_parse_finite_float)
     except (ValueError, RecursionError) as error:
         return None, f"The arguments are not JSON: {error}."
     if value is None:
         return {}, None
     if not isinstance(value, dict):
         return None, f"The arguments are a JSON {type(value).__name__}; an object is expected."
-    if "\\ud" in arguments.lower() and _has_half_pairs(value):
+    if "\\ud" in arguments.lower() and _has_lone_surrogates(value):
         return None, "The arguments hold half of a surrogate pair, which is no character."
-    if _is_nested(value):
+    if _is_too_deep(value):
         return None, f"The arguments are nested deeper than {MAX_NESTING} levels."
     return value, None
 
 
-def _has_half_pairs(value: Any) -> bool:
+def _has_lone_surrogates(value: Any) -> bool:
     """Whether a text holds half of a surrogate pair (RFC 8259 section 8.2): it could not be written again."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
@@ -264,26 +266,26 @@ def _has_half_pairs(value: Any) -> bool:
     return False
 
 
-def _is_nested(value: Any) -> bool:
+def _is_too_deep(value: Any) -> bool:
     """Whether a value has more levels than `MAX_NESTING`: what copies, writes and shows it goes down level by level."""
     level = [value]
     for _ in range(MAX_NESTING):
         level = [
-            one
+            child
             for parent in level
-            for one in (parent.values() if isinstance(parent, dict) else parent)
-            if isinstance(one, dict | list)
+            for child in (parent.values() if isinstance(parent, dict) else parent)
+            if isinstance(child, dict | list)
         ]
         if not level:
             return False
     return True
 
 
-def _refuse_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
+def _refuse_constant(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(number: str) -> float:
+def _parse_finite_float(number: str) -> float:
     if math.isinf(value := float(number)):
         raise ValueError(f"{number[:20]} is too large for a number")
     return value
@@ -293,10 +295,10 @@ def require_few_items(count: int) -> None:
     """Refuse a reply of more than `MAX_ITEMS` items.
 
     Raises:
-        nbtool.errors.TooLarge: it has more.
+        nbtool.errors.ReplyTooLarge: it has more.
     """
     if count > MAX_ITEMS:
-        raise TooLarge(f"The reply has more than {MAX_ITEMS:,} items.", fix="Ask for less.")
+        raise ReplyTooLarge(f"The reply has more than {MAX_ITEMS:,} items.", fix="Ask for less.")
 
 
 def up_to_ceiling(items: Iterable[T], is_call: Callable[[T], bool]) -> Iterator[T]:
@@ -309,7 +311,7 @@ def up_to_ceiling(items: Iterable[T], is_call: Callable[[T], bool]) -> Iterator[
             return
 
 
-def sendable_arguments(arguments: object) -> str:
+def valid_arguments(arguments: object) -> str:
     """Give the arguments of a call as they can go back to a provider: the text of a JSON object.
 
     Servers parse them again with every request, and refuse the whole conversation for one that is broken; what was
@@ -321,14 +323,14 @@ def sendable_arguments(arguments: object) -> str:
     return clean_text(str(arguments)) if args else "{}"
 
 
-def _without_doubles(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+def _deduplicated(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """Give every call an id that is unique in its reply: servers exist that send the same one twice."""
-    seen: set[str] = set()
+    ids: set[str] = set()
     unique: list[Part] = []
     for part in parts:
         if isinstance(part, ToolCall):
-            if part.id in seen:
+            if part.id in ids:
                 part = replace(part, id=part.call_id)
-            seen.add(part.id)
+            ids.add(part.id)
         unique.append(part)
     return tuple(unique)

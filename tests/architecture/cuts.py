@@ -6,10 +6,26 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-_IDENTIFIERS = ("hexdigest", ".hex", "digest", "sha256", "fingerprint", ".word", "view[")
+_IDENTIFIERS = ("hexdigest", ".hex", "digest", "sha256", "content_hash", "view[")
 """What is cut there names something, and is no text of anybody's."""
 
-_BOUNDS = frozenset({"limit", "most", "budget", "size", "count", "cap", "room", "kept"})
+_BOUNDS = frozenset(
+    {
+        "limit",
+        "most",
+        "max_values",
+        "max_chars",
+        "max_entries",
+        "budget",
+        "size",
+        "count",
+        "cap",
+        "room",
+        "available",
+        "remaining",
+        "kept",
+    }
+)
 
 
 def read_cuts(package: Path) -> Iterator[tuple[str, str, str]]:

@@ -14,7 +14,6 @@ from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
-    AskedAgain,
     CallAsked,
     CallDecided,
     CallFinished,
@@ -22,6 +21,7 @@ from nbtool.events import (
     CallStarted,
     Difference,
     Event,
+    RepeatedQuestion,
     RequestStarted,
 )
 from tests.resolved import plain, reference
@@ -29,7 +29,7 @@ from tests.resolved import plain, reference
 WRITTEN = '{"df": "$VAR_REF{{df}}"}'
 FORMER, NEWER = {"df": reference("df", "3 rows")}, {"df": reference("df", "1 000 000 rows with iban")}
 GLANCE = {"df": {"columns": ["a"], "rows": [["old"]]}}
-CHANGED = AskedAgain("changed", (Difference("the argument 'df'", str(FORMER["df"]), str(NEWER["df"])),))
+CHANGED = RepeatedQuestion("changed", (Difference("the argument 'df'", str(FORMER["df"]), str(NEWER["df"])),))
 NOTE = "$VAR_REF{{df}} cannot be watched for changes: a generator cannot be compared."
 START: list[Event] = [RequestStarted(1), CallReady("c1", "send", 1, WRITTEN, FORMER, (), GLANCE)]
 ASKED: list[Event] = [
@@ -83,7 +83,7 @@ def test_the_block_of_a_call_holds_the_newer_question_and_what_it_stands_for_now
 
 @pytest.mark.parametrize("reason", AGAIN)
 def test_every_reason_has_its_words(reason: Any) -> None:
-    told = remarks_of(AskedAgain(reason, problem="'n' is missing", edited="{}"), [])
+    told = remarks_of(RepeatedQuestion(reason, problem="'n' is missing", edited="{}"), [])
 
     assert told.startswith(AGAIN[reason])
     assert "'n' is missing" in told
@@ -116,7 +116,7 @@ def test_a_call_that_is_told_from_the_record_shows_its_edited_arguments_too() ->
 
 
 def test_a_first_edit_that_did_not_fit_is_told_with_why_and_the_second_as_approved() -> None:
-    refused = AskedAgain("invalid", problem="'n' is missing", edited="{}")
+    refused = RepeatedQuestion("invalid", problem="'n' is missing", edited="{}")
     transcript = fold(
         *START,
         ASKED[0],

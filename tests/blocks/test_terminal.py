@@ -8,7 +8,7 @@ from nbtool.events import (
     CallDecided,
     CallDelta,
     CallFinished,
-    CallHeld,
+    CallPending,
     CallStarted,
     Event,
     Notice,
@@ -48,7 +48,7 @@ def test_a_turn_reads_line_by_line() -> None:
 
 
 def test_a_call_that_is_being_written_is_not_counted_line_by_line() -> None:
-    text = written(CallHeld(9), CallHeld(12_000), Retrying(1, 4.0, "rate limited"))
+    text = written(CallPending(9), CallPending(12_000), Retrying(1, 4.0, "rate limited"))
 
     assert text == "(Trying again in 4 s (rate limited))\n"
 

@@ -12,7 +12,7 @@ from nbtool.events import (
     CallDecided,
     CallDelta,
     CallFinished,
-    CallHeld,
+    CallPending,
     CallProgress,
     CallReady,
     CallStarted,
@@ -255,7 +255,7 @@ def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
 def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgotten() -> None:
     transcript = folded(RequestStarted(1), Retrying(1, 2.0, "rate limited"))
     retrying = transcript.head["activity"]
-    transcript.feed(CallHeld(1200))
+    transcript.feed(CallPending(1200))
     held = transcript.head["activity"]
 
     transcript.feed(TextDelta("x"))

@@ -10,13 +10,13 @@ import pytest
 from nbtool import tool
 from nbtool.chain.hooks import ReplyContext, RequestContext, TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
-from nbtool.chain.repair import repaired
+from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine, Outcome
 from nbtool.events import Event
 from nbtool.messages import ToolCall, user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedWire, call, thinking
-from nbtool.tools.calls.run import Bench
+from nbtool.tools.calls.run import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 
@@ -70,7 +70,7 @@ async def stopped_after(steps: int) -> tuple[Outcome, TurnContext, Watching, lis
 
     limits, watching, cancel = Limits(), Watching(), CancelSignal()
     turn = TurnContext("turn_1", user("Go"), (), limits, emit, cancel, Meter(limits))
-    calling = ToolCalling(Bench(Toolset("all", [slow]), Variables(), emit))
+    calling = ToolCalling(ToolRuntime(Toolset("all", [slow]), Variables(), emit))
     wire = ScriptedWire([[thinking("Hm."), call("slow", n=1), call("slow", n=2)], "Done."])
     running = asyncio.ensure_future(Engine(turn, wire, [calling, watching]).run())
     for _ in range(steps):
@@ -94,7 +94,7 @@ def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_
         finished = [e for e in events if e.kind == "call_finished" and e.call_id == record.call_id]
         assert len(finished) == 1
         assert record.status in ("ok", "cancelled", "not_run")
-    mended = repaired(turn.messages)
+    mended = repair_history(turn.messages)
     assert answered(mended) == asked(mended)
 
 

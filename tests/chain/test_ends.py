@@ -114,7 +114,7 @@ def test_a_turn_that_has_not_begun_is_running_and_has_said_nothing() -> None:
 def test_a_meter_that_has_not_begun_has_counted_nothing() -> None:
     meter = Meter(Limits())
 
-    assert (meter.rounds, meter.calls, meter.usage, meter.reached()) == (0, 0, Usage(), None)
+    assert (meter.rounds, meter.calls, meter.usage, meter.reached_limit()) == (0, 0, Usage(), None)
 
 
 def test_a_turn_knows_no_reply_before_there_is_one() -> None:

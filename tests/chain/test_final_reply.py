@@ -14,7 +14,7 @@ from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
 from nbtool.events import ReplyEnd
-from nbtool.plugins.continuation import NO_ROOM, Continuation
+from nbtool.plugins.continuation import NO_REQUEST_LEFT, Continuation
 from nbtool.testing import ScriptedReply, ScriptedWire, call
 
 
@@ -101,7 +101,7 @@ def test_a_last_word_that_is_cut_off_with_no_round_left_says_so() -> None:
         turn = Chat(wire=wire, tools=[double], plugins=[Continuation()], max_rounds=2).send("Go")
 
     assert turn.text == "The first half"
-    assert NO_ROOM in [event.text for event in turn.log if event.kind == "notice"]
+    assert NO_REQUEST_LEFT in [event.text for event in turn.log if event.kind == "notice"]
     assert turn.messages.chain[-1].role == "assistant"
 
 

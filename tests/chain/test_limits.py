@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from nbtool.chain.hooks import ReplyContext, TurnContext
-from nbtool.chain.limits import ROUNDS_CEILING, CancelSignal, Limits, Meter
+from nbtool.chain.limits import MAX_ROUNDS, CancelSignal, Limits, Meter
 from nbtool.errors import BadUsage, LimitReached
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import ToolResult, Usage, results, user
@@ -26,7 +26,7 @@ def costly(tokens: int, cost: float | None = None) -> list[object]:
 
 @pytest.mark.promise("bounded")
 def test_no_turn_makes_more_rounds_than_the_ceiling_whatever_was_asked() -> None:
-    assert Limits(max_rounds=10_000).max_rounds == ROUNDS_CEILING == 256
+    assert Limits(max_rounds=10_000).max_rounds == MAX_ROUNDS == 256
 
 
 @pytest.mark.parametrize("name", ["max_rounds", "max_calls", "seconds", "tokens", "cost"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbtool.chain.repair import UNANSWERED, repaired
+from nbtool.chain.repair import NO_RESULT, repair_history
 from nbtool.messages import Message, Text, ToolCall, ToolResult, assistant, results, user
 
 
@@ -18,28 +18,28 @@ def an_answer(number: int) -> ToolResult:
 def test_a_whole_history_stays_as_it_is():
     history = [user("a"), assistant("b", a_call(1)), results(an_answer(1)), assistant("c")]
 
-    assert repaired(history) == history
+    assert repair_history(history) == history
 
 
 def test_a_call_without_a_result_is_answered():
-    mended = repaired([user("a"), assistant(a_call(1), a_call(2)), results(an_answer(2)), user("b")])
+    mended = repair_history([user("a"), assistant(a_call(1), a_call(2)), results(an_answer(2)), user("b")])
 
-    assert [result.text for result in mended[2].results] == [UNANSWERED, "ok"]
+    assert [result.text for result in mended[2].results] == [NO_RESULT, "ok"]
     assert [message.role for message in mended] == ["user", "assistant", "tool", "user"]
 
 
 def test_a_result_without_a_call_is_dropped():
-    assert repaired([user("a"), results(an_answer(1)), assistant("b")]) == [user("a"), assistant("b")]
+    assert repair_history([user("a"), results(an_answer(1)), assistant("b")]) == [user("a"), assistant("b")]
 
 
 def test_arguments_that_are_not_json_become_an_empty_object():
-    mended = repaired([user("a"), assistant(a_call(1, '{"x":', error="cut")), results(an_answer(1))])
+    mended = repair_history([user("a"), assistant(a_call(1, '{"x":', error="cut")), results(an_answer(1))])
 
     assert mended[1].calls[0].arguments == "{}"
 
 
 def test_an_empty_assistant_message_is_dropped():
-    assert repaired([user("a"), assistant(), assistant("")]) == [user("a")]
+    assert repair_history([user("a"), assistant(), assistant("")]) == [user("a")]
 
 
 parts = st.one_of(
@@ -68,7 +68,7 @@ def calls_are_answered(history: list[Message]) -> bool:
 @settings(max_examples=500)
 @given(st.lists(messages, max_size=8))
 def test_any_history_becomes_one_in_which_every_call_is_answered_once(history: list[Message]):
-    mended = repaired(history)
+    mended = repair_history(history)
 
     assert calls_are_answered(mended)
-    assert repaired(mended) == mended
+    assert repair_history(mended) == mended

@@ -16,14 +16,14 @@ from nbtool.chain import limits as bounds
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.plugin_check import HOOKS
-from nbtool.chain.repair import repaired
+from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine, Outcome
 from nbtool.errors import ConnectionFailed
 from nbtool.events import Event
 from nbtool.messages import user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedReply, ScriptedWire, call, cut, thinking
-from nbtool.tools.calls.run import Bench
+from nbtool.tools.calls.run import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 from tests.chain.test_cancelling import answered, asked
@@ -71,9 +71,9 @@ class Stopped:
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the bounds at the end of a turn short."""
-    monkeypatch.setattr(bounds, "STOPPED_SECONDS", 0.1)
+    monkeypatch.setattr(bounds, "STOPPED_END_SECONDS", 0.1)
     monkeypatch.setattr(bounds, "HOOK_STOP_SECONDS", 0.05)
-    monkeypatch.setattr(bounds, "LEAST_SECONDS", 0.02)
+    monkeypatch.setattr(bounds, "MIN_SECONDS", 0.02)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -153,7 +153,7 @@ async def stopped(shape: str, way: str, steps: int, hook: str = "", fault: str =
 
     limits, cancel = Limits(), CancelSignal()
     turn = TurnContext("turn_1", user("Go"), (), limits, emit, cancel, Meter(limits))
-    bench = Bench(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None)
+    bench = ToolRuntime(Toolset("all", tools(effects)), Variables(), emit, approver=lambda _: None)
     plugins = (faulty(hook, fault),) if hook else ()
     calling = ToolCalling(bench, plugins)
     running = asyncio.ensure_future(Engine(turn, ScriptedWire(SHAPES[shape]), [calling, *plugins]).run())
@@ -228,7 +228,7 @@ def check(seen: Stopped, case: str) -> None:
     """Check what holds after any stop."""
     kinds = [event.kind for event in seen.events]
     assert seen.left == [], case
-    assert seen.calling.bench.desk.pending() == (), case
+    assert seen.calling.runtime.approvals.pending() == (), case
     if seen.outcome:
         assert seen.outcome.status in ("cancelled", "completed", "error"), case
         assert kinds.count("turn_ended") == 1, case
@@ -239,5 +239,5 @@ def check(seen: Stopped, case: str) -> None:
         ended = [event for event in seen.events if event.kind == "call_finished" and event.call_id == record.call_id]
         assert len(ended) == 1, case
         assert record.status in ("ok", "cancelled", "not_run", "error"), case
-    mended = repaired(seen.turn.messages)
+    mended = repair_history(seen.turn.messages)
     assert answered(mended) == asked(mended), case

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 
-from nbtool.chain.final_reply import CALL_IN_LAST_WORD, LIMITED, NO_REPLY
+from nbtool.chain.final_reply import CALL_IN_FINAL_REPLY, LIMIT_NOTICE, NO_REPLY
 from nbtool.chain.hooks import AppendContext, ReplyContext, RequestContext, StreamContext, TurnContext
 from nbtool.chain.limits import CancelSignal, Limits
-from nbtool.errors import BadReply, HookFailed, IncompleteReply, NbtoolError
+from nbtool.errors import HookFailed, IncompleteReply, InvalidReply, NbtoolError
 from nbtool.events import ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Message, ToolResult, Usage, results, user
 from nbtool.testing import call, cut, thinking
@@ -93,14 +93,14 @@ def test_what_came_before_a_break_is_kept():
 
 
 def test_an_error_of_the_wire_ends_the_turn_and_names_its_phase():
-    ran = run([BadReply("The server sent HTML.")])
+    ran = run([InvalidReply("The server sent HTML.")])
 
     assert ran.outcome.status == "error"
     assert [(event.phase, event.text) for event in ran.of("error_raised")] == [("request", "The server sent HTML.")]
 
 
 def test_an_error_after_the_first_delta_is_one_of_the_stream():
-    ran = run([["It is", BadReply("The line broke.")]])
+    ran = run([["It is", InvalidReply("The line broke.")]])
 
     assert ran.of("error_raised")[0].phase == "stream"
 
@@ -123,8 +123,8 @@ def test_a_call_in_the_last_word_is_dropped_and_the_missing_answer_is_told():
 
     assert ran.turn.chain[-1].calls == ()
     assert [(event.topic, event.text) for event in ran.of("notice")] == [
-        ("rounds", LIMITED.format(reason="the limit of 2 rounds was reached")),
-        ("", CALL_IN_LAST_WORD),
+        ("rounds", LIMIT_NOTICE.format(reason="the limit of 2 rounds was reached")),
+        ("", CALL_IN_FINAL_REPLY),
         ("empty", NO_REPLY),
     ]
 
@@ -139,7 +139,7 @@ def test_an_empty_reply_after_results_is_asked_for_again():
 def test_the_same_calls_with_the_same_results_end_in_a_last_word():
     class Counting(Answering):
         async def on_after_request(self, reply: ReplyContext) -> None:
-            reply.turn.meter.note_batch("the same")
+            reply.turn.meter.record_batch("the same")
             await super().on_after_request(reply)
 
     ran = run([call("price"), call("price"), call("price"), "I go round in circles."], Counting())

@@ -12,7 +12,7 @@ from nbtool import Approved, Chat, Denied, tool
 from nbtool.blocks.mimebundle import TURN_MIME
 from nbtool.chain.hooks import EventContext
 from nbtool.chat.journal import journal
-from nbtool.errors import AuthFailed, BadUsage, IncompleteReply
+from nbtool.errors import AuthenticationFailed, BadUsage, IncompleteReply
 from nbtool.events import TextDelta
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, thinking
 from tests.chaos import event, finish, head, serve_each, text
@@ -202,7 +202,7 @@ def test_a_reply_that_breaks_off_is_kept_and_the_next_turn_works() -> None:
 
 
 def test_an_error_of_the_provider_is_kept_in_the_turn() -> None:
-    turn = Chat(wire=ScriptedWire([AuthFailed("The key was refused.", fix="Set another.")])).send("Hello")
+    turn = Chat(wire=ScriptedWire([AuthenticationFailed("The key was refused.", fix="Set another.")])).send("Hello")
 
     assert turn.status == "error"
     assert str(turn.error) == "The key was refused. Set another."

@@ -14,7 +14,7 @@ from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import Event, TreeChanged, TurnStarted
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.testing import ScriptedWire
 from nbtool.wire.base import Prompt
 
@@ -277,7 +277,7 @@ def test_a_turn_on_its_way_is_not_deleted() -> None:
             if event.kind == "request_started":
                 with pytest.raises(BadUsage, match="still on its way"):
                     chat.delete(turn)
-                core().call_soon(gate.set)
+                background_loop().call_soon(gate.set)
         assert turn.text == "late"
 
     asyncio.run(ask())

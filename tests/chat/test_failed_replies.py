@@ -16,7 +16,7 @@ from nbtool.chat.journal import journal
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
 from nbtool.wire.dialects.responses import decoder as responses
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import event, head, serve, whole
 
@@ -116,7 +116,7 @@ PLACES: dict[str, Callable[[Turn], tuple[str, str]]] = {
 
 
 def test_every_dialect_that_has_prose_has_a_way() -> None:
-    assert {wire for wire, _, _ in WAYS.values()} == set(WIRES) - set(DOES)
+    assert {wire for wire, _, _ in WAYS.values()} == set(WIRES) - set(MEDIA_KINDS)
 
 
 @pytest.mark.parametrize("place", PLACES)

@@ -5,7 +5,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chat import model as model_module
 from nbtool.events import Retrying
-from nbtool.wire.prompted.instructions import Form
+from nbtool.wire.prompted.instructions import PromptFormat
 from tests.chaos import finish, head, serve_each, text, whole
 
 REFUSAL = {"error": {"message": "tiny does not support tools", "type": "invalid_request_error"}}
@@ -37,7 +37,7 @@ def test_a_server_that_refuses_tools_gets_them_through_the_prompt_and_is_remembe
 
 
 def test_a_call_through_the_prompt_runs_and_its_result_goes_back_escaped() -> None:
-    written = Form("json", "word").written_call("shout", '{"n": 21}')
+    written = PromptFormat("json", "word").render_call("shout", '{"n": 21}')
 
     @tool(run="auto")
     def shout(n: int) -> str:
@@ -69,7 +69,7 @@ def test_native_mode_says_that_the_tools_were_refused() -> None:
     with serve_each([whole(400, REFUSAL)]) as server:
         turn = Chat("tiny", base_url=server.url, tools=[double], tool_mode="native").send("Double 21.")
 
-    assert type(turn.error).__name__ == "ToolsRefused"
+    assert type(turn.error).__name__ == "ToolsNotSupported"
 
 
 def test_a_model_that_is_named_again_stays_the_same() -> None:

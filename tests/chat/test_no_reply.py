@@ -12,7 +12,7 @@ from nbtool import Chat
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
 from nbtool.chat.prompt import NO_REPLY, HistoryMode
-from nbtool.errors import AuthFailed
+from nbtool.errors import AuthenticationFailed
 from nbtool.events import TurnStatus
 from nbtool.testing import ScriptedWire
 
@@ -37,7 +37,7 @@ class Holding:
 
 def chat_after(status: str, mode: HistoryMode) -> tuple[Chat, ScriptedWire]:
     """Give a chat in which a question got no reply, and the wire of the next one."""
-    first: dict[str, Any] = {"completed": "", "error": AuthFailed("The key was refused.")}
+    first: dict[str, Any] = {"completed": "", "error": AuthenticationFailed("The key was refused.")}
     wire = ScriptedWire([*([first[status]] if status in first else []), "An answer."])
     holding = Holding()
     chat = Chat(wire=wire, history=mode, plugins=[] if status in first else [holding])

@@ -183,7 +183,7 @@ def test_references_of_an_opened_chat_are_dead_until_exposed_again() -> None:
     assert dead == ["df", "price_1_result"]
     with pytest.raises(UnknownReference, match="earlier kernel"):
         again.variables.get("df")
-    assert again.variables.next_name("price") == "price_2_result"
+    assert again.variables.reserve_name("price") == "price_2_result"
     again.expose(df=[4])
     assert again.variables.get("df").value == [4]
 

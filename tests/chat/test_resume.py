@@ -77,7 +77,7 @@ def test_a_call_that_never_began_is_run_when_the_turn_is_resumed(asked: list[str
     turn = chat.compose("Sell B.")
     turn.approver = Absent()
     turn.listen(lambda event: turn.cancel() if isinstance(event, CallFinished) else None)
-    turn.begin().lent.serve(turn.done)
+    turn.begin().lent.run_until(turn.done)
     assert [(record.status, record.started is None) for record in turn.calls] == [("ok", False), ("cancelled", True)]
     asked.clear()
 
@@ -102,7 +102,7 @@ def test_a_call_that_was_stopped_while_it_ran_is_not_run_again(asked: list[str])
     wire = ScriptedWire([call("slow", ticker="A"), "I do not know."])
     chat = Chat(wire=wire, tools=[slow])
     running.append(chat.compose("Wait."))
-    running[0].begin().lent.serve(running[0].done)
+    running[0].begin().lent.run_until(running[0].done)
     assert [record.status for record in running[0].calls] == ["cancelled"]
 
     again = chat.resume()

@@ -11,7 +11,7 @@ from nbtool import Approved, Chat, Denied, tool
 from nbtool.chain.hooks import RequestContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.subchat import MAX_DEPTH, subchat
-from nbtool.errors import AuthFailed
+from nbtool.errors import AuthenticationFailed
 from nbtool.messages import Text
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
@@ -126,7 +126,10 @@ def test_its_limits_are_its_own() -> None:
 
 
 def test_an_error_of_its_model_is_an_answer() -> None:
-    inner, outer = ScriptedWire([AuthFailed("The key was refused.")]), ScriptedWire([call("ask", question="x"), "Oh."])
+    inner, outer = (
+        ScriptedWire([AuthenticationFailed("The key was refused.")]),
+        ScriptedWire([call("ask", question="x"), "Oh."]),
+    )
     with inner, outer:
         turn = Chat(wire=outer, tools=[subchat(Chat(wire=inner))]).send("Go.")
 

@@ -31,7 +31,7 @@ from nbtool.plugins import semconv
 from nbtool.plugins.normalize import as_text
 from nbtool.server_url import parse_server_url
 from nbtool.testing import ScriptedWire
-from nbtool.tools.calls.contents import is_any_in, words_of
+from nbtool.tools.calls.contents import is_any_in, normalized_words
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.supervisor import Complexity, Flow
 from nbtool.toolsets import inspection
@@ -112,11 +112,11 @@ def _bytes(text: str) -> None:
 
 def _of_server(text: str) -> None:
     line = text.encode(errors="replace")
-    supervisor.pass_on(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), Flow())
-    supervisor.drop_rest(io.BytesIO(line), line)
+    supervisor.pump_stdout(io.BytesIO(b"\n".join(_pieces(line)) + b"\n"), io.BytesIO(), Flow())
+    supervisor.skip_message(io.BytesIO(line), line)
     supervisor.is_answer(line)
     supervisor.is_complex(line[:1_000])  # of a short one nothing is counted
-    Complexity().is_over(line)
+    Complexity().exceeds_limits(line)
 
 
 def _pieces(data: bytes) -> list[bytes]:
@@ -163,10 +163,10 @@ def _address(text: str) -> None:
 
 
 def _traced(text: str) -> None:
-    semconv.who(text)
-    semconv.where(text)
-    semconv.instructions(text)
-    semconv.written([user(text), assistant(text)], more=text)
+    semconv.model_attributes(text)
+    semconv.server_attributes(text)
+    semconv.system_attribute(text)
+    semconv.messages_attribute([user(text), assistant(text)], fields=text)
 
 
 NOTEBOOK: dict[str, tuple[Read, list[str]]] = {
@@ -185,7 +185,7 @@ NOTEBOOK: dict[str, tuple[Read, list[str]]] = {
     "body of a cell and its flags": (_said, [*WORDS, "\n", "#", "0.", "$"]),
     "address of a server": (_address, ["http://", "a@", ":", "/", "..", "%2f", "[", "]", "?a=", "#", "xn--", "ü"]),
     "what is traced": (_traced, [":", "/", "0", '"', "\\"]),
-    "words of a result": (lambda text: (words_of(text), is_any_in([text], text)), WORDS),
+    "words of a result": (lambda text: (normalized_words(text), is_any_in([text], text)), WORDS),
     "bytes of a reply": (_bytes, ['{"', '"data":', "[", "data:", "RIFF", "\xff", "ID3", "<html", "1\n00:00:01,0 --> "]),
 }
 """Readers, and the pieces that each is about."""

@@ -23,33 +23,33 @@ from nbtool.blocks.question import notice_of
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.tool_choice import matches
 from nbtool.messages import user
-from nbtool.tools.calls.contents import is_any_in, told_rows, words_of
-from nbtool.tools.mcp.tool_list import fitted, quoted_instructions
+from nbtool.tools.calls.contents import is_any_in, normalized_words, result_rows
+from nbtool.tools.mcp.tool_list import model_tool_name, quoted_instructions
 from nbtool.tools.mcp.variables import variables_in, without_secrets
 from nbtool.tools.secret_patterns import is_secret_name, secret_in
-from nbtool.tools.tool import tool, tools_of
+from nbtool.tools.tool import as_tools, tool
 from nbtool.tools.values.excerpt import excerpt
-from nbtool.tools.values.preview import glance
+from nbtool.tools.values.preview import preview_table
 from nbtool.tools.values.render import render
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 from nbtool.tools.variables.references import parse
 from nbtool.toolsets.html_text import read_html
 from nbtool.wire import decode
-from nbtool.wire.dialects.call_ids import fitting_name
-from nbtool.wire.dialects.think_tag_parser import ThinkTags
+from nbtool.wire.dialects.call_ids import safe_tool_name
+from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 from nbtool.wire.framing.provider_errors import error_from_response
 from nbtool.wire.framing.sse import EventParser
-from nbtool.wire.prompted.call_json import known_name
-from nbtool.wire.prompted.call_python import find_list_end, starts_list
-from nbtool.wire.prompted.delimiters import MARKS
-from nbtool.wire.prompted.instructions import escaped
+from nbtool.wire.prompted.call_json import match_tool_name
+from nbtool.wire.prompted.call_python import end_of_call_list, find_call_list
+from nbtool.wire.prompted.delimiters import DELIMITERS
+from nbtool.wire.prompted.instructions import escape
 from nbtool.wire.prompted.json_tokens import split_values
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.undelimited import begins_as_call, read_unmarked
+from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 from nbtool.wire.providers.catalog import parse_model
-from nbtool.wire.providers.credentials import _read
+from nbtool.wire.providers.credentials import _read_env_file
 from nbtool.wire.reply import parse_arguments
-from nbtool.wire.transport.fetch import checked
+from nbtool.wire.transport.fetch import validate_url
 from nbtool.wire.transport.model_list import model_names
 from tests.faults.test_fuzz import JSON, NAMES, STREAM, with_errors
 
@@ -74,8 +74,8 @@ MENTIONS = ["$VAR_REF{{", "}}", "$", "{{", "a.b", "["]
 MARKED = [
     "<think>",
     "</think>",
-    *[mark.opener for mark in MARKS],
-    *[mark.closer for mark in MARKS if mark.closer],
+    *[mark.opener for mark in DELIMITERS],
+    *[mark.closer for mark in DELIMITERS if mark.closer],
     "{",
     '"',
 ]
@@ -88,7 +88,7 @@ def plain(a: str) -> str:
     return a
 
 
-PLAIN = tools_of(tool(plain))[0]
+PLAIN = as_tools(tool(plain))[0]
 
 
 def _either(read: Read) -> Read:
@@ -105,14 +105,14 @@ def _found(text: str) -> object:
 def _in_table(text: str) -> object:
     cells = [text, *text.split("\n")]
     frame = pd.DataFrame({text[:100]: cells, "b": [1] * len(cells)})
-    return glance(frame), render(frame), glance([{text: text}]), render({text: [text]})
+    return preview_table(frame), render(frame), preview_table([{text: text}]), render({text: [text]})
 
 
 def _env_file(text: str) -> object:
     with tempfile.NamedTemporaryFile("w", suffix=".env", encoding="utf-8", errors="replace") as file:
         file.write(text)
         file.flush()
-        return _read(Path(file.name))
+        return _read_env_file(Path(file.name))
 
 
 def _scanned(text: str) -> None:
@@ -125,7 +125,7 @@ def _scanned(text: str) -> None:
 
 
 def _thought(text: str) -> None:
-    tags = ThinkTags()
+    tags = ThinkTagParser()
     for piece in _pieces(text):
         tags.feed(piece)
     tags.flush()
@@ -147,7 +147,7 @@ def _of_provider(text: str) -> None:
     data = text.encode(errors="replace")
     with_errors(lambda: model_names(data, "a"))
     with_errors(lambda: decode("chat", data, stream=False))
-    error_from_response(500, {}, data, who="a")
+    error_from_response(500, {}, data, label="a")
 
 
 MORE: dict[str, tuple[Read, list[str]]] = {
@@ -165,18 +165,25 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     "thinking in pieces of text": (_thought, MARKED),
     "server-sent events in pieces": (_either(_events), STREAM),
     "answer of a provider": (_of_provider, JSON),
-    "address of a page": (_either(checked), ADDRESSES),
+    "address of a page": (_either(validate_url), ADDRESSES),
     "name of a model": (_either(parse_model), [*ADDRESSES, "openai"]),
     "name of a tool": (
-        lambda text: (fitting_name(text), fitted("s", text), known_name(text, {"f"}), is_secret_name(text)),
+        lambda text: (
+            safe_tool_name(text),
+            model_tool_name("s", text),
+            match_tool_name(text, {"f"}),
+            is_secret_name(text),
+        ),
         [*NAMES, "~", ".bak", " (1)", "_bak"],
     ),
     "arguments of a call": (_either(parse_arguments), JSON),
     "call without marks": (
-        _either(lambda text: (begins_as_call(text), read_unmarked(text), starts_list(text, 0), split_values(text))),
+        _either(
+            lambda text: (starts_like_call(text), parse_undelimited(text), find_call_list(text, 0), split_values(text))
+        ),
         [*JSON, "f(", "[f("],
     ),
-    "end of a list of calls": (lambda text: find_list_end(f"[{text}", 0), [*JSON, "f(", "[f("]),
+    "end of a list of calls": (lambda text: end_of_call_list(f"[{text}", 0), [*JSON, "f(", "[f("]),
     "instructions of a server": (lambda text: quoted_instructions("s", text), HTML),
     "settings of a server": (
         lambda text: (variables_in(text), without_secrets(text, {}, {})),
@@ -184,10 +191,10 @@ MORE: dict[str, tuple[Read, list[str]]] = {
     ),
     "secrets in a text": (secret_in, ["-----BEGIN ", "sk-", "ghp_", '"type":', "machine a login ", "AKIA", "xox"]),
     "words of a result": (
-        lambda text: (is_any_in(("\0a\0b\0",), text), words_of(text), list(told_rows(f"[{text}"))),
+        lambda text: (is_any_in(("\0a\0b\0",), text), normalized_words(text), list(result_rows(f"[{text}"))),
         [*JSON, *HTML, "b'", "T", ".0", " 00:00:00", "nan", "1e5"],
     ),
-    "excerpt of a text": (lambda text: (excerpt(text, 10, 200), visible(text), escaped(text)), HTML),
+    "excerpt of a text": (lambda text: (excerpt(text, 10, 200), single_line(text), escape(text)), HTML),
 }
 """Readers, and the pieces that each is about."""
 

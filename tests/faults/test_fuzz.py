@@ -15,11 +15,11 @@ from nbtool.blocks.markdown import render
 from nbtool.errors import BadUsage, NbtoolError, ToolError
 from nbtool.event_json import dump_event, load_event
 from nbtool.magics.options import cell_parser, mentions, parse
-from nbtool.tools.values.sanitize import plain_text
+from nbtool.tools.values.sanitize import strip_controls
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables
 from nbtool.wire import find_wire
-from nbtool.wire.prompted.call_python import read_pythonic
+from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_object
 from tests.faults.bounds import up_to_seconds
 
@@ -206,9 +206,9 @@ def with_errors(deed: Callable[[], object]) -> None:
 def lenient(text: str) -> None:
     """Read a call's arguments, and a list of calls, that a model wrote as text."""
     with_errors(lambda: parse_object(text))
-    with_errors(lambda: read_pythonic(text))
+    with_errors(lambda: parse_python_calls(text))
     with suppress(NbtoolError):
-        assert json.loads(json.dumps(parse_object(text, ended=True).value, allow_nan=False)) is not None
+        assert json.loads(json.dumps(parse_object(text, is_closed=True).value, allow_nan=False)) is not None
 
 
 def marked(text: str) -> None:
@@ -218,9 +218,9 @@ def marked(text: str) -> None:
 
 def stripped(text: str) -> None:
     """Strip what a tool printed."""
-    plain = plain_text(text)
+    plain = strip_controls(text)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", plain)
-    assert plain_text(plain) == plain
+    assert strip_controls(plain) == plain
 
 
 def referred(text: str) -> None:

@@ -23,15 +23,15 @@ from nbtool.event_json import load_event
 from nbtool.events import CallFinished, CallReady, Event, Notice, TextDelta, ThinkingDelta
 from nbtool.magics.options import cell_parser, mentions, parse
 from nbtool.plugins.masks import Masks
-from nbtool.plugins.pii import KINDS, kinds
-from nbtool.plugins.structured import _json_in
-from nbtool.tools.script.compile import checked
+from nbtool.plugins.pii import PII_TYPES, select_types
+from nbtool.plugins.structured import _find_json
+from nbtool.tools.script.compile import validate
 from nbtool.tools.values.line_diff import line_diff
-from nbtool.tools.values.render import cut, preview
-from nbtool.tools.values.sanitize import plain_text, without_addresses, without_paths
+from nbtool.tools.values.render import render_or_preview, truncate
+from nbtool.tools.values.sanitize import strip_controls, without_addresses, without_paths
 from nbtool.wire import find_wire, parse_calls
 from nbtool.wire.framing.redaction import excerpt, redact
-from nbtool.wire.prompted.call_python import read_pythonic
+from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_object
 from tests.faults import bounds
 from tests.faults.bounds import up_to_seconds
@@ -78,7 +78,7 @@ def either(read: Read) -> Read:
 
 def _script(text: str) -> None:
     with suppress(ValueError):  # the words of a refusal, which the tool's schema tells
-        checked(text)
+        validate(text)
 
 
 BLOCKS: dict[str, dict[str, Callable[[str], Event]]] = {
@@ -103,22 +103,22 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     "calls in text": (either(lambda text: parse_calls(text, {"f"})), CALLS + JSON + NAMES),
     "calls of any name": (either(parse_calls), CALLS + JSON + NAMES),
     "lenient JSON": (either(parse_object), JSON + NAMES),
-    "Python calls": (either(read_pythonic), JSON + NAMES + CALLS),
-    "JSON in an answer": (lambda text: list(_json_in(text)), JSON),
+    "Python calls": (either(parse_python_calls), JSON + NAMES + CALLS),
+    "JSON in an answer": (lambda text: list(_find_json(text)), JSON),
     "events of a journal": (either(load_event), EVENTS + JSON),
     "references": (referred, NAMES + JSON),
     "line of a cell": (either(lambda text: parse(cell_parser(), text)), OPTIONS),
     "body of a cell": (mentions, NAMES),
-    "escape sequences": (plain_text, ANSI),
+    "escape sequences": (strip_controls, ANSI),
     "control characters": (lambda text: (without_controls(text), visible(text), one_line(text)), ANSI),
     "combining marks": (without_stacks, ["\u0301", "\u0e31", "\U0001f989"]),
     "confusables": (unmasked, ["а", "a", "Ａ", "é", "_", "Ж"]),  # noqa: RUF001 - hostile text
     "question": (lambda text: (sentence_of("run", "f", text, {}), effect_of(text)), JSON),
     "addresses and paths": (lambda text: without_paths(without_addresses(text)), PATHS),
-    "private values": (lambda text: Masks(kinds(KINDS, ("Ada Lovelace",), {})).mask(text), SECRETS),
+    "private values": (lambda text: Masks(select_types(PII_TYPES, ("Ada Lovelace",), {})).mask(text), SECRETS),
     "keys": (redact, SECRETS),
     "error page": (excerpt, [*SECRETS, "</script>", "<!doctype html>"]),
-    "result": (lambda text: (preview(text), cut(text)), WRITING),
+    "result": (lambda text: (render_or_preview(text), truncate(text)), WRITING),
     "diff": (lambda text: line_diff(text, text[: len(text) // 2][::-1] + text[5:], "f"), ["a\n", "b\n", "\r", "x"]),
     "script": (_script, CODE),
     **MORE,

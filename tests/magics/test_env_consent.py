@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.wire.providers.catalog import OURS
-from nbtool.wire.providers.credentials import env_file
+from nbtool.wire.providers.catalog import BUILTIN
+from nbtool.wire.providers.credentials import find_env_file
 from tests.chaos import ChaosServer, finish, head, serve, text
 from tests.shells import end_shell, new_shell
 
@@ -26,15 +26,15 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ChaosServer]:
     """Work in a folder whose `.env` names the model and the address of a stranger."""
-    for provider in OURS.values():
+    for provider in BUILTIN.values():
         for name in (*provider.keys, *provider.addresses):
             monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     with serve(head(), text("Hello"), finish()) as stranger:
         (tmp_path / ".env").write_text(f"NBTOOL_MODEL=ollama:llama3\nOLLAMA_HOST={stranger.url}\n")
-        env_file.cache_clear()
+        find_env_file.cache_clear()
         yield stranger
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from nbtool.chat.journal import journal
 from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
-from nbtool.loop import LentThread, core
+from nbtool.loop import CallerThread, background_loop
 from nbtool.magics.approver import PARKED_SECONDS, Roads
 from nbtool.magics.options import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
@@ -292,7 +292,7 @@ def test_input_alone_never_parks_a_cell_that_waits() -> None:
 
 
 def test_work_that_was_promised_the_thread_is_done_there_before_it_is_let_go() -> None:
-    lent, rest, done = LentThread(), Future[None](), list[threading.Thread]()
+    lent, rest, done = CallerThread(), Future[None](), list[threading.Thread]()
 
     async def promise() -> None:
         work = asyncio.ensure_future(lent.run(lambda: done.append(threading.current_thread())))
@@ -300,20 +300,20 @@ def test_work_that_was_promised_the_thread_is_done_there_before_it_is_let_go() -
         assert not work.done()
 
     def go() -> None:
-        core().spawn(promise()).result(SECONDS)
+        background_loop().submit(promise()).result(SECONDS)
         rest.set_result(None)
 
-    lent.serve(rest, go=go)
+    lent.run_until(rest, on_start=go)
 
     assert done == [threading.current_thread()]
 
 
 def test_a_thread_that_could_not_set_the_turn_going_is_no_longer_lent() -> None:
-    lent = LentThread()
+    lent = CallerThread()
 
     def go() -> None:
         raise AlreadyDecided("Somebody was first.")
 
     with pytest.raises(AlreadyDecided):
-        lent.serve(Future[None](), go=go)
-    assert not lent.is_served
+        lent.run_until(Future[None](), on_start=go)
+    assert not lent.is_attached

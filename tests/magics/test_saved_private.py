@@ -15,8 +15,8 @@ from nbtool.chat.journal import journal
 from nbtool.magics.command_context import Here
 from nbtool.magics.commands import show
 from nbtool.magics.commands.history_source import Explored
-from nbtool.settings import home
-from nbtool.wire.providers.credentials import env_file
+from nbtool.settings import data_dir
+from nbtool.wire.providers.credentials import find_env_file
 from tests.shells import end_shell, new_shell
 
 KEY = "sk-canary-0123456789"
@@ -31,13 +31,13 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     monkeypatch.setenv("HOME", str(tmp_path / "home-of-ada"))
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path / "home-of-ada" / ".nbtool-home"))
     monkeypatch.chdir(folder)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
     journal.cache_clear()
     shell = new_shell()
     shell.run_line_magic("load_ext", "nbtool")
     yield shell
     end_shell()
-    env_file.cache_clear()
+    find_env_file.cache_clear()
     journal.cache_clear()
 
 
@@ -90,7 +90,7 @@ def test_no_output_tells_where_the_persons_files_and_keys_lie(shell: Any, form: 
     text = json.dumps(SAVED[form](shell), default=str)
 
     assert len(text) > 20
-    for private in (str(tmp_path), "home-of-ada", str(home()), KEY):
+    for private in (str(tmp_path), "home-of-ada", str(data_dir()), KEY):
         assert private not in text
 
 
@@ -106,10 +106,10 @@ def test_a_saved_turn_does_not_say_why_its_model_answered(shell: Any) -> None:
 def test_a_broken_journal_and_a_broken_file_of_providers_are_told_without_their_place(
     shell: Any, tmp_path: Path
 ) -> None:
-    (home() / "providers.toml").write_text("[broken")
+    (data_dir() / "providers.toml").write_text("[broken")
     text = json.dumps(printed("%%chat\nHello")(shell))
-    (home() / "providers.toml").unlink()
-    (home() / "journal.sqlite").write_text("no database" * 100)
+    (data_dir() / "providers.toml").unlink()
+    (data_dir() / "journal.sqlite").write_text("no database" * 100)
     journal.cache_clear()
     text += json.dumps(printed("%chat history chats")(shell))
 

@@ -17,7 +17,7 @@ from nbtool.events import CallAsked, CallReady, TurnStarted
 from nbtool.magics.approver import asked_in_line
 from nbtool.messages import user
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.gates import _asked
+from nbtool.tools.calls.gates import _request_event
 from tests.magics.commands.saying import said
 from tests.magics.parking import Desk
 from tests.resolved import plain
@@ -35,7 +35,7 @@ def by_approvals(shell: Any, capsys: Any) -> str:
     desk = Desk()
     shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
     chat = desk.chat
-    pending = chat.desk.ask(QUESTION)
+    pending = chat.desk.add(QUESTION)
     try:
         return said(shell, "approvals", capsys)
     finally:
@@ -45,7 +45,7 @@ def by_approvals(shell: Any, capsys: Any) -> str:
 def fed(sink: Callable[[Any], object]) -> None:
     sink(TurnStarted("t", "m", user("Go"), 1.0))
     sink(CallReady("c1", "say", 1, '{"text": "hi"}', {"text": plain('"hi"')}))
-    sink(_asked(QUESTION))
+    sink(_request_event(QUESTION))
 
 
 def in_a_terminal(_shell: Any, _capsys: Any) -> str:

@@ -8,7 +8,7 @@ from nbtool import Chat, tool
 from nbtool.errors import BadUsage
 from nbtool.events import ReplyEnd
 from nbtool.messages import ToolCall
-from nbtool.plugins.continuation import GO_ON, STILL_CUT, Continuation
+from nbtool.plugins.continuation import CONTINUE_PROMPT, STILL_TRUNCATED, Continuation
 from nbtool.testing import ScriptedWire, call, thinking
 from tests.chain.running import run
 
@@ -26,14 +26,20 @@ def test_a_reply_that_was_cut_off_is_continued_and_its_text_is_whole() -> None:
         turn = Chat(wire=wire, plugins=[Continuation()]).send("Say it.")
 
     assert turn.text == "To be or not to be."
-    assert [message.text for message in wire.prompts[2].messages] == ["Say it.", "To be or n", GO_ON, "ot to", GO_ON]
+    assert [message.text for message in wire.prompts[2].messages] == [
+        "Say it.",
+        "To be or n",
+        CONTINUE_PROMPT,
+        "ot to",
+        CONTINUE_PROMPT,
+    ]
 
 
 def test_it_goes_on_so_often_and_no_more() -> None:
-    ran = run([["a", CUT_OFF], ["b", CUT_OFF], ["c", CUT_OFF]], Continuation(times=2))
+    ran = run([["a", CUT_OFF], ["b", CUT_OFF], ["c", CUT_OFF]], Continuation(max_times=2))
 
     assert ran.outcome.text == "abc"
-    assert [event.text for event in ran.of("notice")] == [STILL_CUT.format(times=2)]
+    assert [event.text for event in ran.of("notice")] == [STILL_TRUNCATED.format(times=2)]
 
 
 def test_a_call_in_a_reply_that_was_cut_off_is_answered_and_no_user_message_stands_between() -> None:

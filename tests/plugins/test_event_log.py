@@ -12,7 +12,7 @@ from nbtool.chain.hooks import EventContext
 from nbtool.errors import BadUsage
 from nbtool.events import Notice, TextDelta
 from nbtool.messages import Media
-from nbtool.plugins.event_log import KEPT, MAX_TEXT, EventLog
+from nbtool.plugins.event_log import MAX_OLD_FILES, MAX_TEXT, EventLog
 from nbtool.testing import ScriptedWire, call
 
 
@@ -84,7 +84,10 @@ def test_old_lines_make_room_for_new_ones(tmp_path: Path) -> None:
         log.on_event(EventContext("t", Notice(f"number {number}")))
 
     files = sorted(tmp_path.iterdir())
-    assert [file.name for file in files] == ["events.jsonl", *(f"events.jsonl.{n}" for n in range(1, KEPT + 1))]
+    assert [file.name for file in files] == [
+        "events.jsonl",
+        *(f"events.jsonl.{n}" for n in range(1, MAX_OLD_FILES + 1)),
+    ]
     assert all(file.stat().st_size <= 200 for file in files)
     assert lines(files[0])[-1]["text"] == "number 19"
     assert lines(files[1])[-1]["text"] < lines(files[0])[0]["text"]

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from nbtool import Chat, tool
 from nbtool.chain import limits
 from nbtool.chain.plugin_check import HOOKS, PLAIN_HOOKS
-from nbtool.chain.repair import UNANSWERED, repaired
+from nbtool.chain.repair import NO_RESULT, repair_history
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.testing import ScriptedReply, ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 
@@ -130,7 +130,7 @@ class Room:
 
     def ask(self, question: Question) -> Decision | None:
         """Leave the question on the desk, or refuse where the calls have to end by themselves."""
-        return question.refusal("no") if self.place in AFTER_CALLS else None
+        return question.denial("no") if self.place in AFTER_CALLS else None
 
     def run(self, **more: Any) -> tuple[Chat, Turn]:
         """Run the turn to its end; the person stops it once `more["stop"]` is set."""
@@ -158,8 +158,8 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "HOOK_SECONDS", 0.2)
     monkeypatch.setattr(limits, "HOOK_STOP_SECONDS", 0.1)
     monkeypatch.setattr(limits, "END_SECONDS", 0.2)
-    monkeypatch.setattr(limits, "STOPPED_SECONDS", 0.2)
-    monkeypatch.setattr(limits, "LEAST_SECONDS", 0.05)
+    monkeypatch.setattr(limits, "STOPPED_END_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "MIN_SECONDS", 0.05)
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def tasks() -> set[str]:
             await asyncio.sleep(0)
         return {repr(task) for task in asyncio.all_tasks() - {asyncio.current_task()}}
 
-    return core().spawn(look()).result(SECONDS)
+    return background_loop().submit(look()).result(SECONDS)
 
 
 def check(room: Room, chat: Chat, turn: Turn, before: set[str]) -> None:
@@ -195,12 +195,12 @@ def check(room: Room, chat: Chat, turn: Turn, before: set[str]) -> None:
     assert room.effects == effects
     assert turn.status == status
     history = {
-        result.call_id: result.text for message in repaired(turn.messages.complete) for result in message.results
+        result.call_id: result.text for message in repair_history(turn.messages.complete) for result in message.results
     }
     for record in turn.calls:
         assert kinds.count("call_finished") == len(turn.calls)
         ran = f"{record.name} 0" in room.effects
-        assert (history.get(record.call_id, UNANSWERED) != UNANSWERED) or not ran, record
+        assert (history.get(record.call_id, NO_RESULT) != NO_RESULT) or not ran, record
         assert not (ran and record.status in ("not_run", "denied", "waiting", "running")), record
 
 

@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from nbtool.messages import Media, ToolCall
 from nbtool.plugins.masks import MAX_MASKS, Masks, mask_part
-from nbtool.plugins.pii import KINDS, kinds
+from nbtool.plugins.pii import PII_TYPES, select_types
 
 LETTERS = {"a": "ab+", "b": "b+c?", "c": "[bc]{2}|_+", "d": r"__MASK|\d"}
 
 
 def some_masks() -> Masks:
-    return Masks(kinds((), (), LETTERS))
+    return Masks(select_types((), (), LETTERS))
 
 
 def test_the_same_value_keeps_its_mask() -> None:
-    masks = Masks(kinds(KINDS, (), {}))
+    masks = Masks(select_types(PII_TYPES, (), {}))
 
     assert masks.mask("a@example.org b@example.org a@example.org").split() == [
         "__MASK_EMAIL_1__", "__MASK_EMAIL_2__", "__MASK_EMAIL_1__",
@@ -26,14 +26,14 @@ def test_the_same_value_keeps_its_mask() -> None:
 
 
 def test_overlapping_matches_become_one_mask_so_that_no_end_of_them_leaks() -> None:
-    masks = Masks(kinds((), (), {"first": "aab", "second": "bcc"}))
+    masks = Masks(select_types((), (), {"first": "aab", "second": "bcc"}))
 
     assert masks.mask("xaabccx") == "x__MASK_FIRST_1__x"
     assert masks.restore("x__MASK_FIRST_1__x") == "xaabccx"
 
 
 def test_a_pattern_never_matches_inside_a_mask() -> None:
-    masks = Masks(kinds(["email"], (), {"word": "MASK|EMAIL|_+"}))
+    masks = Masks(select_types(["email"], (), {"word": "MASK|EMAIL|_+"}))
     once = masks.mask("a@example.org")
 
     assert once == "__MASK_EMAIL_1__"
@@ -56,20 +56,20 @@ def test_whatever_is_masked_is_restored(texts: list[str]) -> None:
 
 
 def test_beyond_the_bound_the_value_that_was_met_longest_ago_is_forgotten() -> None:
-    masks = Masks(kinds((), (), {"n": r"\d+"}))
+    masks = Masks(select_types((), (), {"n": r"\d+"}))
     for number in range(MAX_MASKS):
         masks.mask(str(number))
     masks.mask("0")  # met again, so the next one to go is 1
 
     masks.mask("new 5000")
 
-    assert masks.forgotten == 1
+    assert masks.evicted == 1
     assert masks.restore("__MASK_N_1__ __MASK_N_2__") == "0 __MASK_N_2__"
     assert masks.mask("1") == f"__MASK_N_{MAX_MASKS + 2}__"
 
 
 def test_arguments_are_masked_by_what_they_say_and_stay_json() -> None:
-    masks = Masks(kinds(["card"], ['J"R', "Müller"], {}))
+    masks = Masks(select_types(["card"], ['J"R', "Müller"], {}))
     call = ToolCall("pay", r'{"to": "M\u00fcller", "by": "J\"R", "card": 4111111111111111, "n": 3}', args={"n": 3})
 
     masked = mask_part(call, masks)
@@ -84,11 +84,11 @@ def test_arguments_are_masked_by_what_they_say_and_stay_json() -> None:
 def test_arguments_without_anything_private_stay_as_they_were_written() -> None:
     call = ToolCall("pay", '{"n":  3}')
 
-    assert mask_part(call, Masks(kinds(KINDS, (), {}))) == call
+    assert mask_part(call, Masks(select_types(PII_TYPES, (), {}))) == call
 
 
 def test_attached_texts_are_masked_and_images_are_not() -> None:
-    masks = Masks(kinds(["email"], (), {}))
+    masks = Masks(select_types(["email"], (), {}))
     text = Media("text/csv", b"ada@example.org", name="of ada@example.org.csv")
     image = Media("image/png", b"ada@example.org", name="plot.png")
 

@@ -6,11 +6,11 @@ import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.plugins.masks import Masks
-from nbtool.plugins.pii import KINDS, MAX_TYPE, kinds
+from nbtool.plugins.pii import MAX_TYPE, PII_TYPES, select_types
 
 
 def masked(text: str, *types: str) -> str:
-    return Masks(kinds(types or KINDS, (), {})).mask(text)
+    return Masks(select_types(types or PII_TYPES, (), {})).mask(text)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def masked(text: str, *types: str) -> str:
     ],
 )
 def test_a_private_text_is_found_whole_within_a_sentence(type_: str, private: str) -> None:
-    assert masked(f"It is {private}, he said.", type_) == f"It is __MASK_{KINDS[type_].name}_1__, he said."
+    assert masked(f"It is {private}, he said.", type_) == f"It is __MASK_{PII_TYPES[type_].name}_1__, he said."
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_what_only_looks_alike_stays(type_: str, plain: str) -> None:
 
 
 def test_names_are_found_as_whole_words_in_any_case() -> None:
-    masks = Masks(kinds((), ["Ann", "Ann Lee"], {}))
+    masks = Masks(select_types((), ["Ann", "Ann Lee"], {}))
 
     assert masks.mask("ANN, *ann* and Ann Lee met Anna.") == (
         "__MASK_NAME_1__, *__MASK_NAME_2__* and __MASK_NAME_3__ met Anna."
@@ -67,7 +67,7 @@ def test_names_are_found_as_whole_words_in_any_case() -> None:
 
 
 def test_patterns_of_ones_own_have_types_of_ones_own() -> None:
-    assert Masks(kinds((), (), {"ticket": r"TK-\d+"})).mask("See TK-12.") == "See __MASK_TICKET_1__."
+    assert Masks(select_types((), (), {"ticket": r"TK-\d+"})).mask("See TK-12.") == "See __MASK_TICKET_1__."
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_patterns_of_ones_own_have_types_of_ones_own() -> None:
 )
 def test_what_cannot_work_is_refused_in_one_line(built_in: list[str], patterns: dict[str, str], complaint: str) -> None:
     with pytest.raises(BadUsage, match=complaint) as refused:
-        kinds(built_in, (), patterns)
+        select_types(built_in, (), patterns)
 
     assert "\n" not in str(refused.value)
 

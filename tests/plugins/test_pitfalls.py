@@ -13,7 +13,7 @@ from nbtool.chain.hooks import ReplyContext, RequestContext, StreamContext
 from nbtool.chain.limits import CancelSignal, Limits
 from nbtool.chat.chat import TurnSettings, wait_for
 from nbtool.chat.turn import Turn
-from nbtool.errors import BadReply, HookFailed
+from nbtool.errors import HookFailed, InvalidReply
 from nbtool.events import CallDelta, MediaDelta, ReplyEnd, UsageDelta
 from nbtool.messages import Media, ToolCall, Usage
 from nbtool.testing import ScriptedApprover, ScriptedWire, call, cut, say
@@ -285,7 +285,7 @@ def test_what_was_done_before_a_turn_broke_off_is_kept_and_told_to_the_next_one(
                 await asyncio.Event().wait()
 
     plugins = [Stopping()] if how == "cancelled" else []
-    replies: list[Any] = [["Looking.", call("double", n=4)], *([] if plugins else [BadReply("HTML")]), "Again."]
+    replies: list[Any] = [["Looking.", call("double", n=4)], *([] if plugins else [InvalidReply("HTML")]), "Again."]
     with ScriptedWire(replies) as wire:
         chat = Chat(wire=wire, tools=[double], plugins=plugins)
         first = chat.send("Go.")
@@ -302,7 +302,7 @@ def test_what_was_done_before_a_turn_broke_off_is_kept_and_told_to_the_next_one(
 
 def test_a_last_word_that_fails_makes_the_turn_an_error() -> None:
     settings = TurnSettings(limits=Limits(max_rounds=2))
-    with ScriptedWire([call("double", n=1), BadReply("HTML")]) as wire:
+    with ScriptedWire([call("double", n=1), InvalidReply("HTML")]) as wire:
         turn = Chat(wire=wire, tools=[double]).send("Go.", settings=settings)
 
     assert turn.status == "error"

@@ -16,7 +16,7 @@ from nbtool.errors import BadUsage
 from nbtool.events import CallDelta, Delta, RefusalDelta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Media, Message, Native, Usage, user
 from nbtool.plugins import masks
-from nbtool.plugins.privacy import FORGOTTEN, RULE, Privacy
+from nbtool.plugins.privacy import EVICTED_NOTICE, MASK_RULE, Privacy
 from nbtool.testing import ScriptedWire, call, cut, thinking
 from nbtool.wire.base import Prompt
 from tests.chain.running import run
@@ -56,7 +56,7 @@ def test_every_request_of_a_turn_is_masked_with_its_results_and_descriptions() -
     assert "example.org" not in sent(wire.prompts)
     assert "Ada Lovelace" not in sent(wire.prompts)
     assert wire.prompts[1].messages[-1].results[0].text.startswith("__MASK_EMAIL_1__ knows __MASK_EMAIL_2__")
-    assert wire.prompts[0].system.endswith(RULE)
+    assert wire.prompts[0].system.endswith(MASK_RULE)
 
 
 def test_a_tool_is_given_clear_text_and_so_is_the_person() -> None:
@@ -277,7 +277,7 @@ def test_the_person_is_told_once_when_values_are_forgotten(monkeypatch: pytest.M
         ["__MASK_EMAIL_1__ __MASK_EMAIL_3__", "Ok."], _Again(), privacy, history=[user("a@x.org b@x.org c@x.org")]
     )
 
-    assert [event.text for event in ran.of("notice")] == [FORGOTTEN]
+    assert [event.text for event in ran.of("notice")] == [EVICTED_NOTICE]
     assert ran.turn.chain[0].text == "__MASK_EMAIL_1__ c@x.org"
     assert "@x.org" not in sent(ran.wire.prompts)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from nbtool import Chat, tool
 from nbtool.messages import Message, Text, assistant, user
-from nbtool.plugins.privacy import RULE, Privacy
+from nbtool.plugins.privacy import MASK_RULE, Privacy
 from nbtool.plugins.roles import GEMMA, FallbackRoles
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire.base import Prompt, Target
@@ -74,4 +74,4 @@ def test_behind_privacy_the_rule_of_the_masks_moves_too() -> None:
     with ScriptedWire(["Hi."]) as wire:
         Chat(wire=wire, plugins=[Privacy(), FallbackRoles(system="user")]).send("I am ada@example.org.")
 
-    assert wire.prompts[0].messages[0].text.endswith(f"{RULE}\n\nI am __MASK_EMAIL_1__.")
+    assert wire.prompts[0].messages[0].text.endswith(f"{MASK_RULE}\n\nI am __MASK_EMAIL_1__.")

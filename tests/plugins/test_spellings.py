@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from nbtool.messages import Media
 from nbtool.plugins.masks import MASK, Masks, mask_part
 from nbtool.plugins.normalize import normalize
-from nbtool.plugins.pii import KINDS, kinds
+from nbtool.plugins.pii import PII_TYPES, select_types
 
 VALUES = {
     "email": "ada@example.org",
@@ -75,7 +75,7 @@ OF_ONE = {
 
 
 def masks_for(type_: str) -> Masks:
-    return Masks(kinds([] if type_ == "name" else [type_], [VALUES["name"]] if type_ == "name" else [], {}))
+    return Masks(select_types([] if type_ == "name" else [type_], [VALUES["name"]] if type_ == "name" else [], {}))
 
 
 def is_clear(value: str, text: str) -> bool:
@@ -129,11 +129,11 @@ def test_a_value_is_masked_in_the_spellings_of_its_own(type_: str, written: str)
     ],
 )  # fmt: skip
 def test_a_text_without_anything_private_stays_as_it_is(plain: str) -> None:
-    assert Masks(kinds(KINDS, ["Ada Lovelace", "Bob"], {})).mask(plain) == plain
+    assert Masks(select_types(PII_TYPES, ["Ada Lovelace", "Bob"], {})).mask(plain) == plain
 
 
 def test_the_texts_of_this_project_stay_but_for_what_is_private_in_them() -> None:
-    masks = Masks(kinds([kind for kind in KINDS if kind not in ("ip", "phone")], (), {}))
+    masks = Masks(select_types([kind for kind in PII_TYPES if kind not in ("ip", "phone")], (), {}))
     for path in sorted(Path(__file__, "../../../docs").resolve().glob("*.md")):
         text = path.read_text()
         masked = masks.mask(text)
@@ -144,7 +144,7 @@ def test_the_texts_of_this_project_stay_but_for_what_is_private_in_them() -> Non
 @settings(max_examples=300, deadline=None)
 @given(st.text("a1@.\u200b\u00ad＠&#4;%0=[]()\\x ат\u0301", max_size=30))
 def test_whatever_is_masked_is_restored_and_masked_once(text: str) -> None:
-    masks = Masks(kinds(["email", "card"], ["a1"], {"one": "1+"}))
+    masks = Masks(select_types(["email", "card"], ["a1"], {"one": "1+"}))
 
     masked = masks.mask(text)
 
@@ -207,7 +207,7 @@ def test_arguments_of_calls_are_masked_in_every_spelling_too() -> None:
 )  # fmt: skip
 def test_time_grows_with_the_text(piece: str) -> None:
     def seconds(size: int) -> float:
-        masks, text = Masks(kinds(KINDS, ["Ada Lovelace"], {})), piece * (size // len(piece))
+        masks, text = Masks(select_types(PII_TYPES, ["Ada Lovelace"], {})), piece * (size // len(piece))
         began = time.process_time()
         masks.mask(text)
         return time.process_time() - began

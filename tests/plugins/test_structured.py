@@ -13,8 +13,8 @@ from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import ReplyEnd
 from nbtool.messages import Refusal
 from nbtool.plugins.continuation import Continuation
-from nbtool.plugins.structured import RULE, Structured
-from nbtool.plugins.structured_schema import answer_schema, is_strict
+from nbtool.plugins.structured import SCHEMA_PROMPT, Structured
+from nbtool.plugins.structured_schema import is_strict, schema_for
 from nbtool.testing import ScriptedWire, call
 
 
@@ -84,8 +84,8 @@ def test_the_schema_is_told_in_the_system_text() -> None:
     with ScriptedWire([APPLE]) as wire:
         Chat(wire=wire, system="Be brief.").send("Which?", as_=Fruit)
 
-    _, schema, _ = answer_schema(Fruit)
-    assert wire.prompts[0].system.endswith(RULE.format(schema=json.dumps(schema)))
+    _, schema, _ = schema_for(Fruit)
+    assert wire.prompts[0].system.endswith(SCHEMA_PROMPT.format(schema=json.dumps(schema)))
     assert schema == {
         "type": "object",
         "properties": {"name": {"type": "string"}, "grams": {"type": "integer"}},
@@ -192,11 +192,11 @@ def test_a_type_that_json_cannot_be_is_refused_before_anything_is_sent(type_: An
 
 @pytest.mark.parametrize(("type_", "strict"), [(Fruit, True), (City, True), (Point, False), (dict[str, int], False)])
 def test_only_closed_types_without_defaults_are_strict(type_: Any, strict: bool) -> None:
-    assert is_strict(answer_schema(type_)[1]) is strict
+    assert is_strict(schema_for(type_)[1]) is strict
 
 
 def test_a_recursive_type_keeps_its_definitions() -> None:
-    _, schema, is_wrapped = answer_schema(Tree)
+    _, schema, is_wrapped = schema_for(Tree)
 
     assert is_wrapped
     assert schema["$defs"]["Tree"]["properties"]["children"]["items"] == {"$ref": "#/$defs/Tree"}

@@ -13,7 +13,7 @@ from opentelemetry.semconv.attributes import error_attributes, server_attributes
 from opentelemetry.trace import SpanKind, StatusCode
 
 from nbtool import Chat, tool
-from nbtool.errors import BadReply, BadUsage
+from nbtool.errors import BadUsage, InvalidReply
 from nbtool.events import ReplyEnd, UsageDelta
 from nbtool.messages import Media, Usage, user
 from nbtool.plugins import semconv
@@ -127,7 +127,7 @@ def test_content_is_written_in_the_form_of_the_conventions() -> None:
 
 
 def test_the_bytes_of_an_image_are_never_written() -> None:
-    written = semconv.written([user(Media("image/png", b"SECRET"))])
+    written = semconv.messages_attribute([user(Media("image/png", b"SECRET"))])
 
     assert json.loads(written)[0]["parts"][0]["mime_type"] == "image/png"
     assert "SECRET" not in written
@@ -141,7 +141,7 @@ def test_a_call_that_failed_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "error"), [(BadReply("The server sent HTML."), "BadReply"), (["Hm", cut()], "IncompleteReply")]
+    ("reply", "error"), [(InvalidReply("The server sent HTML."), "InvalidReply"), (["Hm", cut()], "IncompleteReply")]
 )
 def test_a_request_that_failed_ends_with_the_error_of_its_turn(reply: Any, error: str) -> None:
     spans = spans_of(reply)
@@ -152,7 +152,7 @@ def test_a_request_that_failed_ends_with_the_error_of_its_turn(reply: Any, error
 def test_providers_are_named_as_the_conventions_name_them() -> None:
     known = {value.value for value in gen_ai_attributes.GenAiProviderNameValues}
 
-    assert semconv.who("google:gemini-2.5-pro") == {
+    assert semconv.model_attributes("google:gemini-2.5-pro") == {
         "gen_ai.provider.name": "gcp.gemini", "gen_ai.request.model": "gemini-2.5-pro",
     }  # fmt: skip
     assert set(semconv.PROVIDERS.values()) - {"moonshot_ai"} <= known

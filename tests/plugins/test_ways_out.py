@@ -28,7 +28,7 @@ from nbtool.plugins.privacy import Privacy
 from nbtool.testing import call
 from nbtool.tools.script.tool import script_tools
 from nbtool.wire.base import Request
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from tests.chaos import DONE, ChaosServer, finish, head, serve, serve_each, text, whole
 from tests.samples import PNG, WAV, as_base64, drawn
 from tests.security.model import model
@@ -286,7 +286,7 @@ WAYS: dict[str, Callable[[str], str]] = {
     "rehearse": by_rehearsal,
     "compose": of_method("send", prompt=says, settings=lambda *_: TurnSettings(stream=False)),
     **{f"history {mode}": by_history(mode) for mode in get_args(HistoryMode)},
-    **{f"model: {kind}": by_media(kind) for kind in DOES},
+    **{f"model: {kind}": by_media(kind) for kind in MEDIA_KINDS},
     "results, descriptions, options, system": by_results_and_descriptions,
     "sub-chat": by_sub_chat(1),
     "sub-chat of a sub-chat": by_sub_chat(2),

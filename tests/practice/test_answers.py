@@ -16,9 +16,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from nbtool import Chat
-from nbtool.plugins.structured import RULE, Structured
-from nbtool.practice.plan import plan
-from nbtool.practice.request import read
+from nbtool.plugins.structured import SCHEMA_PROMPT, Structured
+from nbtool.practice.plan import make_plan
+from nbtool.practice.request import parse_request
 
 
 class Colour(enum.Enum):
@@ -90,10 +90,10 @@ TYPES: list[Any] = [
 )
 def test_every_type_gets_an_answer(prompt: str, type_: Any) -> None:
     answer = Structured(type_)
-    messages = [{"role": "system", "content": RULE.format(schema=json.dumps(answer.schema))}]
+    messages = [{"role": "system", "content": SCHEMA_PROMPT.format(schema=json.dumps(answer.schema))}]
     body = {"model": "fast", "messages": [*messages, {"role": "user", "content": prompt}]}
 
-    answer.take(plan(read(body)).text)  # raises where it does not fit
+    answer.parse(make_plan(parse_request(body)).text)  # raises where it does not fit
 
 
 def test_a_map_of_a_column_gives_a_column_of_answers() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.practice.plan import plan
-from nbtool.practice.request import read
+from nbtool.practice.plan import make_plan
+from nbtool.practice.request import parse_request
 from tests.practice.asking import FRAME, TEXT, tool
 
 TOOLS = [
@@ -23,7 +23,7 @@ SYSTEM = "Objects:\n- $VAR_REF{{df}}: DataFrame"
 
 def calls(prompt: str) -> list[tuple[str, dict[str, Any]]]:
     messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
-    planned = plan(read({"model": "fast", "messages": messages, "tools": TOOLS}))
+    planned = make_plan(parse_request({"model": "fast", "messages": messages, "tools": TOOLS}))
     return [(one.name, json.loads(one.arguments)) for one in planned.calls]
 
 

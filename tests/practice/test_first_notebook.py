@@ -11,9 +11,9 @@ from typing import Any
 import nbformat
 import pandas as pd
 
-from nbtool.practice.plan import plan
-from nbtool.practice.request import read
-from nbtool.tools.tool import tools_of
+from nbtool.practice.plan import make_plan
+from nbtool.practice.request import parse_request
+from nbtool.tools.tool import as_tools
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 DATA = NOTEBOOKS / "data"
@@ -32,10 +32,10 @@ def asked(cell_id: str) -> list[tuple[str, dict[str, Any]]]:
     offers = [
         {"type": "function", "function": {key: tool.spec[key] for key in ("name", "description", "parameters")}}
         for name in ("count", "heaviest")
-        for tool in tools_of(names[name])
+        for tool in as_tools(names[name])
     ]
     prompt = cells()[cell_id].partition("\n")[2]
-    reply = plan(read({"messages": [{"role": "user", "content": prompt}], "tools": offers}))
+    reply = make_plan(parse_request({"messages": [{"role": "user", "content": prompt}], "tools": offers}))
     return [(call.name, json.loads(call.arguments)) for call in reply.calls]
 
 

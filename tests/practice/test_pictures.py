@@ -11,7 +11,7 @@ from PIL import Image
 
 from nbtool import Chat, tool
 from nbtool.errors import ProviderError
-from nbtool.practice.pictures import CELLS, SCALE, drawing, seen
+from nbtool.practice.pictures import CELLS, SCALE, describe_image, make_png
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Bird:
 
 
 def test_a_drawing_is_a_png_that_depends_on_its_words_alone() -> None:
-    first, again, other = drawing("ice"), drawing("ice"), drawing("snow")
+    first, again, other = make_png("ice"), make_png("ice"), make_png("snow")
 
     with Image.open(BytesIO(first)) as image:
         image.load()
@@ -35,7 +35,7 @@ def test_the_model_that_draws_brings_an_image_and_says_that_it_is_a_pattern() ->
     turn = Chat("practice:image").send("A penguin on the ice")
 
     assert (turn.status, turn.text.strip()) == ("completed", "Revised prompt: A pattern, not: A penguin on the ice")
-    assert [media.data for media in turn.media] == [drawing("A penguin on the ice")]
+    assert [media.data for media in turn.media] == [make_png("A penguin on the ice")]
 
 
 def test_the_model_that_draws_does_not_chat_and_the_others_do_not_draw() -> None:
@@ -48,7 +48,7 @@ def test_the_model_that_draws_does_not_chat_and_the_others_do_not_draw() -> None
 
 
 def test_what_is_attached_is_said_as_its_bytes_say() -> None:
-    turn = Chat("practice:fast").send("What is this?", attach=drawing("ice"))
+    turn = Chat("practice:fast").send("What is this?", attach=make_png("ice"))
 
     assert "- I was shown: image/png, 256 by 256 pixels, " in turn.text
 
@@ -63,7 +63,7 @@ def test_what_is_attached_is_said_as_its_bytes_say() -> None:
     ],
 )
 def test_an_image_is_described_whatever_it_is(url: str, said: str) -> None:
-    assert seen({"type": "image_url", "image_url": {"url": url}}) == said
+    assert describe_image({"type": "image_url", "image_url": {"url": url}}) == said
 
 
 def test_an_answer_of_a_type_is_filled_from_the_words_of_the_prompt() -> None:

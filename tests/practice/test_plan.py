@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.practice.plan import Plan, plan
-from nbtool.practice.request import read
+from nbtool.practice.plan import Plan, make_plan
+from nbtool.practice.request import parse_request
 from tests.practice.asking import TOOLS, made, request
 
 PENGUINS = "$VAR_REF{{penguins}}"
@@ -58,7 +58,7 @@ CALLS: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
 
 
 def planned(*messages: Any, **fields: Any) -> Plan:
-    return plan(read(request(*messages, **fields)))
+    return make_plan(parse_request(request(*messages, **fields)))
 
 
 def calls_of(reply: Plan) -> list[tuple[str, dict[str, Any]]]:

@@ -113,7 +113,7 @@ def test_the_default_model_writes_at_a_human_pace_and_the_fast_one_at_once() -> 
         if model == "default":
             assert seconds[model] > size / 120
 
-    assert 60 <= MODELS["default"].pace <= 120
+    assert 60 <= MODELS["default"].chars_per_second <= 120
     assert seconds["fast"] < seconds["default"]
 
 

@@ -12,14 +12,14 @@ from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.turn import Engine, Outcome
 from nbtool.chat.prompt import told
-from nbtool.errors import ModelNotFound, ToolsRefused
+from nbtool.errors import ModelNotFound, ToolsNotSupported
 from nbtool.events import Event
 from nbtool.messages import user
 from nbtool.plugins.tools import ToolCalling
 from nbtool.testing import ScriptedApprover, play
 from nbtool.tools import Toolset, tool
 from nbtool.tools.approval import Approved, Denied
-from nbtool.tools.calls.run import Bench
+from nbtool.tools.calls.run import ToolRuntime
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.base import Prompt, ToolSpec
 from nbtool.wire.registry import find_wire
@@ -60,7 +60,7 @@ def turn_of(prompt: str, approver: ScriptedApprover, limits: Limits) -> tuple[Ou
 
     variables = Variables()
     variables.expose("flock", FLOCK)
-    bench = Bench(Toolset("tools", [count, heaviest]), variables, emit, approver=approver)
+    bench = ToolRuntime(Toolset("tools", [count, heaviest]), variables, emit, approver=approver)
     calling = ToolCalling(bench)
     message = told(user(prompt), {"flock": "Flock"})
     turn = TurnContext("turn_1", message, (), limits, emit, CancelSignal(), Meter(limits))
@@ -105,7 +105,7 @@ def test_the_refusals_are_known_to_our_wire() -> None:
 
     with pytest.raises(ModelNotFound):
         play(endpoint("gpt-5"), Prompt((user("Hello"),)))
-    with pytest.raises(ToolsRefused):
+    with pytest.raises(ToolsNotSupported):
         play(endpoint("plain"), Prompt((user("Hello"),), tools=(spec,)))
 
 

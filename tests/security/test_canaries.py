@@ -153,7 +153,7 @@ def decide(question: Question) -> Decision:
     """Release one result with a piece taken out, and withhold every other."""
     if question.gate == "result" and question.tool == "report":
         return Released("report: [taken out]")
-    return question.refusal("private") if question.gate == "run" else Withheld("private")
+    return question.denial("private") if question.gate == "run" else Withheld("private")
 
 
 def everything() -> Iterator[Any]:
@@ -191,7 +191,7 @@ def written(chat: Chat, turn: Turn, folder: Path) -> Iterator[tuple[str, str]]:
     yield "repr of the turn", f"{turn!r} {turn.rounds!r}"
     yield "repr of the calls", f"{turn.calls!r} {turn.content}"
     yield "repr of the log", repr([one for one in turn.log if not isinstance(one, CallAsked)])  # the person is shown it
-    yield "repr of the variables", f"{chat.variables!r} {chat.variables.entries()!r}"
+    yield "repr of the variables", f"{chat.variables!r} {chat.variables.list_entries()!r}"
     yield "repr of the tools", f"{chat.tools!r} {list(chat.tools.tools().values())!r}"
 
 

@@ -21,10 +21,10 @@ import pytest
 
 from nbtool import Approved, Released, ToolFailed, Withheld, tool
 from nbtool.messages import Media
-from nbtool.tools.calls.disclosure import MAX_GIVEN
+from nbtool.tools.calls.disclosure import MAX_UNREADABLE
 from nbtool.tools.script.tool import script_tools
-from nbtool.tools.tool import tools_of
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.tool import as_tools
+from nbtool.tools.values.multipart import MultipartResult
 from nbtool.tools.variable_tools import variable_tools
 from tests.tools.calling import Desktop, ask_for, desktop
 
@@ -95,7 +95,7 @@ WAYS: dict[str, Callable[[Any], Any]] = {
     "as its text alone": lambda it: str(it),
     "in a record": lambda it: Holder(it),
     "in an object": lambda it: Own(it),
-    "in a part": lambda it: Parts("some words", value=it),
+    "in a part": lambda it: MultipartResult("some words", value=it),
     "among many": lambda it: [*range(9_999), it],
     "beyond what is looked at": lambda it: [*range(20_000), it],
     "in a frame": lambda it: pd.DataFrame({"a": [it]}),
@@ -204,7 +204,7 @@ def test_a_script_that_gives_the_object_itself_is_told_its_shape_and_nobody_is_a
 def test_a_script_with_closed_values_writes_no_notes_and_asks_no_other_model_and_no_server(last: str) -> None:
     got: list[str] = []
     work = desk_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
-    inner, outside = tools_of(tool(got.append, name="ask"))[0], tools_of(tool(got.append, name="outside"))[0]
+    inner, outside = as_tools(tool(got.append, name="ask"))[0], as_tools(tool(got.append, name="outside"))[0]
     for one, sends_to in ((inner, "model"), (outside, "server")):
         work.bench.tools.add(replace(one, sends_to=sends_to))  # type: ignore[arg-type]  # one of its words
     script = f"found = hands_on(\"$VAR_REF{{{{record['text']}}}}\")\n{last}"
@@ -213,7 +213,7 @@ def test_a_script_with_closed_values_writes_no_notes_and_asks_no_other_model_and
 
     assert record.status == "withheld"
     assert got == []
-    assert "note" not in [entry.name for entry in work.bench.variables.entries()]
+    assert "note" not in [entry.name for entry in work.bench.variables.list_entries()]
     assert are_told(told(work) + told(work)[::-1]) == []
 
 
@@ -258,6 +258,6 @@ def test_what_was_opened_is_told_by_every_way() -> None:
 def test_a_call_with_more_closed_values_than_are_compared_tells_nothing_of_any() -> None:
     work = desk_with(lambda it: [one.swapcase() for one in it])
 
-    record = work.run(ask_for("hands_on", it=["$VAR_REF{{record['text']}}"] * (MAX_GIVEN + 1)))
+    record = work.run(ask_for("hands_on", it=["$VAR_REF{{record['text']}}"] * (MAX_UNREADABLE + 1)))
 
-    assert record.shown.startswith(f"list, {MAX_GIVEN + 1} items\n")
+    assert record.shown.startswith(f"list, {MAX_UNREADABLE + 1} items\n")

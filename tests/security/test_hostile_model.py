@@ -20,7 +20,7 @@ from nbtool.testing import ScriptedWire, call
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.tool import Tool
 from nbtool.toolsets import files, inspection, notebook_python, web
-from nbtool.toolsets.code_runner import Ran
+from nbtool.toolsets.code_runner import CodeResult
 from tests.chaos import ChaosServer, serve, whole
 from tests.security.injections import CARRIERS, LURES, POLICY_FILES, Case, World, in_notebook, notebook_goals, worldly
 from tests.security.obedient import Ledger, Obedient, Person, deed, watched
@@ -212,9 +212,9 @@ class Place:
     def tools(self, names: dict[str, Any]) -> list[Any]:
         """Give every standard tool, and some of the notebook's own."""
 
-        def run(code: str) -> Ran:
+        def run(code: str) -> CodeResult:
             exec(code, names)
-            return Ran()
+            return CodeResult()
 
         @tool(run="auto")
         def fails(n: int) -> str:

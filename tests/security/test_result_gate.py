@@ -9,7 +9,7 @@ import pytest
 from nbtool import Approved, Chat, Released, Withheld, tool
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
-from nbtool.tools.calls.result import CHANGED
+from nbtool.tools.calls.result import EDITED_NOTICE
 from tests.security.model import answers, model, sent
 
 SECRET = "SENTINEL"
@@ -95,6 +95,6 @@ def test_edited_arguments_run_in_place_of_those_that_were_asked_for() -> None:
     with model(call("pay", amount=500), "Paid.") as server, ScriptedApprover([Approved({"amount": 5})]) as approver:
         turn = Chat("ollama:tiny", base_url=server.url, tools=[pay], approver=approver).send("Pay.")
 
-    assert (ran, answers(server)) == ([5], {"call_0": f"{CHANGED}\nPaid 5."})
+    assert (ran, answers(server)) == ([5], {"call_0": f"{EDITED_NOTICE}\nPaid 5."})
     assert (turn.calls[0].arguments, turn.calls[0].edited) == ('{"amount": 500}', '{"amount": 5}')
     assert turn.calls[0].decisions[0].edited

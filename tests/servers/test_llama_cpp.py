@@ -11,7 +11,7 @@ import pytest
 from nbtool import Chat, Turn, tool
 from nbtool.chain.hooks import RequestContext
 from nbtool.chat.chat import TurnSettings
-from nbtool.errors import AuthFailed, ContextTooLong, ToolsRefused
+from nbtool.errors import AuthenticationFailed, ContextTooLong, ToolsNotSupported
 from nbtool.events import Event, Retrying, TextDelta
 from nbtool.wire.connect import list_models
 from tests.servers.server import CONTEXT, MODELS, Server
@@ -163,7 +163,7 @@ def test_a_refusal_of_tools_is_an_error_for_whoever_insists_on_them(server: Serv
 
     turn = chat.send("Flip a coin.", settings=TurnSettings(stream=stream))
 
-    assert isinstance(turn.error, ToolsRefused)
+    assert isinstance(turn.error, ToolsNotSupported)
     assert "This model does not support tools." in turn.error.message
 
 
@@ -200,7 +200,7 @@ def test_a_wrong_key_is_refused_and_never_shown(server: Server) -> None:
 
     turn = chat.send("Hello")
 
-    assert isinstance(turn.error, AuthFailed)
+    assert isinstance(turn.error, AuthenticationFailed)
     assert turn.error.status == 401
     assert "sk-wrong" not in str(turn.error)
 
@@ -215,7 +215,7 @@ def test_the_models_are_listed_for_whoever_has_the_key(server: Server) -> None:
     listed = asyncio.run(list_models("llamacpp", base_url=server.url, api_key=server.key))
 
     assert listed == sorted(f"llamacpp:{name}" for name in MODELS)
-    with pytest.raises(AuthFailed):
+    with pytest.raises(AuthenticationFailed):
         asyncio.run(list_models("llamacpp", base_url=server.url, api_key="wrong"))
 
 

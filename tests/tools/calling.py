@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbtool.events import Event
-from nbtool.loop import LentThread, core
+from nbtool.loop import CallerThread, background_loop
 from nbtool.messages import ToolCall, new_id
-from nbtool.tools.calls.run import Bench, CallRecord, run_call
+from nbtool.tools.calls.run import CallRecord, ToolRuntime, run_call
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 
@@ -25,7 +25,7 @@ def ask_for(tool: str, /, **arguments: Any) -> ToolCall:
 class Desktop:
     """A bench, the notebook behind it, and the events that its calls brought."""
 
-    bench: Bench
+    bench: ToolRuntime
     notebook: dict[str, Any]
     events: list[Event] = field(default_factory=list)
 
@@ -46,11 +46,11 @@ class Desktop:
             await self.lent()
             return list(await asyncio.gather(*(run_call(call, self.bench, round=1) for call in calls)))
 
-        return self.bench.lent.serve(core().spawn(work()))
+        return self.bench.caller_thread.run_until(background_loop().submit(work()))
 
     async def lent(self) -> None:
         """Wait until a thread is lent, as it is in a cell long before a model asks for its first call."""
-        while not self.bench.lent.is_served:
+        while not self.bench.caller_thread.is_attached:
             await asyncio.sleep(0.001)
 
     def kinds(self) -> list[str]:
@@ -72,5 +72,5 @@ def desktop(
     async def emit(event: Event) -> None:
         events.append(event)
 
-    bench = Bench(Toolset("test", tools), variables, emit, lent=LentThread(), **settings)
+    bench = ToolRuntime(Toolset("test", tools), variables, emit, caller_thread=CallerThread(), **settings)
     return Desktop(bench, names, events)

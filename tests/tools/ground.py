@@ -21,15 +21,15 @@ from nbtool.errors import ApprovalError
 from nbtool.events import Event
 from nbtool.messages import ToolCall
 from nbtool.tools import Approved, Released, tool
-from nbtool.tools.approval import Question, ResultWord, RunPolicy, RunWord
-from nbtool.tools.calls.run import Bench, CallRecord, run_call, running_call
+from nbtool.tools.approval import Question, ResultMode, RunMode, RunPolicy
+from nbtool.tools.calls.run import CallRecord, ToolRuntime, current_call, run_call
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
 
 SECONDS = 30
 ASKS = ("act", "once", "pay", "guarded")
 """Tools that ask before they run; `free` and `secret` do not."""
-RUN: dict[str, RunWord] = {"once": "ask_once", "free": "auto", "secret": "auto"}
+RUN: dict[str, RunMode] = {"once": "ask_once", "free": "auto", "secret": "auto"}
 """How a tool asks, where it does not ask always."""
 
 
@@ -101,8 +101,8 @@ class Ground(RuleBasedStateMachine):
         self.variables.expose("x")
         self.variables.expose("y")
         self.tools = Toolset("gates", [self.make(name) for name in self.versions])
-        self.bench = Bench(self.tools, self.variables, emit, approver=lambda _: None)
-        self.bench.desk.listen(self.heard)
+        self.bench = ToolRuntime(self.tools, self.variables, emit, approver=lambda _: None)
+        self.bench.approvals.add_listener(self.heard)
 
     # --- the tools -------------------------------------------------------------------------------------------------
 
@@ -113,16 +113,16 @@ class Ground(RuleBasedStateMachine):
         def act(n: int, it: Any = None) -> str:
             """Write down what is done."""
             ground = CURRENT.get()
-            ground.made[running_call().call_id].ran.append(Deed(name, state.version, n, words_of(it)))
+            ground.made[current_call().call_id].ran.append(Deed(name, state.version, n, words_of(it)))
             ground.secrets += 1
             return f"SECRET{ground.secrets}."
 
-        def policy(arguments: Any) -> RunWord:
+        def policy(arguments: Any) -> RunMode:
             arguments["n"] = 99  # a copy: it changes nothing
             return RUN.get(name, "ask_always")
 
         run: RunPolicy = policy if name in ("act", "once") else RUN.get(name, "ask_always")
-        gate: ResultWord = "always" if name in ("secret", "guarded") else "never"
+        gate: ResultMode = "always" if name in ("secret", "guarded") else "never"
         return tool(act, name=name, run=run, result=gate, sensitive=name == "pay")
 
     def deed(self, name: str, arguments: Any) -> Deed:
@@ -155,12 +155,12 @@ class Ground(RuleBasedStateMachine):
         self.learn()
 
     def waits(self, made: Made) -> bool:
-        return any(question.call_id == made.call.call_id for question in self.bench.desk.pending())
+        return any(question.call_id == made.call.call_id for question in self.bench.approvals.pending())
 
     # --- deeds that the rules share --------------------------------------------------------------------------------
 
     def open(self) -> list[str]:
-        return [question.digest for question in self.bench.desk.pending()]
+        return [question.digest for question in self.bench.approvals.pending()]
 
     def closed(self) -> list[str]:
         return [digest for digest in self.seen if digest not in self.open()]
@@ -175,7 +175,7 @@ class Ground(RuleBasedStateMachine):
         def work() -> None:
             start.wait(SECONDS)
             try:
-                self.bench.desk.decide(digest, decision, by=by)
+                self.bench.approvals.decide(digest, decision, by=by)
             except ApprovalError as error:
                 done.set_exception(error)
             else:
@@ -187,15 +187,15 @@ class Ground(RuleBasedStateMachine):
     def say_yes(self, digest: str, approved: Approved, text: str | None = None) -> None:
         question = self.seen[digest]
         if question.gate == "result":
-            self.bench.desk.decide(digest, Released(text))
+            self.bench.approvals.decide(digest, Released(text))
             self.withheld += [question.shown] if text is not None else []
         elif approved.remember and not question.can_remember:
             with pytest.raises(ApprovalError):
-                self.bench.desk.decide(digest, approved)
+                self.bench.approvals.decide(digest, approved)
             return
         else:
             self.allow(question, approved)
-            self.bench.desk.decide(digest, approved)
+            self.bench.approvals.decide(digest, approved)
         self.decided.add(digest)
         self.settle()
 
@@ -216,7 +216,7 @@ class Ground(RuleBasedStateMachine):
 
     def learn(self) -> None:
         """Write down, in the machine's own words, which approvals are remembered now."""
-        known = {entry.approval_id: entry for entry in self.bench.desk.remembered()}
+        known = {entry.approval_id: entry for entry in self.bench.approvals.remembered()}
         for approval_id, entry in known.items():
             if approval_id not in self.remembered:
                 arguments = json.loads(entry.shown)

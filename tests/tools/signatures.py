@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import BaseModel, Field, field_validator
 
 from nbtool.tools.schema.parameters import parameters_of
-from nbtool.tools.variables.references import resolve, unresolved
+from nbtool.tools.variables.references import resolve, without_references
 from nbtool.tools.variables.store import Variables
 
 
@@ -49,7 +49,7 @@ def schema_of(function: Callable[..., Any]) -> Mapping[str, Any]:
 
 
 def check(function: Callable[..., Any], /, **arguments: Any) -> dict[str, Any]:
-    return parameters_of(function)[1].check(unresolved(arguments))
+    return parameters_of(function)[1].check(without_references(arguments))
 
 
 def check_with(function: Callable[..., Any], objects: Mapping[str, Any], /, **arguments: Any) -> dict[str, Any]:

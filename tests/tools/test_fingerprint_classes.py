@@ -14,8 +14,8 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.content_hash import fingerprint, print_of
-from nbtool.tools.content_hash.code import data_of
+from nbtool.tools.content_hash import content_hash, content_hash_or_reason
+from nbtool.tools.content_hash.code import global_data
 
 HEAD = """
 import abc, enum, functools
@@ -96,7 +96,7 @@ def cell(source: str) -> dict[str, Any]:
 def test_a_tool_changes_with_each_part_of_a_class_that_it_uses(change: str) -> None:
     source, one, other = CHANGES[change]
     first, same, changed = (
-        fingerprint(cell(HEAD + source.format(value) + TAIL)["tool"]) for value in (one, one, other)
+        content_hash(cell(HEAD + source.format(value) + TAIL)["tool"]) for value in (one, one, other)
     )
 
     assert first == same is not None
@@ -104,12 +104,12 @@ def test_a_tool_changes_with_each_part_of_a_class_that_it_uses(change: str) -> N
 
 
 def test_a_class_that_holds_what_cannot_be_compared_makes_its_tool_unknown() -> None:
-    found = print_of(
+    found = content_hash_or_reason(
         cell("import threading\nclass Kind:\n    lock = threading.Lock()\ndef tool(): return Kind")["tool"]
     )
 
-    assert (found.word, found.is_unknown_code) == (None, True)
-    assert found.why == "its class Kind holds `lock`: lock cannot be compared"
+    assert (found.digest, found.is_unhashable_code) == (None, True)
+    assert found.reason == "its class Kind holds `lock`: lock cannot be compared"
 
 
 def test_a_turn_with_a_tool_that_cannot_be_compared_is_neither_recorded_nor_replayed(tmp_path: Path) -> None:
@@ -135,11 +135,11 @@ def test_code_whose_file_was_edited_since_is_not_taken_for_the_new_text(tmp_path
         return names["price"]
 
     old = load(1)
-    before = fingerprint(old)
+    before = content_hash(old)
     new = load(200)
 
-    assert fingerprint(old) != fingerprint(new)
-    assert before != fingerprint(new)
+    assert content_hash(old) != content_hash(new)
+    assert before != content_hash(new)
 
 
 def test_the_source_of_a_class_in_a_script_is_not_read_by_a_line_of_another_file(tmp_path: Path) -> None:
@@ -147,12 +147,12 @@ def test_the_source_of_a_class_in_a_script_is_not_read_by_a_line_of_another_file
     script = tmp_path / "script.py"
     script.write_text(
         "class Other:\n    unit = 0\n\n"
-        "from nbtool.tools.content_hash import fingerprint\n"
+        "from nbtool.tools.content_hash import content_hash\n"
         "def made(unit):\n"
         "    names = {'__name__': '__main__'}\n"
         "    exec(compile(f'class Kind:\\n    unit = {unit}\\ndef tool(): return Kind', '<cell>', 'exec'), names)\n"
         "    return names['Kind']\n"
-        "print(fingerprint(made(1)) == fingerprint(made(1)), fingerprint(made(1)) == fingerprint(made(2)))\n"
+        "print(content_hash(made(1)) == content_hash(made(1)), content_hash(made(1)) == content_hash(made(2)))\n"
     )
     said = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True).stdout
 
@@ -180,7 +180,7 @@ def test_a_tool_changes_with_a_module_of_the_persons_own(
         linecache.checkcache()
         monkeypatch.delitem(sys.modules, name, raising=False)
         importlib.invalidate_caches()
-        return fingerprint(cell(source.format(name))["tool"])
+        return content_hash(cell(source.format(name))["tool"])
 
     one, same, other = found(1), found(1), found(20)
 
@@ -191,4 +191,4 @@ def test_a_tool_changes_with_a_module_of_the_persons_own(
 def test_data_that_a_called_function_reads_belongs_to_what_a_tool_reads() -> None:
     source = "RATE = 2\nLIMIT = 3\nclass Kind:\n    def most(self): return LIMIT\ndef helper(): return RATE\n"
 
-    assert data_of(cell(f"{source}def tool(): return helper() + Kind().most()")["tool"]) == {"LIMIT": 3, "RATE": 2}
+    assert global_data(cell(f"{source}def tool(): return helper() + Kind().most()")["tool"]) == {"LIMIT": 3, "RATE": 2}

@@ -35,11 +35,11 @@ import xarray as xr
 from pydantic import BaseModel
 
 from nbtool.tools import Approved, Denied, Policy, tool
-from nbtool.tools.approval import BY_POLICY, Question, Ruling
+from nbtool.tools.approval import BY_POLICY, Question, Resolution
 from nbtool.tools.content_hash import builtins, live, live_instances
 from nbtool.tools.content_hash import change_token as limits
-from nbtool.tools.content_hash.change_token import token_of
-from nbtool.tools.tool import Tool, tools_of
+from nbtool.tools.content_hash.change_token import change_token
+from nbtool.tools.tool import Tool, as_tools
 from tests.tools.calling import Desktop, ask_for, desktop
 
 Change = Callable[[Any], object]
@@ -386,7 +386,7 @@ def test_reading_what_is_registered_with_a_class_runs_nothing_of_its_metaclass()
     kind = abstract(Guarded)
     RUNS.clear()
 
-    assert token_of(kind) == token_of(kind)
+    assert change_token(kind) == change_token(kind)
     assert not RUNS
 
 
@@ -403,7 +403,7 @@ def test_what_cannot_be_watched_says_so_and_is_asked_about_again_right_before_it
     assert questions[-1].again is not None
     assert questions[-1].again.reason in ("unwatched", "changed")  # part of it may be watched all the same
     assert len(questions) >= 2
-    assert not desk.bench.desk.remembered()
+    assert not desk.bench.approvals.remembered()
 
 
 def test_an_approval_of_the_very_call_is_not_remembered_where_it_cannot_be_watched() -> None:
@@ -427,10 +427,10 @@ def test_an_approval_of_the_tool_covers_what_cannot_be_watched() -> None:
 
 def test_nothing_of_an_object_runs_when_its_token_is_made() -> None:
     it = Lying("alice")
-    before = token_of(it)
+    before = change_token(it)
     object.__setattr__(it, "to", "mallory")
 
-    assert token_of(it).word != before.word
+    assert change_token(it).digest != before.digest
     assert not before.problem
 
 
@@ -442,7 +442,7 @@ def test_an_object_beyond_the_bounds_cannot_be_watched(
     monkeypatch.setattr(limits, limit, bound)
     it = [Account("x" * 100) for _ in range(2_000)]
 
-    assert token_of(it).problem
+    assert change_token(it).problem
 
 
 def test_every_kind_that_is_read_stands_in_the_room() -> None:
@@ -455,7 +455,7 @@ def test_every_kind_that_is_read_stands_in_the_room() -> None:
     }  # fmt: skip
     code = {types.MethodType, type, staticmethod, classmethod, property, types.FunctionType}
     ids = {id(kind) for kind in made | constant | code}
-    readers = {**builtins._WRITERS, **live._WRITERS, **live_instances.BASES}
+    readers = {**builtins._HASH_FUNCTIONS, **live._WRITERS, **live_instances.BASES}
 
     assert [kind for kind in everything() if id(kind) in readers and id(kind) not in ids] == []
     assert all(any(id(kind) == reader for kind in everything()) for reader in readers)
@@ -501,7 +501,7 @@ def spoiling_approver(question: Question) -> Approved:
     spoil(question.arguments)
     question.schema["properties"].clear()  # type: ignore[index]  # a plain copy
     question.resolved.clear()  # type: ignore[attr-defined]  # a plain copy
-    question.keys.clear()  # type: ignore[attr-defined]  # a plain copy
+    question.remember_keys.clear()  # type: ignore[attr-defined]  # a plain copy
     return Approved()
 
 
@@ -515,8 +515,10 @@ def take_items(seen: list[Any], policy: Policy = Policy(), effect: Any = None) -
         seen.append(list(items))
         return len(items)
 
-    (made,) = tools_of(take)
-    return Tool(take, "take", "", made.parameters, policy, digest=made.digest, identity=made.identity, effect=effect)
+    (made,) = as_tools(take)
+    return Tool(
+        take, "take", "", made.parameters, policy, digest=made.digest, identity=made.identity, preview_effect=effect
+    )
 
 
 SPOILERS: dict[str, Callable[[list[Any]], Desktop]] = {
@@ -547,12 +549,12 @@ def test_a_listener_of_the_desk_and_a_reader_of_its_questions_get_copies() -> No
     seen: list[Any] = []
 
     def approve(_: Question) -> Approved:
-        for pending in desk.bench.desk.pending():
+        for pending in desk.bench.approvals.pending():
             spoil(pending.arguments)
         return Approved()
 
     desk = desktop(take_items(seen), approver=approve)
-    desk.bench.desk.listen(spoiling_listener)
+    desk.bench.approvals.add_listener(spoiling_listener)
     desk.run(ask_for("take", items=[1]))
 
     assert seen == [[1]]
@@ -561,15 +563,15 @@ def test_a_listener_of_the_desk_and_a_reader_of_its_questions_get_copies() -> No
 def test_arguments_of_a_decision_are_copied_when_it_is_laid_on_the_desk() -> None:
     seen: list[Any] = []
     mine = {"items": [7]}
-    ruled: list[Ruling] = []
+    ruled: list[Resolution] = []
 
     def heard(change: Any) -> None:
         if change.kind == "decided":
-            ruled.append(change.ruling)
+            ruled.append(change.resolution)
             mine["items"].append(99)
 
     desk = desktop(take_items(seen), approver=lambda _: Approved(arguments=mine))
-    desk.bench.desk.listen(heard)
+    desk.bench.approvals.add_listener(heard)
     desk.run(ask_for("take", items=[1]))
 
     assert seen == [[7]]
@@ -579,11 +581,11 @@ def test_a_listener_that_changes_the_arguments_of_a_ruling_changes_nothing_that_
     seen: list[Any] = []
 
     def spoil_ruling(change: Any) -> None:
-        if change.ruling:
-            change.ruling.decision.arguments["items"].append(99)
+        if change.resolution:
+            change.resolution.decision.arguments["items"].append(99)
 
     desk = desktop(take_items(seen), approver=lambda _: Approved(arguments={"items": [7]}))
-    desk.bench.desk.listen(spoil_ruling)
+    desk.bench.approvals.add_listener(spoil_ruling)
     desk.run(ask_for("take", items=[1]))
 
     assert seen == [[7]]
@@ -1066,7 +1068,7 @@ def test_what_a_policy_allowed_is_not_remembered() -> None:
     desk = desktop(taking([], run="ask_once"), approver=Auto())
     assert desk.run(ask_for("use", it=1)).status == "ok"
 
-    assert not desk.bench.desk.remembered()
+    assert not desk.bench.approvals.remembered()
 
 
 @pytest.mark.promise("fails-closed")
@@ -1079,7 +1081,7 @@ def test_a_remembered_approval_does_not_count_where_everything_is_denied() -> No
 
     desk = desktop(taking([], run="ask_once"), approver=lambda _: Approved())
     assert desk.run(ask_for("use", it=1)).status == "ok"
-    assert desk.bench.desk.remembered()
+    assert desk.bench.approvals.remembered()
     desk.bench.approver = Deny()
 
     assert desk.run(ask_for("use", it=1)).status == "denied"

@@ -11,16 +11,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nbtool import Chat
-from nbtool.loop import LentThread
+from nbtool.loop import CallerThread
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
-from nbtool.thread_pool import in_worker
+from nbtool.thread_pool import run_in_worker
 from nbtool.tools import Approved, Denied, tool
-from nbtool.tools.approval import Desk, Policy, Question, Ruling
+from nbtool.tools.approval import ApprovalQueue, Policy, Question, Resolution
 from nbtool.tools.calls import gates
-from nbtool.tools.execution.executors import InExecutor, _named, _unsendable
-from nbtool.tools.execution.threads import OnLent
-from nbtool.tools.tool import Options, Tool, tools_of
+from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_error, _find_unpicklable
+from nbtool.tools.execution.threads import CallerThreadRunner
+from nbtool.tools.tool import Options, Tool, as_tools
 from nbtool.tools.toolset import Toolset
 from tests.tools.calling import ask_for, desktop
 
@@ -35,7 +35,7 @@ def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> N
     desk = desktop(look)
 
     def late(question: Question) -> Approved:
-        desk.bench.desk.decide(question.digest, Approved(), by="button")
+        desk.bench.approvals.decide(question.digest, Approved(), by="button")
         return Approved(arguments={"n": 99})
 
     desk.bench.approver = late
@@ -52,10 +52,10 @@ def test_the_mark_of_a_tool_stays_behind_when_its_function_is_sent_away() -> Non
 def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
     async def done() -> str:
         with ThreadPoolExecutor(1) as pool:
-            place = InExecutor(pool, lambda: None)
+            place = ExecutorRunner(pool, lambda: None)
             before = place.stop()
             place._is_closed = False
-            await place.do(lambda: 1)
+            await place.run(lambda: 1)
             return f"{before}, {place.stop()}"
 
     assert asyncio.run(done()) == "uncertain, idle"
@@ -64,13 +64,13 @@ def test_a_call_that_is_over_at_its_executor_leaves_nothing_to_stop() -> None:
 def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into() -> None:
     work = functools.partial(max, 1, key=lambda one: one)
 
-    assert list(_unsendable(len)) == []
-    assert next(_unsendable(work)).startswith("the argument 'key' (")
-    assert list(_unsendable(functools.partial(max, 1))) == []
-    assert str(_named(TypeError("cannot pickle 'lock'"), len, ThreadPoolExecutor(1))).endswith(
+    assert list(_find_unpicklable(len)) == []
+    assert next(_find_unpicklable(work)).startswith("the argument 'key' (")
+    assert list(_find_unpicklable(functools.partial(max, 1))) == []
+    assert str(_explain_pickle_error(TypeError("cannot pickle 'lock'"), len, ThreadPoolExecutor(1))).endswith(
         "what the tool gives back cannot be pickled."
     )
-    assert isinstance(_named(ValueError("cannot pickle"), work, ThreadPoolExecutor(1)), ValueError)
+    assert isinstance(_explain_pickle_error(ValueError("cannot pickle"), work, ThreadPoolExecutor(1)), ValueError)
 
 
 def test_edited_arguments_are_told_in_their_own_letters() -> None:
@@ -84,17 +84,17 @@ def test_edited_arguments_are_told_in_their_own_letters() -> None:
 
 def test_an_answer_that_comes_after_the_decision_is_no_error() -> None:
     async def asked() -> tuple[object, object]:
-        desk = Desk()
-        pending = desk.ask(Question("c1", "run", "d1", "look", "{}"))
+        desk = ApprovalQueue()
+        pending = desk.add(Question("c1", "run", "d1", "look", "{}"))
 
         def late(question: Question) -> Denied:
             desk.decide(question.digest, Approved(), by="button")
             return Denied("too late")
 
-        await gates._ask(pending.question, desk, late, LentThread())
+        await gates._ask_approver(pending.question, desk, late, CallerThread())
         return await pending, desk.pending()
 
-    assert asyncio.run(asked()) == (Ruling(Approved(), "button"), ())
+    assert asyncio.run(asked()) == (Resolution(Approved(), "button"), ())
 
 
 def test_a_toolset_keeps_its_name_under_another_policy() -> None:
@@ -103,13 +103,13 @@ def test_a_toolset_keeps_its_name_under_another_policy() -> None:
 
 def test_a_tool_that_became_another_before_its_turn_is_looked_at_anew() -> None:
     offered: dict[str, Tool] = {}
-    (second,) = tools_of(tool(lambda n: f"second {n}", name="swap", run="auto"))
+    (second,) = as_tools(tool(lambda n: f"second {n}", name="swap", run="auto"))
 
     def first(n: int) -> str:
         offered["swap"] = second
         return f"first {n}"
 
-    (offered["swap"],) = tools_of(tool(first, name="swap", run="auto"))
+    (offered["swap"],) = as_tools(tool(first, name="swap", run="auto"))
 
     class Swapping(Toolset):
         """Offers one tool, and another after that was called."""
@@ -128,17 +128,17 @@ def test_a_tool_that_became_another_before_its_turn_is_looked_at_anew() -> None:
 
 def test_work_that_was_stopped_before_its_turn_is_not_begun() -> None:
     begun: list[str] = []
-    place = OnLent(LentThread(), lambda: begun.append("begun"))
+    place = CallerThreadRunner(CallerThread(), lambda: begun.append("begun"))
 
     assert place.stop() == "idle"
-    assert isinstance(place._guarded(lambda: begun.append("worked")).error, KeyboardInterrupt)
+    assert isinstance(place._run_guarded(lambda: begun.append("worked")).error, KeyboardInterrupt)
     assert begun == []
 
 
 def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> None:
     async def forgotten() -> bool:
         goes_on, ended = threading.Event(), asyncio.Event()
-        future = in_worker(goes_on.wait, done=ended.set)
+        future = run_in_worker(goes_on.wait, on_done=ended.set)
         future.cancel()
         goes_on.set()
         await asyncio.wait_for(ended.wait(), 10)

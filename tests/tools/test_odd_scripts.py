@@ -10,32 +10,32 @@ import pytest
 
 from nbtool.tools import Approved, tool
 from nbtool.tools.calls.run import CallRecord, RunningCall
-from nbtool.tools.script.compile import checked
+from nbtool.tools.script.compile import validate
 from nbtool.tools.script.run import ScriptRun
 from nbtool.tools.script.tool import script_tools
-from nbtool.toolsets.protected_paths import why_private
+from nbtool.toolsets.protected_paths import protected_reason
 from tests.tools.calling import ask_for, desktop
 
 
 def test_a_path_without_any_part_is_private_to_nobody() -> None:
-    assert why_private(PurePosixPath()) == ""
-    assert why_private(PurePosixPath("/proc")) == "it belongs to the system"
-    assert why_private(PurePosixPath("/home/ada/.jupyter/notebook_cookie_secret"))
+    assert protected_reason(PurePosixPath()) == ""
+    assert protected_reason(PurePosixPath("/proc")) == "it belongs to the system"
+    assert protected_reason(PurePosixPath("/home/ada/.jupyter/notebook_cookie_secret"))
 
 
 @pytest.mark.parametrize("name", ["notebook_cookie_secret", "jupyter_cookie_secret"])
 def test_the_secrets_of_the_notebook_server_are_private_wherever_they_lie(name: str) -> None:
-    assert why_private(PurePosixPath("/data") / name) != ""
+    assert protected_reason(PurePosixPath("/data") / name) != ""
 
 
 @pytest.mark.parametrize("script", ["a = '\0'", "(" * 300 + ")" * 300, "-" * 9_000 + "1"])
 def test_a_script_that_python_cannot_even_parse_is_refused_in_its_words(script: str) -> None:
     with pytest.raises(ValueError, match="Python: "):
-        checked(script)
+        validate(script)
 
 
 def test_a_reference_in_a_pattern_is_left_as_it_is() -> None:
-    assert checked(
+    assert validate(
         "match {'$VAR_REF{{a}}': 1}:\n    case {'$VAR_REF{{a}}': 1}:\n        1\n    case '$VAR_REF{{a}}':\n        2"
     )
 
@@ -55,7 +55,7 @@ def test_what_a_script_may_not_hold_is_named() -> None:
 
     for script, what in refused.items():
         with pytest.raises(ValueError, match=rf"^a script without {what}\b"):
-            checked(script)
+            validate(script)
 
 
 @tool(run="auto")
@@ -94,11 +94,11 @@ def test_a_call_that_a_script_makes_as_it_is_stopped_is_not_made() -> None:
         run = ScriptRun(
             RunningCall(bench, "c1", 1, CallRecord("c1", "RunScript", "{}", 1)),
             asyncio.get_running_loop(),
-            without="RunScript",
+            excluded="RunScript",
         )
         run.stop()
         with pytest.raises(asyncio.CancelledError):
-            await run._within(bench.tools.get("noted"), {})
+            await run._run_on_loop(bench.tools.get("noted"), {})
 
     asyncio.run(stopped())
     assert made == []

@@ -17,10 +17,10 @@ from pydantic import BaseModel, field_validator
 from nbtool.errors import InvalidArguments
 from nbtool.tools import tool
 from nbtool.tools.calls import result
-from nbtool.tools.schema.json_schema import inlined
+from nbtool.tools.schema.json_schema import inline_refs
 from nbtool.tools.schema.parameters import parameters_of
 from nbtool.tools.values.describe import describe
-from nbtool.tools.values.preview import glance
+from nbtool.tools.values.preview import preview_table
 from nbtool.tools.values.render import render
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables
@@ -34,7 +34,7 @@ def look(n: int) -> int:
 
 
 def test_a_table_that_cannot_be_read_is_not_glanced_at() -> None:
-    assert glance(pd.DataFrame.__new__(pd.DataFrame)) is None
+    assert preview_table(pd.DataFrame.__new__(pd.DataFrame)) is None
 
 
 def test_a_tensor_is_described_by_its_type_and_shape() -> None:
@@ -67,7 +67,7 @@ def test_types_that_refer_to_each_other_in_a_circle_stay_references() -> None:
         "B": {"anyOf": [{"$ref": "#/$defs/C"}, {"$ref": "#/$defs/A"}]},
         "C": {"type": "string"},
     }
-    made = inlined({"properties": {"a": {"$ref": "#/$defs/A", "description": "first"}}, "$defs": shared})
+    made = inline_refs({"properties": {"a": {"$ref": "#/$defs/A", "description": "first"}}, "$defs": shared})
 
     assert set(made["$defs"]) == {"A", "B"}
     assert made["properties"]["a"]["$ref"] == "#/$defs/A"
@@ -114,7 +114,7 @@ def test_a_number_of_numpy_passes_for_a_number(value: Any, is_taken: bool) -> No
 
 
 def test_a_cell_of_a_table_library_is_told_in_its_own_words() -> None:
-    seen = glance([pd.Timestamp("2026-01-02"), np.float64(1.5), object()])
+    seen = preview_table([pd.Timestamp("2026-01-02"), np.float64(1.5), object()])
 
     assert seen == {"columns": [""], "rows": [["2026-01-02 00:00:00"], ["1.5"], ["object"]]}
 
@@ -128,14 +128,14 @@ def test_a_tensor_and_what_cannot_be_drawn_are_objects_beside_their_text() -> No
             raise ValueError("no")
 
     small = xarray.DataArray(np.arange(3.0), dims="x")
-    assert (render(small).is_whole, render(small).is_object) == (True, True)
-    assert (render(Odd()).is_whole, render(Odd()).is_object) == (False, True)
+    assert (render(small).is_complete, render(small).is_object) == (True, True)
+    assert (render(Odd()).is_complete, render(Odd()).is_object) == (False, True)
 
 
 def test_a_list_that_is_cut_says_once_how_much_is_missing() -> None:
     drawn = render(list(range(10_000)), 200)
 
-    assert not drawn.is_whole
+    assert not drawn.is_complete
     assert drawn.text.count("more items") == 1
 
 
@@ -144,7 +144,7 @@ def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> Non
     give = tool(lambda: odd, name="give", run="auto")
     record = desktop(give).run(ask_for("give"))
 
-    assert (record.status, record.pictures, record.pictures_left_out) == ("ok", (), 0)
+    assert (record.status, record.media, record.media_omitted) == ("ok", (), 0)
 
 
 def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,4 +161,4 @@ def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypa
     record = desktop(give).run(ask_for("give"))
     goes_on.set()
 
-    assert (record.status, record.pictures, type(record.result)) == ("ok", (), Slow)
+    assert (record.status, record.media, type(record.result)) == ("ok", (), Slow)

@@ -5,7 +5,7 @@ import pytest
 from nbtool import Chat, Policy, Toolset, tool
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
-from nbtool.tools.toolset import Rule, factory
+from nbtool.tools.toolset import Rule, toolset_factory
 from nbtool.tools.variables.store import Variables
 from tests.tools.calling import ask_for, desktop
 
@@ -46,7 +46,7 @@ def test_the_model_reads_a_rule_as_a_variable() -> None:
     assert turn.calls[0].shown.startswith("An order | has a side.\n")
     assert LONG.name in wire.prompts[0].system
     assert "has a side" not in wire.prompts[0].system
-    assert [(e.name, e.kind, e.is_pinned) for e in chat.variables.entries()] == [(LONG.name, "rule", True)]
+    assert [(e.name, e.kind, e.is_pinned) for e in chat.variables.list_entries()] == [(LONG.name, "rule", True)]
 
 
 def test_a_rule_can_be_neither_written_nor_removed() -> None:
@@ -54,30 +54,30 @@ def test_a_rule_can_be_neither_written_nor_removed() -> None:
     variables.set_rules([("Rule/a/b", "text", "said")])
 
     with pytest.raises(BadUsage, match="it is a rule"):
-        variables.write("Rule/a/b", "mine")
+        variables.store_note("Rule/a/b", "mine")
     assert not variables.remove("Rule/a/b")
     assert variables.text("Rule/a/b") == "text"
 
 
 def test_a_rule_stays_while_results_go_and_takes_its_name_back_from_a_note() -> None:
     variables = Variables(max_entries=2)
-    variables.write("Rule/a/b", "forged by the model")
+    variables.store_note("Rule/a/b", "forged by the model")
     variables.set_rules([("Rule/a/b", "text", "said")])
     for number in range(5):
-        variables.remember(f"r{number}", number)
+        variables.store_result(f"r{number}", number)
 
     assert variables.text("Rule/a/b") == "text"
-    assert sorted(entry.name for entry in variables.entries()) == ["Rule/a/b", "r4"]
+    assert sorted(entry.name for entry in variables.list_entries()) == ["Rule/a/b", "r4"]
 
 
 def test_rules_that_are_no_longer_offered_are_gone_and_others_stay_where_they_are() -> None:
     variables = Variables()
     variables.set_rules([("a", "1", ""), ("b", "2", "")])
-    variables.remember("r", 0)
+    variables.store_result("r", 0)
     kept = variables.get("b")
     variables.set_rules([("b", "2", ""), ("c", "3", "")])
 
-    assert sorted(entry.name for entry in variables.entries()) == ["b", "c", "r"]
+    assert sorted(entry.name for entry in variables.list_entries()) == ["b", "c", "r"]
     assert variables.get("b") is kept
 
 
@@ -91,7 +91,7 @@ def test_rules_follow_a_set_through_its_wrappers_and_go_with_its_tools() -> None
 
 
 def test_the_name_of_a_factory_stands_for_what_it_makes() -> None:
-    made = factory(market)
+    made = toolset_factory(market)
 
     assert list(Toolset("all", [made]).tools()) == ["price"]
     assert desktop(made).run(ask_for("price", ticker="A")).result == 10

@@ -10,11 +10,11 @@ import pytest
 import nbtool
 from nbtool.errors import BadUsage
 from nbtool.tools import Policy, Tool, tool
-from nbtool.tools.tool import name_of, tools_of
+from nbtool.tools.tool import as_tools, name_of
 
 
 def made(function: Any) -> Tool:
-    (found,) = tools_of(function)
+    (found,) = as_tools(function)
     return found
 
 
@@ -89,7 +89,7 @@ def test_an_option_that_makes_no_sense_is_refused_at_once(options: dict[str, Any
 @pytest.mark.parametrize("thing", [3, "text", None, [1]])
 def test_what_is_no_tool_is_refused(thing: Any) -> None:
     with pytest.raises(BadUsage, match="is not a tool"):
-        tools_of(thing)
+        as_tools(thing)
     with pytest.raises(BadUsage, match="takes a function or a class"):
         tool(run="auto")(thing)
 
@@ -101,8 +101,8 @@ def test_a_class_that_needs_arguments_is_refused_with_advice() -> None:
         def buy(self) -> None: ...
 
     with pytest.raises(BadUsage, match="Give an instance"):
-        tools_of(Shop)
-    assert [one.name for one in tools_of(Shop(3))] == ["buy"]
+        as_tools(Shop)
+    assert [one.name for one in as_tools(Shop(3))] == ["buy"]
 
 
 def test_bound_methods_builtins_and_partials_can_be_tools() -> None:
@@ -189,9 +189,9 @@ def test_a_policy_may_be_a_function_of_the_arguments() -> None:
         result=lambda arguments: "always" if arguments["n"] else "never",
     )
 
-    assert (policy.run_word({"n": 1}), policy.run_word({"n": 5})) == ("auto", "ask_always")
-    assert (policy.result_word({"n": 1}), policy.result_word({"n": 0})) == ("always", "never")
+    assert (policy.run_mode({"n": 1}), policy.run_mode({"n": 5})) == ("auto", "ask_always")
+    assert (policy.result_mode({"n": 1}), policy.result_mode({"n": 0})) == ("always", "never")
     with pytest.raises(BadUsage, match="is no policy"):
-        Policy(run=lambda _: "sure").run_word({})  # type: ignore[arg-type,return-value]
+        Policy(run=lambda _: "sure").run_mode({})  # type: ignore[arg-type,return-value]
     with pytest.raises(BadUsage, match="is no policy"):
-        Policy(result=lambda _: None).result_word({})  # type: ignore[arg-type,return-value]
+        Policy(result=lambda _: None).result_mode({})  # type: ignore[arg-type,return-value]

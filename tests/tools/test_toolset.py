@@ -186,7 +186,7 @@ def test_a_sensitive_tool_stays_sensitive_under_any_policy() -> None:
 
     gated = Toolset("bank", [tool(pay, sensitive=True)]).approved(Policy("auto"))
 
-    assert gated.tools()["pay"].policy.run_word({}) == "ask_always"
+    assert gated.tools()["pay"].policy.run_mode({}) == "ask_always"
 
 
 def test_a_wrapper_can_be_added_like_any_set() -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from nbtool.tools import Denied, Released
-from nbtool.tools.variable_tools import READ_SIZE, variable_tools
+from nbtool.tools.variable_tools import MAX_READ_CHARS, variable_tools
 from tests.tools.calling import Desktop, ask_for, desktop
 
 
@@ -19,7 +19,7 @@ def with_variables(notebook: dict[str, Any] | None = None, **settings: Any) -> D
 
 def test_the_list_tells_names_types_and_shapes() -> None:
     desk = with_variables({"df": pd.DataFrame({"a": ["SENTINEL"]})})
-    desk.bench.variables.remember("load_1_result", [1, 2], description="Result of load.")
+    desk.bench.variables.store_result("load_1_result", [1, 2], description="Result of load.")
     desk.run(ask_for("WriteVar", name="todo", value="buy tea", desc="what is left", tags=["plan"]))
 
     lines = desk.run(ask_for("ListVars")).shown.splitlines()
@@ -43,13 +43,13 @@ def test_the_list_has_pages_and_a_filter() -> None:
 
 def test_long_texts_are_read_in_pieces() -> None:
     desk = with_variables()
-    desk.bench.variables.remember("r", "abc" * 5000)
+    desk.bench.variables.store_result("r", "abc" * 5000)
 
     first = desk.run(ask_for("ReadVar", name="r")).shown
     middle = desk.run(ask_for("ReadVar", name="r", start=3, length=3)).shown
     last = desk.run(ask_for("ReadVar", name="r", start=14_999)).shown
 
-    assert first.endswith(f"[characters 0 to 6 000 of 15 000. Go on with start={READ_SIZE}.]")
+    assert first.endswith(f"[characters 0 to 6 000 of 15 000. Go on with start={MAX_READ_CHARS}.]")
     assert middle == "abc\n[characters 3 to 6 of 15 000. Go on with start=6.]"
     assert last == "c\n[characters 14 999 to 15 000 of 15 000.]"
     assert desk.run(ask_for("ReadVar", name="r", length=0)).shown.startswith("\n[characters 0 to 0")

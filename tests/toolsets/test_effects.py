@@ -11,7 +11,7 @@ from nbtool import Approved, Chat
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.tools.values.line_diff import ONLY_LINE_ENDS, TOO_DIFFERENT
-from nbtool.toolsets.file_tools import MAX_DIFFED, files
+from nbtool.toolsets.file_tools import MAX_DIFF_BYTES, files
 
 DIFF = "--- a.md\n+++ a.md\n@@ -1,2 +1,2 @@\n one\n-two\n+three"
 
@@ -81,9 +81,9 @@ def test_what_is_new_has_no_diff(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old_size", "arguments"),
     [
-        ("write_file", MAX_DIFFED + 1, {"content": "new", "replace": True}),
-        ("write_file", 10, {"content": "y" * (MAX_DIFFED + 1), "replace": True}),
-        ("edit_file", MAX_DIFFED + 1, {"old": "end", "new": "start"}),
+        ("write_file", MAX_DIFF_BYTES + 1, {"content": "new", "replace": True}),
+        ("write_file", 10, {"content": "y" * (MAX_DIFF_BYTES + 1), "replace": True}),
+        ("edit_file", MAX_DIFF_BYTES + 1, {"old": "end", "new": "start"}),
     ],
 )
 def test_what_is_too_long_to_compare_says_so(

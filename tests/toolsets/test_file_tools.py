@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from nbtool.errors import BadUsage, ToolFailed
-from nbtool.settings import home
+from nbtool.settings import data_dir
 from nbtool.tools import Approved
 from nbtool.tools.secret_patterns import SECRET_TEXTS, secret_in
 from nbtool.toolsets import files, sandboxed_folder
-from nbtool.toolsets.file_tools import LISTING_SECONDS, MAX_READ, MAX_WRITTEN
+from nbtool.toolsets.file_tools import LISTING_SECONDS, MAX_READ_BYTES, MAX_WRITE_BYTES
 from tests.tools.calling import Desktop, ask_for, desktop
 
 Tell = Callable[[str, object], None]
@@ -159,7 +159,7 @@ def test_the_homes_of_nbtool_and_of_the_notebook_are_closed(data: Path, monkeypa
     monkeypatch.setenv("NBTOOL_HOME", str(data / "ours"))
     monkeypatch.setenv("IPYTHONDIR", str(data / "profile"))
     desk = over(data)
-    for folder in (home(), data / "profile"):
+    for folder in (data_dir(), data / "profile"):
         folder.mkdir(exist_ok=True)
         (folder / "x.toml").write_text("SENTINEL")
 
@@ -184,7 +184,7 @@ def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path, tries
     (evil / "a.txt").write_text("SENTINEL")
     (data / "turn").mkdir()
     (data / "turn" / "a.txt").write_text("honest")
-    folder, seen, refused = sandboxed_folder.Confined(data), [], 0
+    folder, seen, refused = sandboxed_folder.SandboxedFolder(data), [], 0
 
     with swapping(data / "turn", evil):
         while not refused or len(seen) < 30 or len(seen) + refused < tries:
@@ -236,7 +236,7 @@ def test_a_file_is_read_whole_or_by_lines(data: Path) -> None:
 
 def test_a_large_file_is_read_in_part_and_says_so_and_the_rest_is_a_reference(data: Path) -> None:
     desk = over(data)
-    (data / "big.txt").write_text("\u20ac" * MAX_READ)
+    (data / "big.txt").write_text("\u20ac" * MAX_READ_BYTES)
 
     record = desk.run(ask_for("read_file", path="big.txt"))
     assert record.status == "ok"
@@ -307,7 +307,7 @@ def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
     desk = over(data)
 
     assert "up to 1 000 000 can be written" in failure(
-        desk, "write_file", path="x", content="\u20ac" * (MAX_WRITTEN // 3 + 1)
+        desk, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1)
     )
     assert "NUL" in failure(desk, "write_file", path="x", content="a\0b")
     assert not (data / "x").exists()

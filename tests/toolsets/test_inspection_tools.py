@@ -193,7 +193,7 @@ def test_nothing_of_a_look_becomes_a_variable_and_nothing_is_changed() -> None:
         shown(desk, tool, name="t")
 
     pd.testing.assert_frame_equal(table, before)
-    assert [entry.name for entry in desk.bench.variables.entries()] == ["t"]
+    assert [entry.name for entry in desk.bench.variables.list_entries()] == ["t"]
 
 
 def test_what_is_shown_is_plain_text() -> None:
@@ -204,7 +204,7 @@ def test_what_is_shown_is_plain_text() -> None:
 
 
 def test_looking_loads_no_library_of_tables() -> None:
-    code = "import sys; from nbtool.toolsets.tables import look_at; look_at([1, 2]).head(1); print(*sys.modules)"
+    code = "import sys; from nbtool.toolsets import tables; tables.inspector_for([1, 2]).head(1); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
     assert "nbtool.toolsets.tables" in loaded

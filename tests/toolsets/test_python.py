@@ -10,14 +10,14 @@ from nbtool.errors import BadUsage
 from nbtool.messages import Media
 from nbtool.tools import Approved
 from nbtool.toolsets import notebook_python
-from nbtool.toolsets.code_runner import Ran, offer
-from nbtool.toolsets.python import MAX_CODE
+from nbtool.toolsets.code_runner import CodeResult, set_code_runner
+from nbtool.toolsets.python import MAX_CODE_CHARS
 from tests.samples import PNG
 from tests.tools.calling import Desktop, ask_for, desktop
 
 
 def notebook(*, approver: Any = lambda _: Approved(), **parts: Any) -> Desktop:
-    return desktop(notebook_python(lambda _: Ran(**parts)), approver=approver)
+    return desktop(notebook_python(lambda _: CodeResult(**parts)), approver=approver)
 
 
 def test_output_and_value_come_back_and_the_value_is_the_object_itself() -> None:
@@ -73,7 +73,7 @@ def test_it_always_asks_and_shows_the_code_and_is_never_remembered() -> None:
 
 def test_nothing_runs_when_nobody_approves() -> None:
     ran: list[str] = []
-    desk = desktop(notebook_python(lambda code: ran.append(code) or Ran()))
+    desk = desktop(notebook_python(lambda code: ran.append(code) or CodeResult()))
 
     assert desk.run(ask_for("run_python", code="x")).status == "denied"
     assert ran == []
@@ -98,7 +98,7 @@ def test_code_that_gives_nothing_says_so() -> None:
     assert notebook().run(ask_for("run_python", code="x = 1")).shown.startswith("It ran. Nothing was printed")
 
 
-@pytest.mark.parametrize(("code", "said"), [(" \n", "no code"), ("x" * (MAX_CODE + 1), "up to 100 000 are run")])
+@pytest.mark.parametrize(("code", "said"), [(" \n", "no code"), ("x" * (MAX_CODE_CHARS + 1), "up to 100 000 are run")])
 def test_what_is_no_code_or_too_much_of_it_does_not_run(code: str, said: str) -> None:
     record = notebook(output="RAN").run(ask_for("run_python", code=code))
 
@@ -108,14 +108,14 @@ def test_what_is_no_code_or_too_much_of_it_does_not_run(code: str, said: str) ->
 
 def test_it_runs_on_the_thread_that_waits() -> None:
     threads: list[threading.Thread] = []
-    runner = lambda _: threads.append(threading.current_thread()) or Ran()  # noqa: E731 - as short as it is
+    runner = lambda _: threads.append(threading.current_thread()) or CodeResult()  # noqa: E731 - as short as it is
     desktop(notebook_python(runner), approver=lambda _: Approved()).run_lent(ask_for("run_python", code="x"))
 
     assert threads == [threading.main_thread()]
 
 
 def test_without_a_notebook_there_is_nothing_to_offer() -> None:
-    offer(None)
+    set_code_runner(None)
 
     with pytest.raises(BadUsage, match="load_ext nbtool"):
         notebook_python()

@@ -37,7 +37,7 @@ async def here(_host: str, _port: int) -> list[str]:
 
 
 def browsing(**settings: Any) -> Desktop:
-    fetcher = Fetcher(resolve=here, may_reach=lambda address: address == ipaddress.ip_address("127.0.0.1"))
+    fetcher = Fetcher(resolve=here, is_allowed=lambda address: address == ipaddress.ip_address("127.0.0.1"))
     return desktop(web(fetcher), **{"approver": lambda _: Approved(), **settings})
 
 
@@ -201,7 +201,7 @@ def test_stop_is_heard_while_a_page_is_parsed() -> None:
     data = HOSTILE["attributes of one tag"].encode()
 
     async def parse_and_stop() -> float:
-        task = asyncio.create_task(web_tools._parsed(data, "http://site.test/", links=False))
+        task = asyncio.create_task(web_tools._parse_html(data, "http://site.test/", links=False))
         while not children():  # it has been started
             await asyncio.sleep(0)
         began = time.perf_counter()

@@ -8,7 +8,7 @@ from typing import Any
 from nbtool.events import Delta
 from nbtool.messages import ToolCall
 from nbtool.wire import Reply, ReplyBuilder, find_wire
-from nbtool.wire.prompted.wire import Prompted
+from nbtool.wire.prompted.wire import PromptedWire
 
 FENCE = "7f3a"
 
@@ -30,8 +30,8 @@ def streamed(*pieces: str, finish: str | None = "stop", thinking: str = "") -> b
     return (body + ("data: [DONE]\n\n" if finish else "")).encode()
 
 
-def read(body: bytes, *, cut: int | None = None, wire: Prompted | None = None) -> tuple[Reply, list[Delta]]:
-    decoder = (wire or Prompted(INNER, FENCE)).decoder()
+def read(body: bytes, *, cut: int | None = None, wire: PromptedWire | None = None) -> tuple[Reply, list[Delta]]:
+    decoder = (wire or PromptedWire(INNER, FENCE)).decoder()
     parts = [body] if cut is None else [body[:cut], body[cut:]]
     deltas = [delta for part in parts for delta in decoder.feed(part)] + decoder.close()
     builder = ReplyBuilder()

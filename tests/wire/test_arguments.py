@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from nbtool import Chat, tool
 from nbtool.messages import Message, results, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
-from nbtool.wire.prompted.wire import Prompted
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.prompted.wire import PromptedWire
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
-from nbtool.wire.reply import sendable_arguments
-from nbtool.wire.transport.endpoint import _body
+from nbtool.wire.reply import valid_arguments
+from nbtool.wire.transport.endpoint import _encode_body
 from tests.chaos import serve_each
 from tests.wire import anthropics, chatting, responding
 
@@ -104,7 +104,7 @@ def next_round(wire: str, body: bytes, to: str, *, same: bool) -> list[object]:
     answer = results(*(_answer(call) for call in reply.calls))
     prompt = Prompt((user("Hi"), reply.message, answer, user("And?")), tools=TOOLS)
     request = find_wire(to).encode(prompt, target)
-    sent = json.loads(_body(request)[0])
+    sent = json.loads(_encode_body(request)[0])
     return list(SENT[to](sent))
 
 
@@ -125,7 +125,7 @@ def check(arguments: str) -> None:
 
 
 def test_every_dialect_that_carries_calls_stands_in_the_tables() -> None:
-    assert set(READ) == set(SENT) == set(WIRES) - set(DOES)
+    assert set(READ) == set(SENT) == set(WIRES) - set(MEDIA_KINDS)
 
 
 @pytest.mark.parametrize("arguments", HOSTILE, ids=lambda text: repr(text[:20]))
@@ -150,7 +150,7 @@ def test_sound_arguments_go_back_to_their_own_wire_as_they_came(text: str) -> No
 def test_arguments_that_are_written_into_the_text_are_a_json_object_too(arguments: str) -> None:
     reply = decode("chat", chat(arguments))
     messages: tuple[Message, ...] = (user("Hi"), reply.message, results(*map(_answer, reply.calls)), user("And?"))
-    body = Prompted(find_wire("chat"), "w").encode(Prompt(messages, tools=TOOLS), Target("h", "m")).body
+    body = PromptedWire(find_wire("chat"), "w").encode(Prompt(messages, tools=TOOLS), Target("h", "m")).body
     written = next(message["content"] for message in body["messages"] if message["role"] == "assistant")
     call = strict(written.split("\n")[1])
 
@@ -184,5 +184,5 @@ def test_broken_arguments_are_told_in_the_result_and_the_conversation_goes_on() 
 
 
 def test_arguments_are_sendable_whatever_they_are() -> None:
-    assert sendable_arguments(None) == sendable_arguments(7) == sendable_arguments(["a"]) == "{}"
-    assert sendable_arguments({"a": 1}) == '{"a": 1}'
+    assert valid_arguments(None) == valid_arguments(7) == valid_arguments(["a"]) == "{}"
+    assert valid_arguments({"a": 1}) == '{"a": 1}'

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from nbtool.errors import (
-    AuthFailed,
+    AuthenticationFailed,
     ContextTooLong,
     ModelNotFound,
     NbtoolError,
-    Overloaded,
     ProviderError,
     RateLimited,
-    ToolsRefused,
+    ServerOverloaded,
+    ToolsNotSupported,
 )
 from nbtool.wire import Reply, decode
 from nbtool.wire.framing.provider_errors import error_from_response
-from nbtool.wire.reply import CUT_SHORT
+from nbtool.wire.reply import TRUNCATED_REASONS
 from tests.wire.corpus import MISSING, Recording, of_kind, recordings
 
 NO_REPLY_YET = {
@@ -56,7 +56,7 @@ def test_a_recorded_call_may_run_only_where_it_is_complete(item: Recording) -> N
     reply = decode(item.wire, item.body, stream=item.is_stream)
     runnable = [call.runnable for call in reply.calls]
 
-    if reply.stop_reason in CUT_SHORT:
+    if reply.stop_reason in TRUNCATED_REASONS:
         assert not any(runnable)
     else:
         assert runnable == [complete for _, _, complete in expected]
@@ -99,7 +99,7 @@ def test_a_recorded_refusal_becomes_the_right_error(item: Recording) -> None:
     expected = item.expected["error"]
     status = item.row["status"] or 400
 
-    error = error_from_response(status, item.row["headers"], item.body, who="them")
+    error = error_from_response(status, item.row["headers"], item.body, label="them")
 
     assert type(error) is meant(status, expected)
     # the notes say None where a code stands beside `error` (xAI); we keep it
@@ -112,7 +112,7 @@ def meant(status: int, expected: dict[str, Any]) -> type[ProviderError]:
     """Which error a refusal is, judged by its recorded status, code and message alone."""
     words = f"{expected['code']} {expected['type']} {expected['message']}".lower()
     signs: list[tuple[type[ProviderError], tuple[str, ...]]] = [
-        (ToolsRefused, ("tools param requires",)),
+        (ToolsNotSupported, ("tools param requires",)),
         (ContextTooLong, ("context length", "context size", "too long", "tokens allowed")),
         (ModelNotFound, ("model_not_found", "not_found_error", "not a valid model", "invalid model", "model names are",
                          "deploymentnotfound")),
@@ -122,9 +122,9 @@ def meant(status: int, expected: dict[str, Any]) -> type[ProviderError]:
         if any(text in words for text in texts):
             return kind
     if status in (401, 403) or "incorrect api key" in words:
-        return AuthFailed
+        return AuthenticationFailed
     if status >= 500:
-        return Overloaded
+        return ServerOverloaded
     return RateLimited if status == 429 else ProviderError
 
 

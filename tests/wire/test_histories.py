@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nbtool.chain.repair import repaired
+from nbtool.chain.repair import repair_history
 from nbtool.messages import Message, Native, Refusal, Text, Thinking, ToolCall, ToolResult, new_id, results, user
 from nbtool.wire import find_wire
 from nbtool.wire.base import Prompt, Target, ToolSpec
@@ -82,8 +82,8 @@ def test_fifty_thousand_mended_histories_are_requests_that_every_dialect_accepts
 def check(rounds: list[list[Message]]) -> None:
     """Mend a history, mend it again, and encode it for every dialect, with tools and without."""
     said = [user("Begin."), *(message for group in rounds for message in group), user("Go on.")]
-    messages = tuple(repaired(said))
-    assert tuple(repaired(messages)) == messages
+    messages = tuple(repair_history(said))
+    assert tuple(repair_history(messages)) == messages
     for wire, accepts in CHECKS.items():
         for tools in ((), (LOOK,)):
             accepts(find_wire(wire).encode(Prompt(messages, system="S", tools=tools), HERE).body)

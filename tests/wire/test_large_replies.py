@@ -13,8 +13,8 @@ from nbtool.chain.limits import Limits
 from nbtool.chat.turn import Turn
 from nbtool.wire import decode
 from nbtool.wire.framing import json_payloads
-from nbtool.wire.prompted.instructions import Form
-from nbtool.wire.prompted.wire import Prompted
+from nbtool.wire.prompted.instructions import PromptFormat
+from nbtool.wire.prompted.wire import PromptedWire
 from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
 from tests.beats import STALL, beats
@@ -39,8 +39,8 @@ def blocks(each: range) -> list[dict[str, Any]]:
 
 
 def prompted(each: Iterable[int]) -> bytes:
-    form = Form("json", None)
-    text = "\n".join(form.written_call("count", f'{{"n": {number}}}') for number in each)
+    form = PromptFormat("json", None)
+    text = "\n".join(form.render_call("count", f'{{"n": {number}}}') for number in each)
     return documents({"choices": [{"index": 0, "message": {"content": text}, "finish_reason": "stop"}]})
 
 
@@ -142,7 +142,7 @@ def test_as_many_items_as_a_reply_may_have_are_read_to_the_last(form: str) -> No
 def test_a_decoder_builds_no_more_calls_than_the_ceiling(form: str) -> None:
     wire, make = AT_ONCE[form]
     body = make(range(3 * CALLS_CEILING))
-    spoken = Prompted(find_wire("chat")) if "prompted" in wire else find_wire(wire)
+    spoken = PromptedWire(find_wire("chat")) if "prompted" in wire else find_wire(wire)
     decoder = spoken.decoder(stream=not body.startswith(b"{"))
     calls = {delta.key for delta in (*decoder.feed(body), *decoder.close()) if delta.kind == "call_delta"}
 

@@ -18,9 +18,9 @@ from nbtool.events import CallDelta, Notice
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
 from nbtool.wire import decode
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
-from nbtool.wire.reply import MAX_ARGUMENTS, MAX_NESTING, MAX_REPLY_CALLS, ReplyBuilder
+from nbtool.wire.reply import MAX_ARGUMENT_CHARS, MAX_NESTING, MAX_REPLY_CALLS, ReplyBuilder
 from tests.chaos import Repeat, serve_each, text
 from tests.chaos import finish as finish_event
 from tests.wire import chatting
@@ -163,7 +163,7 @@ def seconds_for(wire: str, body: bytes) -> float:
 
 
 def test_every_dialect_that_has_calls_stands_in_the_table() -> None:
-    talking = set(WIRES) - set(DOES)
+    talking = set(WIRES) - set(MEDIA_KINDS)
 
     assert {wire for wire, _ in FORMS.values()} == talking
 
@@ -275,10 +275,10 @@ def test_arguments_longer_than_one_reply_may_write_stop_it_and_none_of_its_calls
             break
     reply = builder.reply()
 
-    assert taken <= MAX_ARGUMENTS + 1_000
+    assert taken <= MAX_ARGUMENT_CHARS + 1_000
     assert (reply.stop_reason, reply.calls[0].runnable) == ("calls", False)
-    assert f"{MAX_ARGUMENTS:,} characters" in (reply.calls[0].error or "")
-    assert f"{MAX_ARGUMENTS:,} characters" in reply.explanation
+    assert f"{MAX_ARGUMENT_CHARS:,} characters" in (reply.calls[0].error or "")
+    assert f"{MAX_ARGUMENT_CHARS:,} characters" in reply.explanation
 
 
 @pytest.mark.parametrize("depth", [MAX_NESTING - 1, MAX_NESTING, 300, 900, 100_000])

@@ -19,7 +19,7 @@ import pytest
 
 from nbtool import practice
 from nbtool.errors import (
-    AuthFailed,
+    AuthenticationFailed,
     ConnectionFailed,
     ContextTooLong,
     MissingKey,
@@ -33,13 +33,13 @@ from nbtool.messages import Media, Message, Text, ToolCall, ToolResult, user
 from nbtool.practice.server import PracticeServer
 from nbtool.wire import Prompt
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.connect import endpoint
-from nbtool.wire.providers.credentials import env_file
+from nbtool.wire.connect import make_endpoint
+from nbtool.wire.providers.credentials import find_env_file
 from nbtool.wire.transport import endpoint as endpoint_module
 from nbtool.wire.transport.clients import certificates, close_clients
-from nbtool.wire.transport.error_hints import MAX_NAMED, on_offer, too_long
-from nbtool.wire.transport.model_list import offered
-from nbtool.wire.transport.retry import Retries, Timeouts
+from nbtool.wire.transport.error_hints import MAX_NAMED, context_hint, suggest_models
+from nbtool.wire.transport.model_list import fetch_model_list
+from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import serve, serve_each, whole
 
 KEY = "sk-canary-0123456789abcdef"
@@ -52,8 +52,8 @@ def told(base_url: str | None = None, model: str = "openai:gpt-x", prompt: Promp
 
     async def listen() -> None:
         try:
-            asked = endpoint(model, base_url=base_url, api_key=KEY if base_url else None)
-            async for _ in replace(asked, retries=Retries(2, least=0.01)).stream(prompt):
+            asked = make_endpoint(model, base_url=base_url, api_key=KEY if base_url else None)
+            async for _ in replace(asked, retries=RetryPolicy(2, min_delay=0.01)).stream(prompt):
                 pass
         finally:
             await close_clients()
@@ -76,7 +76,7 @@ def test_a_missing_key_is_named_with_where_it_was_looked_for_and_how_to_set_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
     error = told()
 
@@ -84,7 +84,7 @@ def test_a_missing_key_is_named_with_where_it_was_looked_for_and_how_to_set_it(
     assert "OPENAI_API_KEY is set neither in the environment nor in a .env file" in str(error)
     assert "getpass.getpass()" in str(error)
     assert "Not into a cell" in str(error)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
 
 def test_a_refused_key_is_named_by_where_it_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,7 +94,7 @@ def test_a_refused_key_is_named_by_where_it_was_found(monkeypatch: pytest.Monkey
 
         error = told()
 
-    assert isinstance(error, AuthFailed)
+    assert isinstance(error, AuthenticationFailed)
     assert error.fix == "Check the key: it is OPENAI_API_KEY."
 
 
@@ -119,7 +119,7 @@ def test_a_server_that_lists_no_models_leaves_the_error_as_it_was() -> None:
 
 
 def test_of_many_models_the_nearest_are_named_and_the_others_counted() -> None:
-    said = on_offer([f"m{number}" for number in range(50)] + ["gpt-5-mini"], "gpt5-mini", "lab")
+    said = suggest_models([f"m{number}" for number in range(50)] + ["gpt-5-mini"], "gpt5-mini", "lab")
 
     assert said.startswith("It offers lab:gpt-5-mini, ")
     assert said.count("lab:") == MAX_NAMED
@@ -144,7 +144,7 @@ def test_a_conversation_that_is_too_long_names_its_largest_parts() -> None:
 def test_at_most_so_many_parts_are_named() -> None:
     many = tuple(Message("tool", (ToolResult(f"t{number}", "x" * (number + 1)),)) for number in range(40))
 
-    assert too_long(Prompt(many)).count("the result of") == MAX_NAMED
+    assert context_hint(Prompt(many)).count("the result of") == MAX_NAMED
 
 
 def test_a_rate_limit_says_when_to_come_again() -> None:
@@ -344,8 +344,8 @@ def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
         monkeypatch.setattr(endpoint_module, "is_loopback", lambda _: False)
 
     async def listen(url: str) -> None:
-        asked = endpoint("openai:gpt-x", base_url=url, api_key=KEY)
-        impatient = replace(asked, retries=Retries(1, least=0.01), timeouts=Timeouts(connect=0.2))
+        asked = make_endpoint("openai:gpt-x", base_url=url, api_key=KEY)
+        impatient = replace(asked, retries=RetryPolicy(1, min_delay=0.01), timeouts=Timeouts(connect=0.2))
         try:
             async for _ in impatient.stream(HI):
                 pass
@@ -360,7 +360,7 @@ def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
 
 async def listed(url: str, seconds: float) -> list[str]:
     try:
-        return await offered(endpoint("openai:gpt-x", base_url=url, api_key=KEY), seconds=seconds)
+        return await fetch_model_list(make_endpoint("openai:gpt-x", base_url=url, api_key=KEY), seconds=seconds)
     finally:
         await close_clients()
 
@@ -379,13 +379,15 @@ def test_a_list_of_models_where_nothing_listens_says_so() -> None:
 
 
 def test_a_server_that_offers_nothing_adds_no_advice() -> None:
-    assert on_offer([], "gpt-x", "lab") == ""
+    assert suggest_models([], "gpt-x", "lab") == ""
 
 
 def test_the_arguments_of_a_call_count_as_a_part_too() -> None:
     large = ToolCall("write", "x" * 5_000, id="c1", call_id="c1")
 
-    assert "the arguments of `write` (5,000 bytes)" in too_long(Prompt((user("Hi"), Message("assistant", (large,)))))
+    assert "the arguments of `write` (5,000 bytes)" in context_hint(
+        Prompt((user("Hi"), Message("assistant", (large,))))
+    )
 
 
 def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -427,4 +429,4 @@ def test_the_variables_of_httpx_go_before_those_of_others(
     ("size", "told"), [(9_999, "9,999 bytes"), (10_000, "10 kB"), (123_456, "123 kB"), (9_999_999, "10,000 kB")]
 )
 def test_a_size_is_told_in_bytes_or_thousands_of_them(size: int, told: str) -> None:
-    assert f"your prompt ({told})" in too_long(Prompt((user("x" * size),)))
+    assert f"your prompt ({told})" in context_hint(Prompt((user("x" * size),)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import BadReply
+from nbtool.errors import InvalidReply
 from nbtool.wire import Reply, decode
 from tests.wire.odd import lines
 
@@ -62,7 +62,7 @@ def test_a_block_that_begins_twice_with_the_same_words_began_once() -> None:
 
 
 def test_a_block_that_begins_twice_with_other_words_is_refused() -> None:
-    with pytest.raises(BadReply, match="Block 0 of the reply began twice"):
+    with pytest.raises(InvalidReply, match="Block 0 of the reply began twice"):
         anthropic(start(0, type="tool_use", id="a", name="look"), start(0, type="tool_use", id="b", name="look"))
 
 

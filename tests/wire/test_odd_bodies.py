@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from nbtool import wire
-from nbtool.errors import BadReply, BadUsage, ProviderError, TooLarge
+from nbtool.errors import BadUsage, InvalidReply, ProviderError, ReplyTooLarge
 from nbtool.events import ReplyEnd, TextDelta
 from nbtool.messages import Text
 from nbtool.wire import decode, find_wire
@@ -27,11 +27,11 @@ def test_a_module_says_which_name_it_does_not_have() -> None:
 
 
 def test_a_reply_that_grows_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_payloads, "MAX_BODY", 100)
+    monkeypatch.setattr(json_payloads, "MAX_BODY_BYTES", 100)
     decoder = find_wire("chat").decoder()
     decoder.feed(b"data: {}\n\n" + b" " * 90)
 
-    with pytest.raises(TooLarge, match="The reply is larger than"):
+    with pytest.raises(ReplyTooLarge, match="The reply is larger than"):
         decoder.feed(b" ")
 
 
@@ -48,22 +48,22 @@ def test_json_with_half_a_letter_is_read_with_the_letter_replaced() -> None:
 
 
 def test_json_that_nests_too_deep_is_no_json() -> None:
-    with pytest.raises(BadReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="no JSON"):
         decode("chat", b'{"choices": "\\ud800", "a": ' + b"[" * 100_000, stream=True)
-    with pytest.raises(BadReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="no JSON"):
         chat(b'{"b": "\\ud800", "a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
 
 
 def test_a_line_that_begins_and_ends_as_an_object_and_is_none_goes_on() -> None:
     text = b'data: {"choices": [{"index": 0,}\ndata: "delta": {}}]}\n\n'
 
-    with pytest.raises(BadReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="no JSON"):
         decode("chat", text)
 
 
 def test_an_event_that_is_no_json_and_no_object_says_nothing_and_a_broken_object_is_an_error() -> None:
     assert chat(b"hello", chunk({"content": "Hi"})).text == "Hi"
-    with pytest.raises(BadReply, match="no JSON"):
+    with pytest.raises(InvalidReply, match="no JSON"):
         chat(b'{"choices": ]')
 
 
@@ -93,11 +93,11 @@ def test_an_error_without_its_usual_frame_is_told_in_its_own_words(dialect: str,
 
 @pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
 def test_an_empty_list_is_no_reply_and_no_error_of_the_provider(dialect: str) -> None:
-    with pytest.raises(BadReply, match="The reply is JSON, but"):
+    with pytest.raises(InvalidReply, match="The reply is JSON, but"):
         decode(dialect, b"[]", stream=False)
 
 
 @pytest.mark.parametrize("dialect", ["chat", "responses", "anthropic"])
 def test_a_body_that_is_still_compressed_says_so(dialect: str) -> None:
-    with pytest.raises(BadReply, match=r"compressed \(gzip\)"):
+    with pytest.raises(InvalidReply, match=r"compressed \(gzip\)"):
         decode(dialect, gzip.compress(b"data: {}\n\n"))

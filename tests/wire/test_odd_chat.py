@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import BadReply
+from nbtool.errors import InvalidReply
 from nbtool.messages import Text, Thinking
 from nbtool.wire import decode
 from tests.wire.odd import chat, chunk, lines
@@ -25,7 +25,7 @@ def test_a_chat_document_in_a_list_is_read() -> None:
 
 @pytest.mark.parametrize("body", [[], [1], "words", 3])
 def test_a_chat_document_without_choices_is_no_reply(body: Any) -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidReply):
         decode("chat", json.dumps(body).encode(), stream=False)
 
 

@@ -20,7 +20,7 @@ import pytest
 from nbtool.errors import InvalidArguments
 from nbtool.wire.prompted.json_repair import parse_object, parse_value
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.segments import Prose
+from nbtool.wire.prompted.segments import TextSegment
 from nbtool.wire.prompted.wire import parse_calls
 
 CORPUS = Path(os.environ.get("NBTOOL_CORPUS") or Path(__file__).parents[3] / "shared/corpus/open")
@@ -138,7 +138,7 @@ def test_where_other_clients_make_no_call_we_make_one_only_of_a_whole_call_betwe
     made = [row for row in none if as_read(row)]
 
     assert len(made) <= 5  # their tests offered no such tool, which only `names` can tell
-    assert all(scanner.saw_mark for scanner in map(_scanned, made))
+    assert all(scanner.saw_delimiter for scanner in map(_scanned, made))
 
 
 def _scanned(row: Row) -> Scanner:
@@ -187,7 +187,7 @@ def _joined(found: list[Any]) -> list[str]:
     parts: list[tuple[bool, str]] = []
     for piece in found:
         if not hasattr(piece, "size"):
-            is_prose = isinstance(piece, Prose)
+            is_prose = isinstance(piece, TextSegment)
             text = piece.text if is_prose else piece.source
             if is_prose and parts and parts[-1][0]:
                 text = parts.pop()[1] + text

@@ -87,7 +87,7 @@ def value_of(turn: Turn, *, as_: Any) -> Any:
     if turn.answer:
         return turn.value
     answer = Structured(as_)
-    answer.take(turn.text)
+    answer.parse(turn.text)
     return answer.value
 
 

@@ -17,7 +17,7 @@ from nbtool.chat.batch.rate_limit import Pace
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
-from nbtool.loop import LentThread, core
+from nbtool.loop import CallerThread, background_loop
 from nbtool.messages import Message, Usage
 
 
@@ -74,7 +74,7 @@ class Batch:
         self._usage = Usage()
         self._failed = self._kept = 0
         self._stopped: NbtoolError | None = None
-        self._lent = LentThread()
+        self._lent = CallerThread()
         self._work: Future[None] | None = None
         self.done: Future[Batch] = Future()
 
@@ -105,7 +105,7 @@ class Batch:
     def begin(self) -> Self:
         """Set the questions going on nbtool's own loop; a second time changes nothing."""
         if self._work is None:
-            self._work = core().spawn(self._all())
+            self._work = background_loop().submit(self._all())
             self._work.add_done_callback(self._close)
         return self
 
@@ -117,25 +117,25 @@ class Batch:
         if self.done.done():
             self.done.result()
             return self
-        self._lent.lend()
+        self._lent.attach()
         self.begin()
         try:
-            self._lent.serve(self.done)
+            self._lent.run_until(self.done)
         except KeyboardInterrupt:
             self.cancel()
-            self._lent.serve(self.done)
+            self._lent.run_until(self.done)
             raise
         return self
 
     def cancel(self) -> None:
         """Ask nothing more and stop what is on its way; what came is kept."""
         self._stopped = self._stopped or Cancelled("The prompts were cancelled.")
-        core().call_soon(self._stop_all)
+        background_loop().call_soon(self._stop_all)
 
     def __iter__(self) -> Iterator[Answer]:
         """Give each answer as it comes; synchronous tools run in worker threads meanwhile."""
         inbox: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
-        core().call_soon(lambda: self._listen(inbox.put))
+        background_loop().call_soon(lambda: self._listen(inbox.put))
         self.begin()
         while answer := inbox.get():
             yield answer
@@ -148,7 +148,7 @@ class Batch:
         def pass_on(one: Answer | None) -> None:
             loop.call_soon_threadsafe(inbox.put_nowait, one)
 
-        core().call_soon(lambda: self._listen(pass_on))
+        background_loop().call_soon(lambda: self._listen(pass_on))
         self.begin()
         while answer := await inbox.get():
             yield answer

@@ -6,17 +6,17 @@ import asyncio
 import time
 
 from nbtool.chain.hooks import RequestContext, StreamContext
-from nbtool.errors import ConnectionFailed, Overloaded, ProviderError, RateLimited, TimedOut
+from nbtool.errors import ConnectionFailed, ProviderError, RateLimited, ServerOverloaded, TimedOut
 from nbtool.events import Retrying
-from nbtool.wire.transport.retry import Retries
+from nbtool.wire.transport.retry import RetryPolicy
 
 MOST = 600.0
 """Seconds that a provider may ask everybody to wait; who is told to wait longer gets the error instead."""
 
-PASSING = (RateLimited, Overloaded, TimedOut, ConnectionFailed)
+PASSING = (RateLimited, ServerOverloaded, TimedOut, ConnectionFailed)
 """Errors that may be gone when a prompt is asked again."""
 
-_RETRIES = Retries()
+_RETRIES = RetryPolicy()
 
 
 class Pace:
@@ -44,7 +44,7 @@ class Pace:
         asked = error.retry_after if isinstance(error, ProviderError) else None
         if asked is not None and asked > MOST:
             return False
-        self.hold(_RETRIES.wait(attempt, asked))
+        self.hold(_RETRIES.delay(attempt, asked))
         return True
 
     async def on_before_request(self, _: RequestContext) -> None:

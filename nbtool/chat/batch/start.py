@@ -15,7 +15,7 @@ from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.turn import Turn
 from nbtool.chat.turn_builder import Speaker, TurnSettings
 from nbtool.tools.approval import Approver
-from nbtool.tools.placed import PlacedTools
+from nbtool.tools.placed import ExecutorTools
 from nbtool.tools.toolset import Toolset
 
 
@@ -42,7 +42,7 @@ def batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
     first = aside.compose("-", as_=as_, options=options, settings=settings)
     scene = aside.scene(first, {**chat.options, **(options or {})})
     if plan.executor:
-        aside.tools = Toolset("chat", [PlacedTools(aside.tools, plan.executor)])
+        aside.tools = Toolset("chat", [ExecutorTools(aside.tools, plan.executor)])
     if limit := plan.budget():
         there = aside.model.endpoint()
         limit.require_price(there.model, getattr(there, "abilities", frozenset()))

@@ -20,7 +20,7 @@ from nbtool.errors import ToolError
 from nbtool.tools.calls.binding import bind
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.tool import Tool
-from nbtool.tools.variables.references import Path, unresolved
+from nbtool.tools.variables.references import Path, without_references
 from nbtool.tools.variables.store import Variables
 
 WIDTH = 100
@@ -102,7 +102,7 @@ class CallWriter:
 
     def _values(self, arguments: dict[str, Any], tool: Tool | None) -> dict[str, str]:
         """Give the source of every argument, in the order in which they were given."""
-        takes_text = tool is not None and not tool.resolve
+        takes_text = tool is not None and not tool.resolves_references
         places = {} if takes_text else self.references.places(arguments)
         writer = Writer(self.names, places)
         return {
@@ -119,7 +119,7 @@ class CallWriter:
         try:
             if any(path[0] == name for path in places):
                 return bind(tool, arguments, self.around.variables).values[name]
-            parameter = tool.parameters.known.get(name, tool.parameters.extra)
+            parameter = tool.parameters.by_name.get(name, tool.parameters.extra)
             return value if parameter is None else parameter.adapter.validate_json(json.dumps(value), strict=True)
         except (ToolError, ValidationError, KeyError):
             return value  # the function has changed since, or what was referred to has
@@ -147,7 +147,7 @@ def arguments_of(record: CallRecord) -> dict[str, Any]:
     text = record.edited or record.arguments or "{}"
     try:
         arguments = json.loads(text) if len(text) <= MAX_ARGUMENTS else None
-        cleaned = unresolved(arguments).arguments if isinstance(arguments, dict) else None
+        cleaned = without_references(arguments).arguments if isinstance(arguments, dict) else None
     except (ValueError, RecursionError):
         cleaned = None
     if cleaned is None:
@@ -157,7 +157,7 @@ def arguments_of(record: CallRecord) -> dict[str, Any]:
 
 def _by_place(written: dict[str, str], tool: Tool | None, names: Names) -> list[str]:
     """Take out the arguments that are passed by place: those that must be, or whole objects that come first."""
-    known = list(tool.parameters.known.values()) if tool else []
+    known = list(tool.parameters.by_name.values()) if tool else []
     several = next((one.name for one in known if one.kind is _KINDS.VAR_POSITIONAL and one.name in written), None)
     if several and written[several] == "[]":
         del written[several]
@@ -181,7 +181,7 @@ def _by_place(written: dict[str, str], tool: Tool | None, names: Names) -> list[
 
 def _by_name(written: Mapping[str, str], tool: Tool | None, names: Names) -> list[str]:
     """Give the other arguments, in the order of the signature, by name; what no name can be goes into a `**`."""
-    known = [name for name in (tool.parameters.known if tool else ()) if name in written]
+    known = [name for name in (tool.parameters.by_name if tool else ()) if name in written]
     ordered = [*known, *(name for name in written if name not in known)]
     named = [f"{name}={written[name]}" for name in ordered if is_identifier(name)]
     odd = [f"{Writer(names).write(name)}: {written[name]}" for name in ordered if not is_identifier(name)]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from types import FunctionType, ModuleType
 from typing import Any
 
-from nbtool.tools.content_hash.source import certain_source
+from nbtool.tools.content_hash.source import verified_source
 
 MAX_DEFINITIONS = 200
 """Functions that are written down; those after them are named as needed."""
@@ -94,7 +94,7 @@ def _source(name: str, value: Any) -> str:
         return ""
     if value.__dict__.keys() - _marks(value):
         return ""  # some decorator left something there
-    source = certain_source(value.__code__)
+    source = verified_source(value.__code__)
     if not source:
         return ""
     try:

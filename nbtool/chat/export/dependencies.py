@@ -64,7 +64,7 @@ def used_by(turns: Iterable[Told]) -> set[str]:
 
 def gives(call: CallRecord) -> set[str]:
     """Give the names under which later references find what a call left behind."""
-    names = {call.gives, call.arguments_reference} - {""}
+    names = {call.result_name, call.arguments_reference} - {""}
     if call.name == "WriteVar":
         names.add(str(_arguments(call).get("name", "")))
     return names

@@ -21,7 +21,7 @@ from nbtool.chat.export.names import Names
 from nbtool.chat.export.references import References, Stand
 from nbtool.errors import UnknownReference
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.variables.eviction import Dropped
+from nbtool.tools.variables.eviction import EvictedResult
 
 TITLE = "# The calls of a chat as plain Python. nbtool wrote this; running it needs neither nbtool nor a model."
 TITLE_WITH_NBTOOL = (
@@ -174,10 +174,10 @@ class _Sheet:
             self._put_in_place(call)
         elif call.reference:
             stand = Stand(name or "None")
-            is_there = not isinstance(call.result, Dropped)
+            is_there = not isinstance(call.result, EvictedResult)
             self._references.know(call.reference, replace(stand, value=call.result) if is_there else stand)
-        elif call.former_reference:  # the object is gone, and what it was is what the code gives
-            self._references.know(call.former_reference, Stand(name or "None"))
+        elif call.dead_reference:  # the object is gone, and what it was is what the code gives
+            self._references.know(call.dead_reference, Stand(name or "None"))
         self._keep_arguments(call)
 
     def _keep_arguments(self, call: CallRecord) -> None:
@@ -189,17 +189,17 @@ class _Sheet:
 
     def _put_in_place(self, call: CallRecord) -> None:
         """Write the text that a person put in place of a result, where later calls use it."""
-        if call.gives not in self._used:
+        if call.result_name not in self._used:
             return
         try:
-            text = self._writer.around.variables.value(call.gives)
+            text = self._writer.around.variables.value(call.result_name)
         except UnknownReference:
             text = None
         if not isinstance(text, str):
             return self._lose(call, "a text that you put in place of a result, and that is gone")
         name = self._names.numbered("r")
         self._lines.append(f"{name} = {text_literal(text)}  # put in place of the result")
-        self._references.know(call.gives, Stand(name, value=text))
+        self._references.know(call.result_name, Stand(name, value=text))
 
     def _of_variables(self, call: CallRecord) -> None:
         """Write a note that later calls use; looking at variables and removing them does nothing here."""
@@ -218,7 +218,7 @@ class _Sheet:
         code = arguments_of(call).get("code")
         if not isinstance(code, str):
             raise Unwritable("code")
-        is_used = call.gives in self._used
+        is_used = call.result_name in self._used
         name = self._names.numbered("r") if is_used else ""
         self._close()
         try:
@@ -233,12 +233,12 @@ class _Sheet:
         self._calls += 1
         if is_used:
             value = call.result.get("value") if isinstance(call.result, dict) else None
-            self._references.know(call.gives, Stand(name, value=value, keys=("value",)))
+            self._references.know(call.result_name, Stand(name, value=value, keys=("value",)))
 
     def _lose(self, call: CallRecord, why: str) -> None:
         """Let later references to what a call gave say why it is not there."""
-        if call.gives:
-            self._references.know(call.gives, Stand(missing=f"the result of `{one_line(call.name)}`, {why}"))
+        if call.result_name:
+            self._references.know(call.result_name, Stand(missing=f"the result of `{one_line(call.name)}`, {why}"))
 
     def _close(self) -> None:
         if self._lines:

@@ -11,8 +11,8 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.export.literals import Unwritable, Writer, text_literal
 from nbtool.chat.export.names import Names, is_name
 from nbtool.errors import UnknownReference
-from nbtool.tools.values.silence import quiet
-from nbtool.tools.variables.references import Path, Reference, look_up, parse
+from nbtool.tools.values.silence import suppress_output
+from nbtool.tools.variables.references import Path, Reference, parse, resolve_one
 from nbtool.tools.variables.store import Variables
 
 MAX_QUOTED = 10_000
@@ -144,7 +144,7 @@ class References:
                 return self._variables.text(reference.name)
             except UnknownReference:
                 pass  # dropped meanwhile; the value is the record's
-        return self._variables.text_of(value)
+        return self._variables.render(value)
 
     def _stand(self, reference: Reference) -> Stand:
         name = reference.name
@@ -209,7 +209,7 @@ def _item(value: Any, key: str | int) -> Any:
     if value is _GONE:
         return _GONE
     try:
-        return look_up(Reference("", "", (key,)), _Only(value))
+        return resolve_one(Reference("", "", (key,)), _Only(value))
     except UnknownReference:
         return _GONE
 
@@ -226,12 +226,12 @@ class _Only:
     def text(self, _: str) -> str:
         raise NotImplementedError
 
-    def text_of(self, _: Any) -> str:
+    def render(self, _: Any) -> str:
         raise NotImplementedError
 
 
 def _said_by(form: Any, value: Any) -> str | None:
-    with quiet():
+    with suppress_output():
         try:
             return str(form(value))
         except Exception:  # noqa: BLE001 - an object whose text raises has no such form

@@ -133,7 +133,7 @@ class Journal:
             return self._store.change(work).result(BEHIND_SECONDS if self._behind else PATIENCE)
         except TROUBLE as error:
             raise JournalError(
-                f"The journal {settings.shown_path(self.path)} cannot be changed ({_reason(error)})."
+                f"The journal {settings.display_path(self.path)} cannot be changed ({_reason(error)})."
             ) from None
 
     def catch_up(self, seconds: float) -> None:
@@ -158,7 +158,7 @@ class Journal:
             return
         count = sum(map(len, self._behind.values()))
         became = f"they are kept in {left.name}, which the next process reads in" if left else "they are lost"
-        said = f"nbtool: {count} records could not be written to {settings.shown_path(self.path)}; {became}."
+        said = f"nbtool: {count} records could not be written to {settings.display_path(self.path)}; {became}."
         print(said, file=sys.stderr)  # noqa: T201 - at the end of the process no warning is shown
 
     def _write_sidecar(self) -> Path | None:
@@ -179,7 +179,7 @@ class Journal:
             return store.read(ask, seconds=WAIT_SECONDS)
         except TROUBLE as error:
             raise JournalError(
-                f"The journal {settings.shown_path(store.path)} cannot be read ({_reason(error)})."
+                f"The journal {settings.display_path(store.path)} cannot be read ({_reason(error)})."
             ) from None
 
     def _put_off(self, write: Future[None], rows: list[Row], *, is_quiet: bool = False) -> None:
@@ -201,7 +201,7 @@ class Journal:
             why = "is locked by another process" if is_locked else "is slow to answer"
             until = "it is free" if is_locked else "it answers"
             warnings.warn(
-                f"The journal {settings.shown_path(self.path)} {why}; history stays in memory until {until}, and is"
+                f"The journal {settings.display_path(self.path)} {why}; history stays in memory until {until}, and is"
                 " written then.",
                 stacklevel=2,
             )
@@ -221,7 +221,7 @@ class Journal:
         if self.path is None:
             return
         warnings.warn(
-            f"The journal {settings.shown_path(self.path)} cannot be written ({_reason(error)});"
+            f"The journal {settings.display_path(self.path)} cannot be written ({_reason(error)});"
             " history stays in memory.",
             stacklevel=2,
         )
@@ -241,11 +241,11 @@ class Journal:
 @cache
 def journal() -> Journal:
     """Give the process's journal; `NBTOOL_JOURNAL=off` keeps it in memory."""
-    notebook = settings.from_environment("JPY_SESSION_NAME") or ""  # what Jupyter Server calls the notebook
-    if settings.from_environment("NBTOOL_JOURNAL") == "off":
+    notebook = settings.env("JPY_SESSION_NAME") or ""  # what Jupyter Server calls the notebook
+    if settings.env("NBTOOL_JOURNAL") == "off":
         return Journal(None, notebook=notebook)
     try:
-        book = Journal(settings.home() / "journal.sqlite", notebook=notebook)
+        book = Journal(settings.data_dir() / "journal.sqlite", notebook=notebook)
     except SettingsError as error:
         warnings.warn(f"{error} History stays in memory.", stacklevel=2)
         return Journal(None, notebook=notebook)

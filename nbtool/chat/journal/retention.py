@@ -39,7 +39,7 @@ class Retention:
         Raises:
             BadUsage: a setting is no number, or less than nothing.
         """
-        days, megabytes = settings.from_environment(DAYS), settings.from_environment(MEGABYTES)
+        days, megabytes = settings.env(DAYS), settings.env(MEGABYTES)
         return cls(
             None if days is None else as_number(DAYS, days),
             None if megabytes is None else as_number(MEGABYTES, megabytes),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nbtool.chat.journal.filesystem import is_network
 from nbtool.errors import JournalError
-from nbtool.settings import shown_path
+from nbtool.settings import display_path
 from nbtool.shorten import shorten
 
 BUSY_SECONDS = 1.0
@@ -95,10 +95,10 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
         if (found := version(connection)) > VERSION:
-            raise JournalError(f"The journal {shown_path(path)} was written by a newer nbtool (format {found}).")
+            raise JournalError(f"The journal {display_path(path)} was written by a newer nbtool (format {found}).")
         if check and (damage := _damage(connection)):
             raise JournalError(
-                f"The journal {shown_path(path)} is damaged ({damage}).", fix="Move it away, or restore a copy."
+                f"The journal {display_path(path)} is damaged ({damage}).", fix="Move it away, or restore a copy."
             )
     except BaseException:
         connection.close()

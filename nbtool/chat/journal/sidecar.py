@@ -19,7 +19,7 @@ from pathlib import Path
 from nbtool.chat.journal.blobs import split
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.schema import TROUBLE
-from nbtool.settings import shown_path
+from nbtool.settings import display_path
 
 MARK = ".left-"
 """What stands between the name of a journal and the identity of a sidecar of it."""
@@ -63,7 +63,7 @@ def read_in_sidecars(connection: sqlite3.Connection, journal: Path, insert: Inse
             writes = list(_read(path))
         except (*TROUBLE, TypeError) as error:
             if path.exists():  # another process may have read it in meanwhile
-                warnings.warn(f"The rest of a journal {shown_path(path)} cannot be read ({error}).", stacklevel=2)
+                warnings.warn(f"The rest of a journal {display_path(path)} cannot be read ({error}).", stacklevel=2)
             continue
         _take_in(connection, writes, insert)
         path.unlink(missing_ok=True)

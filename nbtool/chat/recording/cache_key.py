@@ -19,8 +19,8 @@ from nbtool.chat.model import Model
 from nbtool.chat.recording.key_part import Part, PartKind
 from nbtool.errors import UnknownReference
 from nbtool.messages import Media, Message, ToolCall, ToolResult
-from nbtool.tools.content_hash import MAX_SECONDS, fingerprint, print_of
-from nbtool.tools.content_hash.code import data_of
+from nbtool.tools.content_hash import MAX_SECONDS, content_hash, content_hash_or_reason
+from nbtool.tools.content_hash.code import global_data
 from nbtool.tools.tool import Tool
 from nbtool.tools.variables.store import Variables
 
@@ -89,9 +89,9 @@ def key_of(scene: Scene) -> Key:
         Part("prompt"): word([_part(part) for part in scene.prompt.parts]),
         **_of_model(scene.model, scene.model_name),
         Part("system"): word([scene.system.strip(), [list(rule) for rule in scene.rules]]),
-        Part("options"): word(fingerprint(dict(scene.options))),
+        Part("options"): word(content_hash(dict(scene.options))),
         Part("answer"): word(scene.answer.schema if scene.answer else None),
-        Part("choices"): (fingerprint(scene.choices) or "unknown")[:WORD],
+        Part("choices"): (content_hash(scene.choices) or "unknown")[:WORD],
     }
     deadline = time.monotonic() + SECONDS
     unknown = _add_code(parts, scene)
@@ -121,11 +121,11 @@ def result_parts(names: Iterable[str], variables: Variables) -> tuple[dict[Part,
     """Give the parts for results of earlier turns that a turn used, and those that cannot be compared, with why."""
     parts, unknown = {}, {}
     for name in names:
-        found = print_of(variables.value(name))
-        if found.word is None:
-            unknown[Part("result", name)] = found.why
+        found = content_hash_or_reason(variables.value(name))
+        if found.digest is None:
+            unknown[Part("result", name)] = found.reason
         else:
-            parts[Part("result", name)] = found.word[:WORD]
+            parts[Part("result", name)] = found.digest[:WORD]
     return parts, unknown
 
 
@@ -163,35 +163,37 @@ def _add_code(parts: dict[Part, str], scene: Scene) -> dict[Part, str]:
     """Add plugins and tools; give those whose code cannot be compared, with why."""
     unknown = {}
     for plugin in scene.plugins:
-        part, found = Part("plugin", type(plugin).__name__), print_of(type(plugin))
-        parts[part] = (found.word or "")[:WORD]
-        if found.word is None:
-            unknown[part] = found.why
+        part, found = Part("plugin", type(plugin).__name__), content_hash_or_reason(type(plugin))
+        parts[part] = (found.digest or "")[:WORD]
+        if found.digest is None:
+            unknown[part] = found.reason
     for name, tool in scene.tools.items():
-        found = print_of(tool.function)
-        held = found.word or tool.digest
+        found = content_hash_or_reason(tool.function)
+        held = found.digest or tool.digest
         parts[Part("tool", name)] = word(
             [tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held]
         )
-        if found.is_unknown_code:
-            unknown[Part("tool", name)] = found.why
+        if found.is_unhashable_code:
+            unknown[Part("tool", name)] = found.reason
     return unknown
 
 
 def _reads(name: str, tool: Tool, deadline: float) -> dict[Part, str]:
     """Give the tables, constants and the like that one tool reads."""
-    data = data_of(tool.function)
-    found = {read: print_of(value, seconds=deadline - time.monotonic()).word for read, value in data.items()}
+    data = global_data(tool.function)
+    found = {
+        read: content_hash_or_reason(value, seconds=deadline - time.monotonic()).digest for read, value in data.items()
+    }
     return {Part("reads", name, read): known[:WORD] for read, known in found.items() if known}
 
 
 def _with_objects(parts: dict[Part, str], scene: Scene, deadline: float) -> Key:
     """Add the exposed objects; one that cannot be compared matters where the prompt or a call points to it."""
     here = mentioned(scene.prompt)
-    options = print_of(dict(scene.options))
-    unknown: dict[Part, str] = {} if options.word else {Part("options"): options.why}
+    options = content_hash_or_reason(dict(scene.options))
+    unknown: dict[Part, str] = {} if options.digest else {Part("options"): options.reason}
     maybe: dict[str, str] = {}
-    for entry in scene.variables.entries():
+    for entry in scene.variables.list_entries():
         part = Part("object", entry.name)
         if entry.kind != "exposed":
             if entry.name in here and entry.kind == "result":
@@ -199,24 +201,24 @@ def _with_objects(parts: dict[Part, str], scene: Scene, deadline: float) -> Key:
                 parts, unknown = parts | more, unknown | bad
             continue
         try:
-            found = print_of(scene.variables.value(entry.name), seconds=deadline - time.monotonic())
+            found = content_hash_or_reason(scene.variables.value(entry.name), seconds=deadline - time.monotonic())
         except UnknownReference:
             parts[part] = "gone"
             continue
         readable = " read" if entry.is_readable else ""
-        if found.word is not None:
-            parts[part] = found.word[:WORD] + readable
+        if found.digest is not None:
+            parts[part] = found.digest[:WORD] + readable
         elif entry.name in here:
-            unknown[part] = found.why
+            unknown[part] = found.reason
         else:
-            maybe[entry.name] = found.why
+            maybe[entry.name] = found.reason
             parts[part] = word(scene.variables.describe(entry.name)) + readable
     return Key(parts, unknown, maybe)
 
 
 def _result(name: str, variables: Variables) -> str:
     try:
-        return (fingerprint(variables.value(name)) or "")[:WORD]
+        return (content_hash(variables.value(name)) or "")[:WORD]
     except UnknownReference:
         return ""
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nbtool.errors import JournalError
-from nbtool.settings import home
+from nbtool.settings import data_dir
 
 WAIT_SECONDS = 5.0
 """How long a kernel waits for another one to finish writing."""
@@ -28,7 +28,7 @@ def locked(path: Path) -> Iterator[None]:
         JournalError: another one has held it for `WAIT_SECONDS`.
         OSError: the lock cannot be made.
     """
-    folder = home() / "locks"
+    folder = data_dir() / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
     handle = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR, 0o600)

@@ -36,8 +36,8 @@ from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
 from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStarted
 from nbtool.messages import Media, Message
-from nbtool.settings import Setting, from_environment, strongest
-from nbtool.tools.calls.run import Bench
+from nbtool.settings import Setting, env, resolve_setting
+from nbtool.tools.calls.run import ToolRuntime
 from nbtool.wire.base import Endpoint, Prompt
 
 ReplayMode = Literal["auto", "only", "off"]
@@ -106,8 +106,8 @@ class Recordings:
             BadUsage: it is none of the three.
         """
         default: ReplayMode = "auto" if self.file else "off"
-        chosen = strongest(
-            [("as you said", said), ("this chat", self.mode), ("NBTOOL_REPLAY", from_environment("NBTOOL_REPLAY"))],
+        chosen = resolve_setting(
+            [("as you said", said), ("this chat", self.mode), ("NBTOOL_REPLAY", env("NBTOOL_REPLAY"))],
             default,
         )
         if chosen.value not in get_args(ReplayMode):
@@ -224,12 +224,12 @@ class Take:
     def _taken_names(self, turn: RecordedTurn) -> list[str]:
         """Give the names of its results under which this kernel has something else."""
         maker = word(labelled(turn.key))
-        others = {entry.name for entry in self.scene.variables.entries() if entry.kind != "rule"}
+        others = {entry.name for entry in self.scene.variables.list_entries() if entry.kind != "rule"}
         return [
             name for name in names_kept(self._events) if name in others and self.recordings.makers.get(name) != maker
         ]
 
-    async def tell(self, turn: Turn, started: TurnStarted, context: Sequence[Message], bench: Bench) -> None:
+    async def tell(self, turn: Turn, started: TurnStarted, context: Sequence[Message], bench: ToolRuntime) -> None:
         """Tell the turn that was found."""
         replay = Replay(turn, self.date, self._events, self._calls, context, bench, bench.emit)
         await replay.run(started)
@@ -260,7 +260,7 @@ class Take:
         used = {name for call in turn.calls for name in REFERENCE.findall(call.edited or call.arguments)}
         if bad := {Part("object", name): key.maybe[name] for name in used if name in key.maybe}:
             raise BadRecording(f"{why_unknown(bad)}.")
-        results = {entry.name for entry in variables.entries() if entry.kind == "result"}
+        results = {entry.name for entry in variables.list_entries() if entry.kind == "result"}
         earlier = ((used | mentioned(turn.prompt)) & results) - own
         more, bad = result_parts(sorted(earlier), variables)
         if bad:

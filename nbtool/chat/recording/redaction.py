@@ -32,7 +32,7 @@ class Veil:
 
     def __init__(self, plugins: Iterable[object] = (), keys: Sequence[SecretStr | None] = ()) -> None:
         found = (getattr(plugin, "masks", None) for plugin in plugins)
-        self._masks = [masks.fresh() for masks in found if isinstance(masks, Masks)]
+        self._masks = [masks.fork() for masks in found if isinstance(masks, Masks)]
         self._keys = tuple(keys)
 
     def hide(self, text: str) -> str:

@@ -43,7 +43,7 @@ from nbtool.events import (
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage
 from nbtool.tools.approval import Approver, Decision, Question, Released
 from nbtool.tools.calls.record import CallRecord
-from nbtool.tools.calls.run import Bench, run_call
+from nbtool.tools.calls.run import ToolRuntime, run_call
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 
@@ -67,7 +67,7 @@ class Replay:
     events: Sequence[Event]
     calls: Mapping[str, KeptCall]
     context: Sequence[Message]
-    bench: Bench
+    bench: ToolRuntime
     emit: Emit
     _began: float = field(default_factory=time.monotonic)
     _finished: dict[str, CallFinished] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Replay:
     def _settle(self, told: Turn, outcome: Outcome) -> None:
         if self.turn.answer and outcome.status == "completed":
             with suppress(InvalidAnswer):
-                self.turn.answer.take(outcome.text)
+                self.turn.answer.parse(outcome.text)
         self.turn.settle(outcome, self.context, told.messages.chain)
 
     async def _break_off(self, started: TurnStarted, outcome: Outcome) -> None:
@@ -175,7 +175,7 @@ class Replay:
 
     def _remember(self, name: str, value: Any, text: str | None, said: str) -> None:
         with suppress(BadUsage):  # something was exposed under this name meanwhile, and it stays what it is
-            self.bench.variables.remember(name, value, text, description=said)
+            self.bench.variables.store_result(name, value, text, description=said)
 
     async def _run_again(self, ready: CallReady) -> None:
         """Run a call again for the object that it brings; its outcome is told as it was recorded."""
@@ -250,7 +250,7 @@ class _AsRecorded:
             self.name = "recording"
             return Released()
         if self._other is None:
-            refusal: Decision = question.refusal(NOBODY)
+            refusal: Decision = question.denial(NOBODY)
             return refusal
         ask: Approver = getattr(self._other, "ask", None) or self._other
         return ask(question)  # type: ignore[operator]  # what has no `ask` is called

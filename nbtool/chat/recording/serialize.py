@@ -143,7 +143,7 @@ def _kept(record: CallRecord, variables: Variables, veil: Veil, inner: set[str])
             value = variables.value(record.reference)
         except UnknownReference:
             value = None if is_changed else record.result
-    if not record.is_closed and is_plain(value) and veil.hides_nothing_of(value):
+    if not record.is_unreadable and is_plain(value) and veil.hides_nothing_of(value):
         return KeptCall(False, True, value, record.arguments_reference, edited)
     again = bool(record.reference) and not is_changed and record.call_id not in inner
     return KeptCall(again, arguments_reference=record.arguments_reference, edited=edited)

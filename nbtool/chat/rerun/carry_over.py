@@ -126,7 +126,7 @@ def _told(record: CallRecord, call_id: str, result: str | None = None) -> CallRe
     told = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
     if result is not None:
         told.status, told.shown, told.reason = "ok", result, EDITED
-        told.result, told.reference, told.former_reference, told.images, told.pictures = result, "", "", (), ()
+        told.result, told.reference, told.dead_reference, told.images, told.media = result, "", "", (), ()
     elif record.status == "cancelled" and record.started is not None:
         told.status, told.shown, told.reason = "unknown", CUT_OFF, CUT_OFF
     return told
@@ -136,5 +136,5 @@ def _outcome(record: CallRecord | None) -> str:
     """Write what came of a call without the names under which it was kept: they are others each time."""
     if record is None:
         return ""
-    shown = record.shown.replace(f"{{{{{record.gives}}}}}", "") if record.gives else record.shown
+    shown = record.shown.replace(f"{{{{{record.result_name}}}}}", "") if record.result_name else record.shown
     return f"{record.status}\n{shown}"

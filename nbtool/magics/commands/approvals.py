@@ -62,7 +62,7 @@ def deny(here: Here, words: list[str]) -> str:
     named = [word for word in said[:1] if _named(here, word)]
     chat, question = _pending(here, named)
     reason = " ".join(said[len(named) :])
-    return _decide(here, chat, question, question.refusal(reason), waits=WAIT in words)
+    return _decide(here, chat, question, question.denial(reason), waits=WAIT in words)
 
 
 def wait(here: Here, words: list[str]) -> str:
@@ -78,7 +78,7 @@ def cancel(here: Here, words: list[str]) -> str:
     """Stop the parked and background turns of the chat; what came so far is kept."""
     if words:
         raise BadUsage("%chat cancel takes nothing; `%chat -c NAME cancel` names another chat.")
-    turns = [turn for turn in here.chat.unfinished if not turn.lent.is_served]
+    turns = [turn for turn in here.chat.unfinished if not turn.lent.is_attached]
     for turn in turns:
         turn.stop()
     for turn in turns:

@@ -36,7 +36,7 @@ def _not_in(here: Here, written: str, error: UnknownReference) -> UnknownReferen
     others = [
         other
         for other, chat in here.kernel.chats.items()
-        if other != here.name and any(entry.name == name for entry in chat.variables.entries())
+        if other != here.name and any(entry.name == name for entry in chat.variables.list_entries())
     ]
     where = f"The chat {here.name!r} was looked in: {error.message}"
     if not others:

@@ -8,10 +8,10 @@ from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
 from nbtool.magics.command_context import Command, Here, table
 from nbtool.magics.commands.recordings import told
 from nbtool.magics.config import FLAGS
-from nbtool.settings import from_environment, home, shown_path
+from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.store import Variable
-from nbtool.wire.transport.traffic import sent
+from nbtool.wire.transport.traffic import totals
 
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -33,8 +33,8 @@ def status(here: Here, _: list[str]) -> str:
         *_settings(here),
         ("replay", told(here)),
         ("journal", _journal()),
-        ("left here", "" if sent() else "nothing"),
-        *((f"  {host}", f"{one.requests} requests, {_size(one.size)}") for host, one in sent().items()),
+        ("left here", "" if totals() else "nothing"),
+        *((f"  {host}", f"{one.requests} requests, {_size(one.size)}") for host, one in totals().items()),
     ]
     return table(*rows)
 
@@ -54,7 +54,7 @@ def tools(here: Here, _: list[str]) -> str:
 
 def variables(here: Here, _: list[str]) -> str:
     """List the exposed variables as the model is told of them, and the results that `bind` can bind."""
-    kept = [entry for entry in here.chat.variables.entries() if entry.kind != "exposed"]
+    kept = [entry for entry in here.chat.variables.list_entries() if entry.kind != "exposed"]
     rows = [(entry.name, _seen(here.chat, entry)) for entry in here.chat.exposed()]
     rows += [(entry.name, f"{entry.kind}: {here.chat.variables.describe(entry.name)}") for entry in kept]
     return table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
@@ -124,10 +124,10 @@ def _settings(here: Here) -> list[tuple[str, str]]:
 
 def _results(chat: Chat) -> str:
     """Say how much is kept of what calls gave, what the bound is, and what was dropped for it."""
-    kept, variables = sum(entry.kind == "result" for entry in chat.variables.entries()), chat.variables
+    kept, variables = sum(entry.kind == "result" for entry in chat.variables.list_entries()), chat.variables
     count = f"{kept} kept by reference, " if kept else "none kept by reference, "
-    dropped = f"; {variables.dropped} dropped to make room" if variables.dropped else ""
-    return f"{count}{_size(variables.kept_bytes)} of {_size(variables.max_bytes)} in all (result_bytes){dropped}"
+    dropped = f"; {variables.evicted_count} dropped to make room" if variables.evicted_count else ""
+    return f"{count}{_size(variables.stored_bytes)} of {_size(variables.max_bytes)} in all (result_bytes){dropped}"
 
 
 def _seen(chat: Chat, entry: Variable) -> str:
@@ -151,9 +151,9 @@ def _word(value: object) -> str:
 
 
 def _journal() -> str:
-    if from_environment("NBTOOL_JOURNAL") == "off":
+    if env("NBTOOL_JOURNAL") == "off":
         return "in memory (NBTOOL_JOURNAL=off)"
     try:
-        return shown_path(home() / "journal.sqlite")
+        return display_path(data_dir() / "journal.sqlite")
     except SettingsError as error:
         return f"in memory ({error.message})"

@@ -14,7 +14,7 @@ from nbtool.blocks.transcript import Transcript
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.events import Event
-from nbtool.loop import core, run_here
+from nbtool.loop import background_loop, run_sync
 from nbtool.magics.bind import bind_result
 from nbtool.magics.cell_source import Cells
 from nbtool.magics.kernel.messages import ears_for, keeps_place
@@ -75,14 +75,14 @@ class Page(Outputs):
     def park(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has folded the turn itself
         """Put the transcript so far into the output, and a card of what waits and what comes below it."""
         before, self._parked_at = self._widget, _clock()
-        document, since = run_here(_so_far(before.transcript))
+        document, since = run_sync(_so_far(before.transcript))
         above, below = document["blocks"][:since], document["blocks"][since:]
         shown: Document = {**document, "blocks": below}
         card = self._made(in_cell=False, transcript=before.transcript, since=since, document=shown)
         note = _note(PARKED.format(at=self._parked_at))
         self._above = _part({**document, "blocks": [*above, note]}, before.transcript.media)
         self._handle.update(self._above, raw=True)
-        run_here(self._hand_over(card))
+        run_sync(self._hand_over(card))
         self._card = _displayed(card)
         self._leave(before, (before.place, self._above))
 
@@ -115,7 +115,7 @@ class Page(Outputs):
             self._turn.turn_id,
             decide=lambda digest, verdict: desk.decide(digest, decision(verdict), by="button"),
             stop=self._turn.stop,
-            post=core().call_soon,
+            post=background_loop().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
             act=self._cell,
             cell=self._turn.cell_id,

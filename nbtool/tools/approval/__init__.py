@@ -18,17 +18,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, get_args
 
 from nbtool.errors import AlreadyDecided, ApprovalError, BadUsage
-from nbtool.events import AskedAgain, Gate, ResolvedArgument
+from nbtool.events import Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media, new_id
 from nbtool.tools.content_hash.tool_states import ToolStates
 
-RunWord = Literal["auto", "ask_once", "ask_always"]
-ResultWord = Literal["never", "on_error", "always"]
-RunPolicy = RunWord | Callable[[Mapping[str, Any]], RunWord]
-ResultPolicy = ResultWord | Callable[[Mapping[str, Any]], ResultWord]
+RunMode = Literal["auto", "ask_once", "ask_always"]
+ResultMode = Literal["never", "on_error", "always"]
+RunPolicy = RunMode | Callable[[Mapping[str, Any]], RunMode]
+ResultPolicy = ResultMode | Callable[[Mapping[str, Any]], ResultMode]
 Scope = Literal["call", "tool"]
 
-MAX_CLOSED = 10_000
+MAX_DECIDED = 10_000
 """Decided questions that the desk still knows, so that a late decision learns who was first."""
 
 
@@ -47,24 +47,24 @@ class Policy:
     sensitive: bool = False
 
     def __post_init__(self) -> None:
-        _check_word("run", self.run, get_args(RunWord))
-        _check_word("result", self.result, get_args(ResultWord))
+        _check_mode("run", self.run, get_args(RunMode))
+        _check_mode("result", self.result, get_args(ResultMode))
 
-    def run_word(self, arguments: Mapping[str, Any]) -> RunWord:
+    def run_mode(self, arguments: Mapping[str, Any]) -> RunMode:
         """Give the word for this call; whatever a callable raises goes through.
 
         Raises:
             BadUsage: a callable gave something else than a word.
         """
-        word = self.run(json_copy(arguments)) if callable(self.run) else self.run
-        _check_word("run", word, get_args(RunWord))
-        return "ask_always" if self.sensitive else word
+        mode = self.run(json_copy(arguments)) if callable(self.run) else self.run
+        _check_mode("run", mode, get_args(RunMode))
+        return "ask_always" if self.sensitive else mode
 
-    def result_word(self, arguments: Mapping[str, Any]) -> ResultWord:
-        """Give the word for this call's result; as `run_word`."""
-        word = self.result(json_copy(arguments)) if callable(self.result) else self.result
-        _check_word("result", word, get_args(ResultWord))
-        return word
+    def result_mode(self, arguments: Mapping[str, Any]) -> ResultMode:
+        """Give the word for this call's result; as `run_mode`."""
+        mode = self.result(json_copy(arguments)) if callable(self.result) else self.result
+        _check_mode("result", mode, get_args(ResultMode))
+        return mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,10 @@ class Question:
     `shown` is what is decided about: the canonical arguments as JSON, or the text of the result. `resolved`
     describes what each argument stands for, `effect` what would change, as the tool tells it, and `media` are the
     images of a result, which reach the model where its text is released as it is. `notice` is what the person has to
-    know first, such as how the tool changed; it is shown in full. `keys` are the names under which an approval can be
-    remembered, for the call and for the tool; one that stands for something that cannot be watched has none for the
-    call. `glances` are the first rows of what was opened for reading, `notes` lines that the person should know, and
-    `again` says why the call is asked about once more.
+    know first, such as how the tool changed; it is shown in full. `remember_keys` are the names under which an
+    approval can be remembered, for the call and for the tool; one that stands for something that cannot be watched has
+    none for the call. `previews` are the first rows of what was opened for reading, `notes` lines that the person
+    should know, and `again` says why the call is asked about once more.
     """
 
     call_id: str
@@ -130,15 +130,15 @@ class Question:
     media: tuple[Media, ...] = field(default=(), repr=False)
     sensitive: bool = False
     can_remember: bool = False
-    keys: Mapping[Scope, str] = field(default_factory=dict)
-    glances: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    remember_keys: Mapping[Scope, str] = field(default_factory=dict)
+    previews: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
-    again: AskedAgain | None = None
+    again: RepeatedQuestion | None = None
 
     @property
     def can_remember_call(self) -> bool:
         """Whether an approval of these very arguments can be remembered, not only one of the tool."""
-        return self.can_remember and "call" in self.keys
+        return self.can_remember and "call" in self.remember_keys
 
     def copy(self) -> Question:
         """Give the question with arguments and mappings of its own: whoever changes them changes nothing else."""
@@ -147,11 +147,11 @@ class Question:
             arguments=json_copy(self.arguments),
             schema=json_copy(self.schema),
             resolved=dict(self.resolved),
-            keys=dict(self.keys),
-            glances={name: dict(glance) for name, glance in self.glances.items()},
+            remember_keys=dict(self.remember_keys),
+            previews={name: dict(preview) for name, preview in self.previews.items()},
         )
 
-    def refusal(self, reason: str) -> Decision:
+    def denial(self, reason: str) -> Decision:
         """Give the decision that fails closed at this gate."""
         return Denied(reason) if self.gate == "run" else Withheld(reason)
 
@@ -170,13 +170,13 @@ AskFunction = Callable[[Question], Decision | Awaitable[Decision | None] | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Ruling:
+class Resolution:
     """A decision, and whose it was."""
 
     decision: Decision
     by: str
 
-    def copy(self) -> Ruling:
+    def copy(self) -> Resolution:
         """Give the ruling with edited arguments of its own."""
         decision = self.decision
         if not isinstance(decision, Approved) or decision.arguments is None:
@@ -185,18 +185,18 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingQuestion:
     """A question on the desk; awaiting it gives the ruling."""
 
     question: Question
-    future: Future[Ruling] = field(default_factory=Future, repr=False)
+    future: Future[Resolution] = field(default_factory=Future, repr=False)
 
-    def __await__(self) -> Generator[Any, None, Ruling]:
+    def __await__(self) -> Generator[Any, None, Resolution]:
         return asyncio.wrap_future(self.future).__await__()
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class StandingApproval:
     """An approval that spares further questions until it is revoked or the kernel ends."""
 
     approval_id: str
@@ -207,25 +207,25 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
-class DeskChange:
-    """What a listener of the desk is told; `ruling` only where there was a decision."""
+class QueueChange:
+    """What a listener of the desk is told; `resolution` only where there was a decision."""
 
     kind: Literal["asked", "decided", "withdrawn"]
     question: Question
-    ruling: Ruling | None = None
+    resolution: Resolution | None = None
 
-    def copy(self) -> DeskChange:
+    def copy(self) -> QueueChange:
         """Give the change with arguments and mappings of its own: whoever changes them changes nothing else."""
-        return replace(self, question=self.question.copy(), ruling=self.ruling and self.ruling.copy())
+        return replace(self, question=self.question.copy(), resolution=self.resolution and self.resolution.copy())
 
 
 BY_POLICY = "policy"
 """Whose a ruling is that no person and no approver of a person's gave."""
 
-Listener = Callable[[DeskChange], None]
+Listener = Callable[[QueueChange], None]
 
 
-class Desk:
+class ApprovalQueue:
     """Pending questions, where the first decision wins. Safe from any thread.
 
     `tool_states` are the states in which approved runs left their tools.
@@ -233,25 +233,25 @@ class Desk:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._open: dict[str, Pending] = {}
-        self._closed: OrderedDict[str, str] = OrderedDict()
-        self._remembered: dict[str, Remembered] = {}
+        self._open: dict[str, PendingQuestion] = {}
+        self._decided: OrderedDict[str, str] = OrderedDict()
+        self._remembered: dict[str, StandingApproval] = {}
         self.tool_states = ToolStates()
         self._listeners: list[Listener] = []
 
-    def ask(self, question: Question) -> Pending:
+    def add(self, question: Question) -> PendingQuestion:
         """Lay a question on the desk.
 
         Raises:
             ApprovalError: the same question lies there, or was decided: nothing is asked or used twice.
         """
-        pending = Pending(question)
+        pending = PendingQuestion(question)
         pending.future.set_running_or_notify_cancel()  # so that whoever stops waiting cannot cancel it for others
         with self._lock:
-            if question.digest in self._open or question.digest in self._closed:
+            if question.digest in self._open or question.digest in self._decided:
                 raise ApprovalError(f"The question {question.digest[:12]} was asked before.", fix="Ask anew.")
             self._open[question.digest] = pending
-        self._tell(DeskChange("asked", question))
+        self._notify(QueueChange("asked", question))
         return pending
 
     def decide(self, digest: str, decision: Decision, *, by: str = "script") -> None:
@@ -263,26 +263,26 @@ class Desk:
         """
         with self._lock:
             pending = self._find(digest)
-            ruling = Ruling(_fitting(pending.question, decision), by)
+            resolution = Resolution(_copy_decision(pending.question, decision), by)
             self._close(digest, f"It was decided by {by}.")
-        pending.future.set_result(ruling)
-        self._tell(DeskChange("decided", pending.question, ruling))
+        pending.future.set_result(resolution)
+        self._notify(QueueChange("decided", pending.question, resolution))
 
     def expire(self, digest: str, reason: str = "Nobody answered in time.") -> None:
         """Decide the question against the call; raises as `decide`."""
         with self._lock:
-            refusal = self._find(digest).question.refusal(reason)
-        self.decide(digest, refusal, by="expired")
+            denial = self._find(digest).question.denial(reason)
+        self.decide(digest, denial, by="expired")
 
-    def withdraw(self, digest: str, why: str = "The call was cancelled.") -> bool:
+    def withdraw(self, digest: str, reason: str = "The call was cancelled.") -> bool:
         """Take a question off the desk; says whether it still lay there."""
         with self._lock:
             pending = self._open.get(digest)
             if pending is None:
                 return False
-            self._close(digest, why)
-        pending.future.set_result(Ruling(pending.question.refusal(why), "withdrawn"))
-        self._tell(DeskChange("withdrawn", pending.question))
+            self._close(digest, reason)
+        pending.future.set_result(Resolution(pending.question.denial(reason), "withdrawn"))
+        self._notify(QueueChange("withdrawn", pending.question))
         return True
 
     def pending(self) -> tuple[Question, ...]:
@@ -290,26 +290,26 @@ class Desk:
         with self._lock:
             return tuple(entry.question.copy() for entry in self._open.values())
 
-    def remember(self, question: Question, scope: Scope, *, by: str) -> Remembered:
+    def remember(self, question: Question, scope: Scope, *, by: str) -> StandingApproval:
         """Let an approval spare further questions; in memory only.
 
         Raises:
             ApprovalError: this tool, or this call, is asked about each time.
         """
         _check_scope(question, scope)
-        entry = Remembered(new_id("approval"), scope, question.tool, question.shown, by)
+        entry = StandingApproval(new_id("approval"), scope, question.tool, question.shown, by)
         with self._lock:
-            return self._remembered.setdefault(question.keys[scope], entry)
+            return self._remembered.setdefault(question.remember_keys[scope], entry)
 
-    def recall(self, question: Question) -> Remembered | None:
+    def find_remembered(self, question: Question) -> StandingApproval | None:
         """Give the remembered approval that covers a question, if there is one."""
         if not question.can_remember:
             return None
         with self._lock:
-            found = (self._remembered.get(key) for key in question.keys.values())
-            return next((entry for entry in found if entry), None)
+            entries = (self._remembered.get(key) for key in question.remember_keys.values())
+            return next((entry for entry in entries if entry), None)
 
-    def remembered(self) -> tuple[Remembered, ...]:
+    def remembered(self) -> tuple[StandingApproval, ...]:
         """Give the remembered approvals, oldest first."""
         with self._lock:
             return tuple(self._remembered.values())
@@ -327,57 +327,57 @@ class Desk:
                     return
         raise ApprovalError(f"No remembered approval has the id {approval_id!r}.", fix="See the list of approvals.")
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def add_listener(self, listener: Listener) -> Callable[[], None]:
         """Tell `listener` of every change, on the thread that makes it; gives a function that ends this.
 
         A listener that raises is dropped.
         """
         with self._lock:
             self._listeners.append(listener)
-        return lambda: self._drop(listener)
+        return lambda: self._remove_listener(listener)
 
-    def _find(self, digest: str) -> Pending:
+    def _find(self, digest: str) -> PendingQuestion:
         if pending := self._open.get(digest):
             return pending
-        if why := self._closed.get(digest):
-            raise AlreadyDecided(f"The question {digest[:12]} is closed: {why}")
+        if reason := self._decided.get(digest):
+            raise AlreadyDecided(f"The question {digest[:12]} is closed: {reason}")
         raise ApprovalError(f"No question with the digest {digest[:12]!r} waits.", fix="Decide one that is pending.")
 
-    def _close(self, digest: str, why: str) -> None:
+    def _close(self, digest: str, reason: str) -> None:
         del self._open[digest]
-        self._closed[digest] = why
-        while len(self._closed) > MAX_CLOSED:
-            self._closed.popitem(last=False)
+        self._decided[digest] = reason
+        while len(self._decided) > MAX_DECIDED:
+            self._decided.popitem(last=False)
 
-    def _tell(self, change: DeskChange) -> None:
+    def _notify(self, change: QueueChange) -> None:
         for listener in tuple(self._listeners):
             try:
                 listener(change.copy())
             except Exception:  # noqa: BLE001 - a listener that fails must not stop a decision
-                self._drop(listener)
+                self._remove_listener(listener)
 
-    def _drop(self, listener: Listener) -> None:
+    def _remove_listener(self, listener: Listener) -> None:
         with self._lock:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
 
-def canonical(value: Any) -> str:
+def canonical_json(value: Any) -> str:
     """Write JSON in one way only: keys sorted, no spaces, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def digest_of(**parts: Any) -> str:
+def make_digest(**parts: Any) -> str:
     """Give the SHA-256 of named JSON parts, in hex."""
-    return hashlib.sha256(canonical(parts).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
-def _fitting(question: Question, decision: Decision) -> Decision:
+def _copy_decision(question: Question, decision: Decision) -> Decision:
     """Give the decision with arguments of its own, or say why it does not fit the question."""
-    fitting = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
-    if not isinstance(decision, fitting):
-        words = " or ".join(kind.__name__ for kind in fitting)
-        raise ApprovalError(f"The {question.gate} gate takes {words}, not {type(decision).__name__}.")
+    allowed = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
+    if not isinstance(decision, allowed):
+        names = " or ".join(kind.__name__ for kind in allowed)
+        raise ApprovalError(f"The {question.gate} gate takes {names}, not {type(decision).__name__}.")
     if isinstance(decision, Approved) and decision.remember:
         _check_scope(question, decision.remember)
     if not isinstance(decision, Approved) or decision.arguments is None:
@@ -405,10 +405,10 @@ def json_copy(value: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         TypeError, ValueError, RecursionError: it holds something else.
     """
-    copied: dict[str, Any] = json.loads(json.dumps(dict(value)))
-    return copied
+    copy: dict[str, Any] = json.loads(json.dumps(dict(value)))
+    return copy
 
 
-def _check_word(which: str, word: object, words: tuple[str, ...]) -> None:
-    if not callable(word) and word not in words:
-        raise BadUsage(f"{which}={word!r} is no policy; expected one of {', '.join(words)}.")
+def _check_mode(name: str, mode: object, modes: tuple[str, ...]) -> None:
+    if not callable(mode) and mode not in modes:
+        raise BadUsage(f"{name}={mode!r} is no policy; expected one of {', '.join(modes)}.")

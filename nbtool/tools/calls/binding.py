@@ -9,67 +9,75 @@ from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.events import AskedAgain, Difference, Gate, ResolvedArgument
+from nbtool.events import Difference, Gate, RepeatedQuestion, ResolvedArgument
 from nbtool.messages import Media
-from nbtool.tools.approval import Question, digest_of
-from nbtool.tools.content_hash.change_token import ChangeToken, token_of, token_of_tool
-from nbtool.tools.content_hash.source import certain_source
+from nbtool.tools.approval import Question, make_digest
+from nbtool.tools.content_hash.change_token import ChangeToken, change_token, tool_change_token
+from nbtool.tools.content_hash.source import verified_source
 from nbtool.tools.content_hash.tool_states import ToolStates
-from nbtool.tools.schema.parameters import PLAIN
+from nbtool.tools.schema.parameters import PLAIN_TYPES
 from nbtool.tools.tool import Tool
-from nbtool.tools.values.preview import Glance, glance
-from nbtool.tools.values.render import cut
-from nbtool.tools.variables.references import OPENING, Link, Path, Resolved, resolve, unresolved
+from nbtool.tools.values.preview import TablePreview, preview_table
+from nbtool.tools.values.render import truncate
+from nbtool.tools.variables.references import (
+    REFERENCE_PREFIX,
+    Path,
+    ReferenceTarget,
+    ResolvedArguments,
+    resolve,
+    without_references,
+)
 from nbtool.tools.variables.store import Variables
 
 MAX_EFFECT = 20_000
 """Characters that are shown of what a call will change."""
 
-MAX_QUICK = 10_000
+MAX_CHEAP_CHARS = 10_000
 """Characters of a text argument that are looked through on the loop itself."""
 
-GLANCES = 4
+MAX_PREVIEWS = 4
 """How many of a call's references are shown with their first rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A call as it would run now. `written` are the arguments as JSON, `values` what the function is given.
+class BoundCall:
+    """A call as it would run now. `arguments_json` are the arguments as JSON, `values` what the function is given.
 
     `tokens` change when what a reference stands for does, `tool_token` when what the tool works with beside its
-    arguments does (empty until it is read); `tool_problem` says why that may go unnoticed. `glances` are the first rows
-    of what was opened for reading, by the names of the arguments that refer to it, `effect` is what the call will
-    change, as its tool tells it. `closed` are the references to what was exposed by reference alone. `described` tells
-    of each argument as it was when it was bound: references by name, type and shape, anything else as JSON.
+    arguments does (empty until it is read); `tool_problem` says why that may go unnoticed. `previews` are the first
+    rows of what was opened for reading, by the names of the arguments that refer to it, `effect` is what the call will
+    change, as its tool tells it. `unreadable_links` are the references to what was exposed by reference alone.
+    `described_arguments` tells of each argument as it was when it was bound: references by name, type and shape,
+    anything else as JSON.
     """
 
     tool: Tool
-    written: str
-    resolved: Resolved
+    arguments_json: str
+    resolved: ResolvedArguments
     values: dict[str, Any] = field(repr=False)
     tokens: Mapping[Path, tuple[ChangeToken, ...]]
-    glances: dict[str, Glance] = field(default_factory=dict, repr=False)
+    previews: dict[str, TablePreview] = field(default_factory=dict, repr=False)
     effect: str = field(default="", repr=False)
-    closed: tuple[Link, ...] = field(default=(), repr=False)
+    unreadable_links: tuple[ReferenceTarget, ...] = field(default=(), repr=False)
     tool_token: str = ""
     tool_problem: str = ""
-    described: dict[str, ResolvedArgument] = field(default_factory=dict)
+    described_arguments: dict[str, ResolvedArgument] = field(default_factory=dict)
 
     @property
-    def is_disclosing(self) -> bool:
+    def discloses_values(self) -> bool:
         """Whether values that were exposed by reference alone would leave this kernel with the arguments."""
-        return bool(self.closed) and self.tool.sends_to != ""
+        return bool(self.unreadable_links) and self.tool.sends_to != ""
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments as they were written: a copy, with which one may do as one likes."""
-        copied: dict[str, Any] = json.loads(self.written)
-        return copied
+        arguments: dict[str, Any] = json.loads(self.arguments_json)
+        return arguments
 
     @property
-    def words(self) -> tuple[str, ...]:
+    def token_digests(self) -> tuple[str, ...]:
         """The words of all tokens, in the order of the references."""
-        return tuple(token.word for tokens in self.tokens.values() for token in tokens)
+        return tuple(token.digest for tokens in self.tokens.values() for token in tokens)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -84,7 +92,7 @@ class Bound:
         return (*of_references, *(of_tool if self.tool_problem else ()))
 
     @property
-    def shown(self) -> str:
+    def arguments_text(self) -> str:
         """The arguments for the eye: JSON, keys sorted, indented; the same text for the same arguments."""
         return json.dumps(self.arguments, sort_keys=True, indent=2, ensure_ascii=False)
 
@@ -92,138 +100,171 @@ class Bound:
         self,
         call_id: str,
         gate: Gate,
-        shown: str,
+        text: str,
         *,
         attempt: int = 0,
         media: tuple[Media, ...] = (),
-        again: AskedAgain | None = None,
+        repeated: RepeatedQuestion | None = None,
     ) -> Question:
         """Ask about this call at one of its gates, `media` with its result; each `attempt` is a question of its own."""
         tool = self.tool
         arguments, notes = self.arguments, self.notes if gate == "run" else ()
-        what = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
-        what["state"] = self.tool_token
-        exactly = {**what, "arguments": arguments, "references": self.words, "effect": self.effect}
-        notice = "\n\n".join(filter(None, (self._disclosure, tool.notice))) if gate == "run" else ""
-        exactly["notice"] = notice
+        identity_parts = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
+        identity_parts["state"] = self.tool_token
+        call_parts = {**identity_parts, "arguments": arguments, "references": self.token_digests, "effect": self.effect}
+        notice = "\n\n".join(filter(None, (self._disclosure_notice, tool.notice))) if gate == "run" else ""
+        call_parts["notice"] = notice
         schema = json.loads(json.dumps(dict(tool.parameters.schema)))
-        seen = [sha256(one.data or b"").hexdigest() for one in media]
-        sensitive = tool.policy.sensitive or self.is_disclosing
-        keys = {"tool": digest_of(**what)} if notes else {"call": digest_of(**exactly), "tool": digest_of(**what)}
+        media_digests = [sha256(item.data or b"").hexdigest() for item in media]
+        sensitive = tool.policy.sensitive or self.discloses_values
+        keys = (
+            {"tool": make_digest(**identity_parts)}
+            if notes
+            else {"call": make_digest(**call_parts), "tool": make_digest(**identity_parts)}
+        )
         return Question(
             call_id=call_id,
             gate=gate,
-            digest=digest_of(**exactly, schema=schema, call_id=call_id, shown=shown, attempt=attempt, media=seen),
+            digest=make_digest(
+                **call_parts, schema=schema, call_id=call_id, shown=text, attempt=attempt, media=media_digests
+            ),
             tool=tool.name,
-            shown=shown,
+            shown=text,
             description=tool.description,
             notice=notice,
             schema=schema,
             arguments=arguments,
-            resolved=dict(self.described),
+            resolved=dict(self.described_arguments),
             effect=self.effect if gate == "run" else "",
             media=media,
             sensitive=sensitive,
             can_remember=gate == "run" and not sensitive,
-            keys=keys,  # type: ignore[arg-type]  # the words are those of Scope
-            glances={**self.glances} if gate == "run" else {},
+            remember_keys=keys,  # type: ignore[arg-type]  # the words are those of Scope
+            previews={**self.previews} if gate == "run" else {},
             notes=notes,
-            again=again,
+            again=repeated,
         )
 
-    def is_still(self, other: Bound) -> bool:
+    def same_as(self, other: BoundCall) -> bool:
         """Whether another binding stands for the very same: tool, arguments, objects as they are, and what changes."""
-        mine = (self.written, self.words, self.effect, self.tool_token)
-        return mine == (other.written, other.words, other.effect, other.tool_token) and self.has_tool_of(other)
+        own_parts = (self.arguments_json, self.token_digests, self.effect, self.tool_token)
+        return own_parts == (
+            other.arguments_json,
+            other.token_digests,
+            other.effect,
+            other.tool_token,
+        ) and self.same_tool_as(other)
 
-    def has_tool_of(self, other: Bound) -> bool:
+    def same_tool_as(self, other: BoundCall) -> bool:
         """Whether another binding would run the very same tool."""
         return (self.tool.identity, self.tool.digest) == (other.tool.identity, other.tool.digest)
 
     @property
-    def _disclosure(self) -> str:
-        names = ", ".join(dict.fromkeys(link.reference.name for link in self.closed))
+    def _disclosure_notice(self) -> str:
+        names = ", ".join(dict.fromkeys(link.reference.name for link in self.unreadable_links))
         return (
-            f"This sends the values of {names} to a server; the model may not read them." if self.is_disclosing else ""
+            f"This sends the values of {names} to a server; the model may not read them."
+            if self.discloses_values
+            else ""
         )
 
-    def watched(self, states: ToolStates) -> Bound:
+    def with_tool_token(self, states: ToolStates) -> BoundCall:
         """Read what the tool works with beside its arguments, as it is now; may take long."""
-        token = token_of_tool(self.tool.function)
-        return replace(self, tool_token=states.first(token.word), tool_problem=token.problem)
+        token = tool_change_token(self.tool.function)
+        return replace(self, tool_token=states.first_token(token.digest), tool_problem=token.problem)
 
-    def differences(self, now: Bound) -> tuple[Difference, ...]:
+    def differences(self, current: BoundCall) -> tuple[Difference, ...]:
         """Say what is different now, without saying what is in an object that was referred to."""
-        found = [
-            _difference(f"the argument {name!r}", str(self.described.get(name, "")), str(now.described.get(name, "")))
-            for name in {**self.described, **now.described}
+        differences = [
+            _difference(
+                f"the argument {name!r}",
+                str(self.described_arguments.get(name, "")),
+                str(current.described_arguments.get(name, "")),
+            )
+            for name in {**self.described_arguments, **current.described_arguments}
         ]
-        if not self.has_tool_of(now):
-            found.append(_difference("the tool", _definition(self.tool), _definition(now.tool)))
-        elif self.tool_token != now.tool_token:
-            found.append(Difference("what the tool works with: its object, closure, defaults or globals"))
-        found.append(_difference("what will change", self.effect, now.effect))
-        told = tuple(one for one in found if one)
+        if not self.same_tool_as(current):
+            differences.append(_difference("the tool", _definition(self.tool), _definition(current.tool)))
+        elif self.tool_token != current.tool_token:
+            differences.append(Difference("what the tool works with: its object, closure, defaults or globals"))
+        differences.append(_difference("what will change", self.effect, current.effect))
+        changed = tuple(difference for difference in differences if difference)
         return (
-            told or tuple(Difference(f"what is in {text}") for text in self._changed(now)) or (Difference("the call"),)
+            changed
+            or tuple(Difference(f"what is in {text}") for text in self._changed_references(current))
+            or (Difference("the call"),)
         )
 
-    def _changed(self, now: Bound) -> list[str]:
+    def _changed_references(self, current: BoundCall) -> list[str]:
         """Give the references whose objects were changed in place, or replaced by others of the same shape."""
         texts = [link.reference.text for links in self.resolved.links.values() for link in links]
-        if len(self.words) != len(now.words):
+        if len(self.token_digests) != len(current.token_digests):
             return texts
-        return [text for text, old, new in zip(texts, self.words, now.words, strict=True) if old != new]
+        return [
+            text for text, old, new in zip(texts, self.token_digests, current.token_digests, strict=True) if old != new
+        ]
 
 
-def is_quick(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+def is_cheap(tool: Tool, arguments: Mapping[str, Any]) -> bool:
     """Whether binding takes no time and runs nobody's own code: plain values for plain parameters, no reference."""
-    return tool.parameters.are_plain and tool.effect is None and all(map(_is_quick, arguments.values()))
+    return tool.parameters.is_plain and tool.preview_effect is None and all(map(_is_cheap_value, arguments.values()))
 
 
-def _is_quick(value: Any) -> bool:
-    return type(value) in PLAIN and (type(value) is not str or (len(value) <= MAX_QUICK and OPENING not in value))
+def _is_cheap_value(value: Any) -> bool:
+    return type(value) in PLAIN_TYPES and (
+        type(value) is not str or (len(value) <= MAX_CHEAP_CHARS and REFERENCE_PREFIX not in value)
+    )
 
 
-def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> Bound:
+def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> BoundCall:
     """Resolve and validate arguments as they are now. May take long: texts of referred objects are written out.
 
     Raises:
         ToolError: they are not JSON, a reference leads nowhere, or they do not fit the tool's schema.
     """
-    written = unresolved(_as_json(arguments)).arguments
-    resolved = resolve(written, variables) if tool.resolve else unresolved(written)
-    _write_out(tool, resolved, variables)
-    links = [link for found in resolved.links.values() for link in found]
-    closed = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
-    if closed and tool.sends_to == "model":
-        raise _would_disclose(tool, closed[0])
+    arguments_json = without_references(_json_arguments(arguments)).arguments
+    resolved = resolve(arguments_json, variables) if tool.resolves_references else without_references(arguments_json)
+    _render_text_arguments(tool, resolved, variables)
+    links = [link for path_links in resolved.links.values() for link in path_links]
+    unreadable_links = tuple(link for link in links if not variables.get(link.reference.name).is_readable)
+    if unreadable_links and tool.sends_to == "model":
+        raise _disclosure_error(tool, unreadable_links[0])
     values = tool.parameters.check(resolved)
-    tokens = {path: _tokens(path, resolved) for path in resolved.links}
-    glances, effect = _glances(resolved, variables), _effect(tool, resolved)
-    described = {name: _described(name, value, resolved) for name, value in written.items()}
-    return Bound(tool, json.dumps(written), resolved, values, tokens, glances, effect, closed, described=described)
+    tokens = {path: _change_tokens(path, resolved) for path in resolved.links}
+    previews, effect = _previews(resolved, variables), _effect_preview(tool, resolved)
+    described = {name: _described(name, value, resolved) for name, value in arguments_json.items()}
+    return BoundCall(
+        tool,
+        json.dumps(arguments_json),
+        resolved,
+        values,
+        tokens,
+        previews,
+        effect,
+        unreadable_links,
+        described_arguments=described,
+    )
 
 
-def _described(name: str, value: Any, resolved: Resolved) -> ResolvedArgument:
+def _described(name: str, value: Any, resolved: ResolvedArguments) -> ResolvedArgument:
     references = tuple(link.resolved() for link in resolved.links_in(name))
     return ResolvedArgument(json.dumps(value, ensure_ascii=False), references, (name,) in resolved.objects)
 
 
-def _write_out(tool: Tool, resolved: Resolved, variables: Variables) -> None:
+def _render_text_arguments(tool: Tool, resolved: ResolvedArguments, variables: Variables) -> None:
     """Put the text of an object that was opened for reading where its parameter takes a text and not the object."""
     for path, value in tuple(resolved.objects.items()):
         link = resolved.links[path][0]
         if len(path) > 1 or not tool.parameters.takes_text(str(path[0]), value):
             continue
         if variables.get(link.reference.name).is_readable:
-            text = variables.text_of(value) if link.reference.keys else variables.text(link.reference.name)
+            text = variables.render(value) if link.reference.keys else variables.text(link.reference.name)
             resolved.arguments[str(path[0])] = text
             resolved.links[path] = (replace(link, text=text),)
             del resolved.objects[path]
 
 
-def _would_disclose(tool: Tool, link: Link) -> InvalidArguments:
+def _disclosure_error(tool: Tool, link: ReferenceTarget) -> InvalidArguments:
     name = link.reference.name
     return InvalidArguments(
         f"{link.reference.text} was exposed by reference only, and {tool.name!r} sends its arguments to another model.",
@@ -231,16 +272,16 @@ def _would_disclose(tool: Tool, link: Link) -> InvalidArguments:
     )
 
 
-def _tokens(path: Path, resolved: Resolved) -> tuple[ChangeToken, ...]:
+def _change_tokens(path: Path, resolved: ResolvedArguments) -> tuple[ChangeToken, ...]:
     """Give the tokens of the references at one place: of the object that is passed on, or of the text made of it."""
     links = resolved.links[path]
     if path in resolved.objects:
-        return tuple(token_of(link.value) for link in links)
-    place: Any = resolved.arguments
+        return tuple(change_token(link.value) for link in links)
+    value: Any = resolved.arguments
     for step in path:
-        place = place[step]
-    word = sha256(str(place).encode("utf-8", "surrogatepass")).hexdigest()
-    return tuple(ChangeToken(f"{link.reference.text}={word}") for link in links)
+        value = value[step]
+    digest = sha256(str(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return tuple(ChangeToken(f"{link.reference.text}={digest}") for link in links)
 
 
 def _difference(what: str, before: str, after: str) -> Difference | None:
@@ -250,37 +291,37 @@ def _difference(what: str, before: str, after: str) -> Difference | None:
 def _definition(tool: Tool) -> str:
     """Write how a tool is defined, for the eye: its source where it can be read, else what it says of itself."""
     code = getattr(tool.function, "__code__", None)
-    source = certain_source(code) if code is not None and code.co_name != "<lambda>" else ""
-    return cut(source or f"{tool.name}: {tool.description}", MAX_EFFECT)
+    source = verified_source(code) if code is not None and code.co_name != "<lambda>" else ""
+    return truncate(source or f"{tool.name}: {tool.description}", MAX_EFFECT)
 
 
-def _effect(tool: Tool, resolved: Resolved) -> str:
+def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
     """Let the tool tell what it would change; where it cannot, the arguments have to say it.
 
     It gets values of its own: what it does to them changes nothing that runs.
     """
-    if tool.effect is None:
+    if tool.preview_effect is None:
         return ""
     values = tool.parameters.check(resolved)
     positional, keywords = tool.parameters.bind(values)
     try:
-        return cut(str(tool.effect(*positional, **keywords)), MAX_EFFECT)
+        return truncate(str(tool.preview_effect(*positional, **keywords)), MAX_EFFECT)
     except Exception:  # noqa: BLE001 - such a call fails in its own words when it runs
         return ""
 
 
-def _glances(resolved: Resolved, variables: Variables) -> dict[str, Glance]:
+def _previews(resolved: ResolvedArguments, variables: Variables) -> dict[str, TablePreview]:
     """Look at the first rows behind the references to what was opened for reading."""
-    glances: dict[str, Glance] = {}
+    previews: dict[str, TablePreview] = {}
     for path, links in resolved.links.items():
-        if len(glances) == GLANCES or not variables.get(links[0].reference.name).is_readable:
+        if len(previews) == MAX_PREVIEWS or not variables.get(links[0].reference.name).is_readable:
             continue
-        if seen := glance(links[0].value):
-            glances.setdefault(path[0] if isinstance(path[0], str) else str(path[0]), seen)
-    return glances
+        if preview := preview_table(links[0].value):
+            previews.setdefault(path[0] if isinstance(path[0], str) else str(path[0]), preview)
+    return previews
 
 
-def _as_json(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _json_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Give a fresh copy that is JSON and nothing else, however the arguments came in."""
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(arguments)))

@@ -20,10 +20,10 @@ from itertools import chain, islice
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
-from nbtool.tools.values.describe import has_value_labels, identity
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.values.describe import has_value_labels, object_token
+from nbtool.tools.values.multipart import MultipartResult
 
-MAX_LOOKED = 10_000
+MAX_INSPECTED = 10_000
 """Items of a result that are compared with what is closed, and values of one row; of a longer container the first."""
 
 MAX_PARSED = 4_000_000
@@ -32,11 +32,11 @@ MAX_PARSED = 4_000_000
 MAX_LITERAL = 100_000
 """Characters of a text that is read as Python writes values; a longer one that begins like a list is not compared."""
 
-SHORT = 8
+MIN_ROW_CHARS = 8
 """Characters below which a row of two or three values is not looked for in a text."""
 
-FEW = 4
-DIGITS = 100
+MIN_ROW_VALUES = 4
+ROUNDED_BELOW = 100
 """Below this number, decimals count by their first three digits: libraries write them rounded, each in its own way."""
 
 ATOMS = (bool, int, float, complex, str, bytes)
@@ -57,31 +57,31 @@ _ZEROS = re.compile(r"(?<=\d)\.(\d{0,40}?)0*(?!\d)")
 
 def items(result: Any, *, keys: bool = True) -> Iterator[Any]:
     """Give a value and what the containers in it hold, with their `keys` or without, each container once."""
-    waiting, seen = [iter((result,))], set[int]()
-    while waiting:
-        for one in waiting[-1]:
-            yield one
-            if (held := inside(one, keys=keys)) is not None and id(one) not in seen:
-                seen.add(id(one))
-                waiting.append(iter(held))
+    iterators, visited = [iter((result,))], set[int]()
+    while iterators:
+        for item in iterators[-1]:
+            yield item
+            if (inner_values := children(item, keys=keys)) is not None and id(item) not in visited:
+                visited.add(id(item))
+                iterators.append(iter(inner_values))
                 break
         else:
-            waiting.pop()
+            iterators.pop()
 
 
-def inside(one: Any, *, keys: bool = True) -> Iterable[Any] | None:
+def children(container: Any, *, keys: bool = True) -> Iterable[Any] | None:
     """Give what a container, a record or a small table holds, without the code of a class of its own."""
-    kind = type(one)
+    kind = type(container)
     if base := next((base for base in _READERS if issubclass(kind, base)), None):
-        names, values = _READERS[base](one)
+        names, values = _READERS[base](container)
         return chain(names, values) if keys else values
     if issubclass(kind, type):
         return None
     if (fields := getattr(kind, "__dataclass_fields__", None)) or hasattr(kind, "model_fields"):
-        return [getattr(one, name, None) for name in fields or kind.model_fields]
+        return [getattr(container, name, None) for name in fields or kind.model_fields]
     with suppress(Exception):  # a library's own object in a state in which it cannot be read
-        if 0 < size_of(one) <= MAX_LOOKED:
-            return next((list(form) for form in _forms(one)), None)
+        if 0 < size_of(container) <= MAX_INSPECTED:
+            return next((list(form) for form in _forms(container)), None)
     return None
 
 
@@ -91,59 +91,69 @@ def rows_of(value: Any) -> list[str]:
     Raises:
         Exception: a library's own object cannot be read.
     """
-    forms = [*_forms(value)] or ([_leaves(value)] if inside(value) is not None else [])
+    forms = [*_forms(value)] or ([_leaves(value)] if children(value) is not None else [])
     if isinstance(value, bytes | bytearray | memoryview):
         forms = [bytes(value)]
     elif not forms and not is_atom(value) and package_of(value) in (*VALUES, "pandas", "numpy"):
         forms = [[value]]
-    rows = [[*islice(_marks(form), MAX_LOOKED)] for form in forms]
-    most = MAX_LOOKED // 2  # so that it is found whole among the first of a container that begins with something else
-    return [row for marks in rows if (row := _row(marks[:most])) and _is_telling(marks)]
+    rows = [[*islice(_value_keys(form), MAX_INSPECTED)] for form in forms]
+    max_values = (
+        MAX_INSPECTED // 2
+    )  # so that it is found whole among the first of a container that begins with something else
+    return [row for keys in rows if (row := _join_row(keys[:max_values])) and _is_specific(keys)]
 
 
-def told_rows(result: Any) -> Iterator[str]:
+def result_rows(result: Any) -> Iterator[str]:
     """Write all that a result tells, in each order.
 
     Raises:
         Exception: a library's own object cannot be read, or a text that may be JSON is too long.
     """
-    for one in islice(items(result, keys=False), MAX_LOOKED):
-        for form in _forms(one):
-            yield _row(islice(_marks(form), MAX_LOOKED))
-    yield _row(islice(_marks((result,)), MAX_LOOKED))
+    for item in islice(items(result, keys=False), MAX_INSPECTED):
+        for form in _forms(item):
+            yield _join_row(islice(_value_keys(form), MAX_INSPECTED))
+    yield _join_row(islice(_value_keys((result,)), MAX_INSPECTED))
 
 
 def is_any_in(rows: Iterable[str], text: str) -> bool:
     """Whether a row that is long enough to be told from others stands in the words of a text."""
-    told = _row((words_of(text),))
-    return any((len(row) >= SHORT or row.count("\0") > FEW) and row in told for row in rows)
+    words = _join_row((normalized_words(text),))
+    return any((len(row) >= MIN_ROW_CHARS or row.count("\0") > MIN_ROW_VALUES) and row in words for row in rows)
 
 
-def words_of(text: str) -> str:
+def normalized_words(text: str) -> str:
     """Write a text as words, one after another; what is missing has none."""
-    for pattern, instead in ((_MARKUP, " "), (_BYTES, ""), (_MIDNIGHT, ""), (_TIME, " "), (_ZEROS, _decimals)):
-        text = pattern.sub(instead, text)
-    return "\0".join(_shortened(word) for word in _WORD.findall(text) if word not in _MISSING)
+    for pattern, replacement in ((_MARKUP, " "), (_BYTES, ""), (_MIDNIGHT, ""), (_TIME, " "), (_ZEROS, _strip_zeros)):
+        text = pattern.sub(replacement, text)
+    return "\0".join(_round_number(word) for word in _WORD.findall(text) if word not in _MISSING)
 
 
-def mark_of(value: Any) -> str:
+def value_key(value: Any) -> str:
     """Write a value so that equal ones are written alike; an object is known by its identity."""
     if isinstance(value, str):
         text = str.__str__(value)
-        parsed = _parsed(text)
-        return words_of(text) if parsed is None else "\0".join(filter(None, islice(_marks((parsed,)), MAX_LOOKED)))
+        parsed = _parse_container(text)
+        return (
+            normalized_words(text)
+            if parsed is None
+            else "\0".join(filter(None, islice(_value_keys((parsed,)), MAX_INSPECTED)))
+        )
     if value is None or _is_missing(value):
         return ""
-    value = unboxed(value)
+    value = unwrap_scalar(value)
     is_value = is_atom(value) or package_of(value) in (*VALUES, "pandas", "numpy")
-    return words_of(str(value)) if is_value and not getattr(value, "shape", ()) else f"object {identity(value)}"
+    return (
+        normalized_words(str(value))
+        if is_value and not getattr(value, "shape", ())
+        else f"object {object_token(value)}"
+    )
 
 
 def size_of(table: Any) -> int:
     """Count the cells of a table; 0 for what has no shape and no length."""
     package = _library_of(table)
     if package == "xarray":
-        return sum(one.size for one in _variables(table))
+        return sum(variable.size for variable in _variables(table))
     shape = getattr(table, "shape", None) if package else ()
     if shape is None:
         return len(table) if hasattr(type(table), "__len__") else 0
@@ -155,7 +165,7 @@ def is_atom(value: Any) -> bool:
     return type(value) in ATOMS
 
 
-def unboxed(value: Any) -> Any:
+def unwrap_scalar(value: Any) -> Any:
     """Give the plain value inside a scalar of numpy; a time keeps its own unit."""
     is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item")
     return value.item() if is_scalar and value.dtype.kind not in "mM" else value
@@ -179,24 +189,24 @@ def _is_missing(value: Any) -> bool:
     return type(value).__name__ == "MaskedConstant"
 
 
-def _listed(kind: Any, one: Any) -> tuple[Iterable[Any], Iterable[Any]]:
-    return (), [*kind.__iter__(one)]
+def _unnamed_values(kind: Any, container: Any) -> tuple[Iterable[Any], Iterable[Any]]:
+    return (), [*kind.__iter__(container)]
 
 
-def _held(name: str, one: Any) -> tuple[Iterable[Any], Iterable[Any]]:
-    return (), [vars(one).get(name)]
+def _attribute_value(name: str, container: Any) -> tuple[Iterable[Any], Iterable[Any]]:
+    return (), [vars(container).get(name)]
 
 
 _READERS: dict[type, Callable[[Any], tuple[Iterable[Any], Iterable[Any]]]] = {
-    **{kind: partial(_listed, kind) for kind in (*LISTS, deque, *_VIEWS)},
+    **{kind: partial(_unnamed_values, kind) for kind in (*LISTS, deque, *_VIEWS)},
     dict: lambda one: (dict.keys(one), [*dict.values(one)]),
-    Parts: lambda one: (one.keys(), [*one.values()]),
+    MultipartResult: lambda one: (one.keys(), [*one.values()]),
     MappingProxyType: lambda one: (one.keys(), [*one.values()]),
     BaseException: lambda one: ((), [*vars(BaseException)["args"].__get__(one)]),
     SimpleNamespace: lambda one: ((), [*vars(one).values()]),
     array: lambda one: ((), array.tolist(one)),
     range: lambda one: ((), one),
-    **{kind: partial(_held, "data") for kind in (UserDict, UserList, UserString)},
+    **{kind: partial(_attribute_value, "data") for kind in (UserDict, UserList, UserString)},
     ChainMap: lambda one: ((), [*dict(ChainMap.items(one)).values()]),
 }
 """Names and values in a container, read past the methods of its own class."""
@@ -208,29 +218,33 @@ def _forms(table: Any) -> Iterator[Iterable[Any]]:
         yield from read(table) if size_of(table) else ()
 
 
-def _of_numpy(table: Any) -> Iterator[Iterable[Any]]:
+def _numpy_forms(table: Any) -> Iterator[Iterable[Any]]:
     if not hasattr(table, "flat"):
         return
     if not table.shape:
-        held = None if _is_missing(table) else table.item()
-        if isinstance(held, tuple) or hasattr(table, "__len__"):  # a record, or an array of one value; no number
-            yield held if isinstance(held, tuple) else [held]
+        content = None if _is_missing(table) else table.item()
+        if isinstance(content, tuple) or hasattr(table, "__len__"):  # a record, or an array of one value; no number
+            yield content if isinstance(content, tuple) else [content]
         return
-    yield islice(table.flat, MAX_LOOKED)
+    yield islice(table.flat, MAX_INSPECTED)
     if hasattr(table, "mask"):
-        yield islice(table.data.flat, MAX_LOOKED)
+        yield islice(table.data.flat, MAX_INSPECTED)
     if table.ndim == 2:
-        yield from ([*column[:MAX_LOOKED]] for column in islice(table.T, MAX_LOOKED))
+        yield from ([*column[:MAX_INSPECTED]] for column in islice(table.T, MAX_INSPECTED))
 
 
-def _of_pandas(table: Any) -> Iterator[Iterable[Any]]:
+def _pandas_forms(table: Any) -> Iterator[Iterable[Any]]:
     if not hasattr(table, "iloc") or not hasattr(table, "columns"):
         if hasattr(table, "to_numpy"):
-            yield list(table[:MAX_LOOKED].to_numpy(dtype=object))
+            yield list(table[:MAX_INSPECTED].to_numpy(dtype=object))
         if hasattr(table, "to_numpy") and hasattr(table, "iloc"):
-            yield [one for pair in zip(table.index[:MAX_LOOKED], table.iloc[:MAX_LOOKED], strict=True) for one in pair]
+            yield [
+                cell
+                for pair in zip(table.index[:MAX_INSPECTED], table.iloc[:MAX_INSPECTED], strict=True)
+                for cell in pair
+            ]
         return
-    part = table.iloc[: max(1, MAX_LOOKED // max(1, table.shape[1]))]
+    part = table.iloc[: max(1, MAX_INSPECTED // max(1, table.shape[1]))]
     rows = [*part.itertuples(index=False, name=None)]
     labelled = [(label, *row) for label, row in zip(part.index, rows, strict=True)]
     yield chain.from_iterable(rows)
@@ -240,33 +254,36 @@ def _of_pandas(table: Any) -> Iterator[Iterable[Any]]:
         yield chain(table.columns, *labelled)
 
 
-def _of_polars(table: Any) -> Iterator[Iterable[Any]]:
+def _polars_forms(table: Any) -> Iterator[Iterable[Any]]:
     if hasattr(table, "rows"):
-        yield chain.from_iterable(table.head(max(1, MAX_LOOKED // max(1, table.width))).rows())
+        yield chain.from_iterable(table.head(max(1, MAX_INSPECTED // max(1, table.width))).rows())
         yield _by_columns(lambda place: table.to_series(place), table.width, table.height)
     elif hasattr(table, "to_list"):
-        yield table.head(MAX_LOOKED).to_list()
+        yield table.head(MAX_INSPECTED).to_list()
 
 
 def _by_columns(column: Callable[[int], Any], width: int, height: int) -> Iterator[Any]:
-    return (cell for place in range(width) for cell in column(place)[: min(height, MAX_LOOKED)])
+    return (cell for index in range(width) for cell in column(index)[: min(height, MAX_INSPECTED)])
 
 
-def _of_xarray(table: Any) -> Iterator[Iterable[Any]]:
-    variables = [list(islice(one.values.flat, MAX_LOOKED)) for one in _variables(table)]
+def _xarray_forms(table: Any) -> Iterator[Iterable[Any]]:
+    variables = [list(islice(variable.values.flat, MAX_INSPECTED)) for variable in _variables(table)]
     yield chain.from_iterable(variables)
     yield from variables
 
 
 def _variables(table: Any) -> list[Any]:
     """Give the arrays of an xarray object that lie in memory: reading others would load or compute them."""
-    found = [getattr(table, "variable", None), *(one.variable for one in getattr(table, "data_vars", {}).values())]
-    found += [one.variable for one in getattr(table, "coords", {}).values()]
-    return [one for one in found if one is not None and one._in_memory]
+    variables = [
+        getattr(table, "variable", None),
+        *(variable.variable for variable in getattr(table, "data_vars", {}).values()),
+    ]
+    variables += [variable.variable for variable in getattr(table, "coords", {}).values()]
+    return [variable for variable in variables if variable is not None and variable._in_memory]
 
 
-def _of_arrow(table: Any) -> Iterator[Iterable[Any]]:
-    part = table.slice(0, MAX_LOOKED) if hasattr(table, "slice") else table
+def _arrow_forms(table: Any) -> Iterator[Iterable[Any]]:
+    part = table.slice(0, MAX_INSPECTED) if hasattr(table, "slice") else table
     if hasattr(part, "to_pydict"):
         yield chain.from_iterable(row.values() for row in part.to_pylist())
         yield chain.from_iterable(part.to_pydict().values())
@@ -274,44 +291,44 @@ def _of_arrow(table: Any) -> Iterator[Iterable[Any]]:
         yield part.to_pylist()
 
 
-def _of_tensor(table: Any) -> Iterator[Iterable[Any]]:
-    yield _leaves(table.reshape(-1)[:MAX_LOOKED].tolist())
+def _tensor_forms(table: Any) -> Iterator[Iterable[Any]]:
+    yield _leaves(table.reshape(-1)[:MAX_INSPECTED].tolist())
 
 
-def _of_sparse(table: Any) -> Iterator[Iterable[Any]]:
-    yield [*table.data.flat][:MAX_LOOKED]
-    if size_of(table) <= MAX_LOOKED:
+def _sparse_forms(table: Any) -> Iterator[Iterable[Any]]:
+    yield [*table.data.flat][:MAX_INSPECTED]
+    if size_of(table) <= MAX_INSPECTED:
         yield list(table.toarray().flat)
 
 
 _FORMS: dict[str, Callable[[Any], Iterator[Iterable[Any]]]] = {
-    "numpy": _of_numpy, "pandas": _of_pandas, "polars": _of_polars, "xarray": _of_xarray, "pyarrow": _of_arrow,
-    "torch": _of_tensor, "jaxlib": _of_tensor, "scipy": _of_sparse,
+    "numpy": _numpy_forms, "pandas": _pandas_forms, "polars": _polars_forms, "xarray": _xarray_forms,
+    "pyarrow": _arrow_forms, "torch": _tensor_forms, "jaxlib": _tensor_forms, "scipy": _sparse_forms,
 }  # fmt: skip
 assert _FORMS.keys() == {*_TABLES}
 
 
-def _marks(values: Iterable[Any]) -> Iterator[str]:
-    return (mark_of(leaf) for value in values for leaf in _leaves(value))
+def _value_keys(values: Iterable[Any]) -> Iterator[str]:
+    return (value_key(leaf) for value in values for leaf in _leaves(value))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
     """Give the values in a value in their order; keys are names for them, and none."""
-    return (one for one in items(value, keys=False) if inside(one) is None)
+    return (item for item in items(value, keys=False) if children(item) is None)
 
 
-def _row(marks: Iterable[str]) -> str:
-    joined = "\0".join(mark for mark in marks if mark)
-    return f"\0{joined}\0" if joined else ""
+def _join_row(keys: Iterable[str]) -> str:
+    row = "\0".join(key for key in keys if key)
+    return f"\0{row}\0" if row else ""
 
 
-def _is_telling(marks: list[str]) -> bool:
+def _is_specific(keys: list[str]) -> bool:
     """Whether there are several values, or one long one: a single short value is like anything else that has it."""
-    some = [mark for mark in marks if mark]
-    return len(some) > 1 or any(len(mark) >= SHORT for mark in some)
+    present = [key for key in keys if key]
+    return len(present) > 1 or any(len(key) >= MIN_ROW_CHARS for key in present)
 
 
-def _parsed(text: str) -> Any:
+def _parse_container(text: str) -> Any:
     """Read a text that is JSON, lines of JSON, or a container as Python writes it; None where it is neither."""
     if text.lstrip()[:1] not in ("[", "{", "("):
         return None
@@ -319,8 +336,8 @@ def _parsed(text: str) -> Any:
         raise ValueError(f"A text of {len(text)} characters is not compared.")
     for read in _PARSERS[: 3 if len(text) <= MAX_LITERAL else 2]:
         with suppress(Exception):  # it is something else; a parser of Python raises several kinds of errors
-            found = read(text)
-            return found if isinstance(found, (*LISTS, dict)) else None
+            value = read(text)
+            return value if isinstance(value, (*LISTS, dict)) else None
     if len(text) > MAX_LITERAL:
         raise ValueError(f"A text of {len(text)} characters is not compared.")
     return None
@@ -331,19 +348,19 @@ _PARSERS: tuple[Callable[[str], Any], ...] = (
 )  # fmt: skip
 
 
-def _shortened(word: str) -> str:
+def _round_number(number_text: str) -> str:
     """Write a decimal number by its first digits, for libraries round them; other words as they are."""
-    if "." not in word:
-        return word
+    if "." not in number_text:
+        return number_text
     try:
-        number = float(word)
+        number = float(number_text)
     except ValueError:
-        return word
-    if number >= DIGITS or not number:
+        return number_text
+    if number >= ROUNDED_BELOW or not number:
         return f"{int(number)}."
     exponent = math.floor(math.log10(number))
     return f"{int(number * 10.0 ** (2 - exponent) + 1e-6)}e{exponent}"
 
 
-def _decimals(found: re.Match[str]) -> str:
-    return f".{found[1]}" if found[1] else ""
+def _strip_zeros(match: re.Match[str]) -> str:
+    return f".{match[1]}" if match[1] else ""

@@ -9,30 +9,30 @@ from functools import partial
 
 from nbtool.errors import AlreadyDecided, NbtoolError
 from nbtool.events import CallAsked, CallDecided, Emit, Gate
-from nbtool.loop import LentThread
+from nbtool.loop import CallerThread
 from nbtool.shorten import shorten
-from nbtool.thread_pool import contained, off_loop
+from nbtool.thread_pool import capture, run_with_timeout
 from nbtool.tools.approval import (
     BY_POLICY,
+    ApprovalQueue,
     Approved,
     Approver,
     AskFunction,
     Decision,
     Denied,
-    Desk,
     Question,
     Released,
-    ResultWord,
-    Ruling,
-    RunWord,
+    Resolution,
+    ResultMode,
+    RunMode,
     Withheld,
 )
-from nbtool.tools.calls.binding import Bound
-from nbtool.tools.calls.record import Closed
-from nbtool.tools.execution.async_loop import on_tool_loop
-from nbtool.tools.values.render import error_text
+from nbtool.tools.calls.binding import BoundCall
+from nbtool.tools.calls.record import CallEnded
+from nbtool.tools.execution.async_loop import run_on_tool_loop
+from nbtool.tools.values.render import format_error
 
-REMEMBERED = "remembered"
+BY_REMEMBERED = "remembered"
 """Whose a ruling is that an earlier approval covers."""
 
 POLICY_SECONDS = 10.0
@@ -42,9 +42,14 @@ MAX_REASON = 2_000
 """Characters of a reason that a model reads."""
 
 
-async def rule(
-    question: Question, *, desk: Desk, approver: Approver | AskFunction | None, lent: LentThread, emit: Emit
-) -> Ruling:
+async def request_decision(
+    question: Question,
+    *,
+    approvals: ApprovalQueue,
+    approver: Approver | AskFunction | None,
+    caller_thread: CallerThread,
+    emit: Emit,
+) -> Resolution:
     """Get a ruling on a question, asking only where no remembered approval covers it.
 
     Everything fails closed: without an approver, and where it raises or answers nonsense, the ruling is a refusal
@@ -52,101 +57,105 @@ async def rule(
     its decision are journalled before anything is done.
     """
     is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants something else
-    if not is_edited and getattr(approver, "uses_remembered", True) and desk.recall(question):
-        return Ruling(Approved(), REMEMBERED)
-    pending = desk.ask(question)
+    if not is_edited and getattr(approver, "uses_remembered", True) and approvals.find_remembered(question):
+        return Resolution(Approved(), BY_REMEMBERED)
+    pending = approvals.add(question)
     try:
-        await emit(_asked(question))
-        asking = asyncio.create_task(_ask(question, desk, approver, lent))
+        await emit(_request_event(question))
+        approver_task = asyncio.create_task(_ask_approver(question, approvals, approver, caller_thread))
         try:
             return await pending
         finally:
-            asking.cancel()
+            approver_task.cancel()
     finally:
-        desk.withdraw(question.digest)
+        approvals.withdraw(question.digest)
 
 
-async def word_of(bound: Bound, gate: Gate) -> RunWord | ResultWord:
+async def gate_mode(bound: BoundCall, gate: Gate) -> RunMode | ResultMode:
     """Ask the tool's policy about a gate, a function off the loop; one that raises or takes too long keeps it shut.
 
     Raises:
         Closed: the policy failed.
     """
     policy = bound.tool.policy
-    ask = partial(policy.run_word if gate == "run" else policy.result_word, bound.arguments)
-    is_word = not callable(policy.run if gate == "run" else policy.result)
-    outcome = contained(ask) if is_word else await off_loop(ask, POLICY_SECONDS)
+    evaluate = partial(policy.run_mode if gate == "run" else policy.result_mode, bound.arguments)
+    is_literal = not callable(policy.run if gate == "run" else policy.result)
+    outcome = capture(evaluate) if is_literal else await run_with_timeout(evaluate, POLICY_SECONDS)
     if outcome and outcome.error is None:
-        word: RunWord | ResultWord = outcome.value
-        return word
-    came = error_text(outcome.error) if outcome and outcome.error else f"it took longer than {POLICY_SECONDS:g} s"
-    reason = f"The policy of the tool failed: {came}"
+        mode: RunMode | ResultMode = outcome.value
+        return mode
+    problem = format_error(outcome.error) if outcome and outcome.error else f"it took longer than {POLICY_SECONDS:g} s"
+    reason = f"The policy of the tool failed: {problem}"
     if gate == "run":
-        raise Closed("denied", refused_text(Denied(reason)), reason)
-    raise Closed("withheld", refused_text(Withheld(reason)), reason)
+        raise CallEnded("denied", refusal_message(Denied(reason)), reason)
+    raise CallEnded("withheld", refusal_message(Withheld(reason)), reason)
 
 
-async def announce(question: Question, ruling: Ruling, emit: Emit) -> CallDecided:
+async def record_decision(question: Question, resolution: Resolution, emit: Emit) -> CallDecided:
     """Journal a ruling and give the event."""
-    decision = ruling.decision
+    decision = resolution.decision
     verdict = {"Approved": "approved", "Denied": "denied", "Released": "released", "Withheld": "withheld"}
-    decided = CallDecided(
+    event = CallDecided(
         call_id=question.call_id,
         gate=question.gate,
         digest=question.digest,
         verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four words of the event
-        by=ruling.by,
+        by=resolution.by,
         reason=shorten(getattr(decision, "reason", ""), MAX_REASON),
         edited=_is_edited(decision),
     )
-    await emit(decided)
-    return decided
+    await emit(event)
+    return event
 
 
-async def _ask(question: Question, desk: Desk, approver: Approver | AskFunction | None, lent: LentThread) -> None:
+async def _ask_approver(
+    question: Question, approvals: ApprovalQueue, approver: Approver | AskFunction | None, caller_thread: CallerThread
+) -> None:
     """Ask the approver and lay what it says on the desk; when it says None, the desk waits for another road."""
     try:
         if approver is None:
-            decision: Decision | None = question.refusal("Nobody can be asked: there is no approver.")
+            decision: Decision | None = question.denial("Nobody can be asked: there is no approver.")
             by = BY_POLICY
         else:
-            decision = await _answer(approver, question, lent)
+            decision = await _call_approver(approver, question, caller_thread)
             by = getattr(approver, "name", "approver")
     except BaseException as error:
         if isinstance(error, asyncio.CancelledError) and is_cancelling():
             raise
-        decision, by = question.refusal(f"The approver failed: {error_text(error)}"), "error"
+        decision, by = question.denial(f"The approver failed: {format_error(error)}"), "error"
     if decision is None:
         return
     try:
-        desk.decide(question.digest, decision, by=str(by))
+        approvals.decide(question.digest, decision, by=str(by))
     except AlreadyDecided:
         return
     except NbtoolError as error:
-        desk.decide(question.digest, question.refusal(f"The approver's answer does not fit: {error}"), by="error")
+        approvals.decide(question.digest, question.denial(f"The approver's answer does not fit: {error}"), by="error")
 
 
-async def _answer(approver: Approver | AskFunction, question: Question, lent: LentThread) -> Decision | None:
+async def _call_approver(
+    approver: Approver | AskFunction, question: Question, caller_thread: CallerThread
+) -> Decision | None:
     question = question.copy()
     ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # what has no `ask` is called
     if inspect.iscoroutinefunction(ask):
-        return await _on_its_loop(partial(ask, question), ask)
-    given = await lent.run(lambda: ask(question))
-    return await _on_its_loop(lambda: given, ask) if inspect.isawaitable(given) else given
+        return await _await_answer(partial(ask, question), ask)
+    answer = await caller_thread.run(lambda: ask(question))
+    return await _await_answer(lambda: answer, ask) if inspect.isawaitable(answer) else answer
 
 
-async def _on_its_loop(answer: Callable[[], Awaitable[Decision | None]], ask: AskFunction) -> Decision | None:
+async def _await_answer(answer: Callable[[], Awaitable[Decision | None]], ask: AskFunction) -> Decision | None:
     """Await an answer: nbtool's own here, a person's function on the loop of tools, so that it may block."""
     if str(getattr(ask, "__module__", "")).startswith("nbtool."):
         return await answer()
-    outcome, _ = await on_tool_loop(answer, "approver")
+    outcome, _ = await run_on_tool_loop(answer, "approver")
     if outcome.error:
         raise outcome.error
     decision: Decision | None = outcome.value
     return decision
 
 
-def _asked(question: Question) -> CallAsked:
+def _request_event(question: Question) -> CallAsked:
     return CallAsked(
         call_id=question.call_id,
         gate=question.gate,
@@ -161,7 +170,7 @@ def _asked(question: Question) -> CallAsked:
         notice=question.notice,
         media=question.media,
         resolved=dict(question.resolved),
-        glances={name: dict(one) for name, one in question.glances.items()},
+        glances={name: dict(preview) for name, preview in question.previews.items()},
         notes=question.notes,
         again=question.again,
         can_remember_call=question.can_remember_call,
@@ -180,8 +189,8 @@ def is_cancelling() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-def refused_text(decision: Decision, *, of: str = "its result") -> str:
-    """Say to the model what a person refused, and why; at the second gate `of` says what was withheld."""
-    what = f"withheld {of}" if isinstance(decision, Withheld) else "did not approve this call"
+def refusal_message(decision: Decision, *, subject: str = "its result") -> str:
+    """Say to the model what a person refused, and why; at the second gate `subject` says what was withheld."""
+    action = f"withheld {subject}" if isinstance(decision, Withheld) else "did not approve this call"
     reason = shorten(getattr(decision, "reason", "").strip(), MAX_REASON)
-    return f"The user {what}. Reason: {reason}" if reason else f"The user {what}."
+    return f"The user {action}. Reason: {reason}" if reason else f"The user {action}."

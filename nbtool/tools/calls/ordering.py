@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ["Ticket", "tickets"]
+__all__ = ["CallSlot", "make_slots"]
 
 
 class _Sequence:
@@ -16,56 +16,56 @@ class _Sequence:
     def __init__(self, count: int) -> None:
         self._is_done = [False] * count
         self._waiting: dict[int, asyncio.Event] = {}
-        self._reached = 0  # every step before this one is done
+        self._next = 0  # every step before this one is done
 
-    def do(self, place: int) -> None:
-        self._is_done[place] = True
-        while self._reached < len(self._is_done) and self._is_done[self._reached]:
-            self._reached += 1
-            if event := self._waiting.pop(self._reached, None):
+    def mark_done(self, index: int) -> None:
+        self._is_done[index] = True
+        while self._next < len(self._is_done) and self._is_done[self._next]:
+            self._next += 1
+            if event := self._waiting.pop(self._next, None):
                 event.set()
 
-    async def wait(self, place: int) -> bool:
-        """Wait until every step before `place` is done; says whether there was anything to wait for."""
-        if self._reached >= place:
+    async def wait(self, index: int) -> bool:
+        """Wait until every step before `index` is done; says whether there was anything to wait for."""
+        if self._next >= index:
             return False
-        await self._waiting.setdefault(place, asyncio.Event()).wait()
+        await self._waiting.setdefault(index, asyncio.Event()).wait()
         return True
 
 
-class Ticket:
+class CallSlot:
     """One call's place among the calls of its round.
 
     A call lays its question only after those before it have laid theirs, so that all of them lie on the desk at
     once and in order; and one that takes turns runs only after those before it have run, or never will. Whoever
-    draws a ticket has to `leave` in the end, whatever becomes of the call.
+    draws a ticket has to `release` in the end, whatever becomes of the call.
     """
 
-    def __init__(self, place: int = 0, asked: _Sequence | None = None, ran: _Sequence | None = None) -> None:
-        self._place = place
-        self._asked = asked or _Sequence(1)
-        self._ran = ran or _Sequence(1)
+    def __init__(self, index: int = 0, ask_order: _Sequence | None = None, run_order: _Sequence | None = None) -> None:
+        self._index = index
+        self._ask_order = ask_order or _Sequence(1)
+        self._run_order = run_order or _Sequence(1)
 
-    async def may_ask(self) -> None:
+    async def wait_to_ask(self) -> None:
         """Wait until every call before this one has asked, or has nothing to ask."""
-        await self._asked.wait(self._place)
-        self._asked.do(self._place)
+        await self._ask_order.wait(self._index)
+        self._ask_order.mark_done(self._index)
 
-    async def may_run(self) -> bool:
+    async def wait_to_run(self) -> bool:
         """Wait until every call before this one has run; says whether there was anything to wait for."""
-        return await self._ran.wait(self._place)
+        return await self._run_order.wait(self._index)
 
-    def has_run(self) -> None:
+    def mark_ran(self) -> None:
         """Let the next call run."""
-        self._ran.do(self._place)
+        self._run_order.mark_done(self._index)
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Hold up nobody any longer."""
-        self._asked.do(self._place)
-        self._ran.do(self._place)
+        self._ask_order.mark_done(self._index)
+        self._run_order.mark_done(self._index)
 
 
-def tickets(count: int) -> list[Ticket]:
+def make_slots(count: int) -> list[CallSlot]:
     """Draw the tickets of a round's calls."""
-    asked, ran = _Sequence(count), _Sequence(count)
-    return [Ticket(place, asked, ran) for place in range(count)]
+    ask_order, run_order = _Sequence(count), _Sequence(count)
+    return [CallSlot(index, ask_order, run_order) for index in range(count)]

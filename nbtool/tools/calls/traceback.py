@@ -43,27 +43,27 @@ def own_traceback(error: BaseException) -> str:
     while last is not None and len(chain) <= MAX_CAUSES and last not in chain:
         chain.append(last)
         last = last.__cause__ or (None if last.__suppress_context__ else last.__context__)
-    parts = [part for one in reversed(chain) if (part := "\n".join(_lines(one)))]
+    parts = [part for link in reversed(chain) if (part := "\n".join(_lines(link)))]
     return "\n\nwhich led to\n\n".join(parts)
 
 
 def _lines(error: BaseException) -> Iterator[str]:
     frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    own = [(code, line) for code, line in frames if _is_own(code)]
-    if not own:
+    own_frames = [(code, line) for code, line in frames if _is_own(code)]
+    if not own_frames:
         return
     yield "Traceback (most recent call last):"
-    left_out = len(own) - MAX_FRAMES
-    for at, (code, line) in enumerate(own):
-        if left_out > 0 and MAX_FRAMES // 2 <= at < MAX_FRAMES // 2 + left_out:
-            if at == MAX_FRAMES // 2:
+    left_out = len(own_frames) - MAX_FRAMES
+    for index, (code, line) in enumerate(own_frames):
+        if left_out > 0 and MAX_FRAMES // 2 <= index < MAX_FRAMES // 2 + left_out:
+            if index == MAX_FRAMES // 2:
                 yield f"  … {left_out:,} frames more"
             continue
         yield f"  {_file_name(code.co_filename)}, line {line}, in {code.co_name}"
         source = linecache.getline(code.co_filename, line).strip()
         if source:
             yield f"    {shorten(source, MAX_SOURCE)}"
-    if frames[-1][0] is not own[-1][0]:
+    if frames[-1][0] is not own_frames[-1][0]:
         yield "  … and on in a library"
     yield type(error).__name__
 
@@ -77,8 +77,8 @@ def _file_name(path: str) -> str:
     """Name a file without its folders."""
     for name in _names:
         try:
-            if found := name(path):
-                return found
+            if cell_name := name(path):
+                return cell_name
         except Exception:  # noqa: BLE001 - a name is not worth an error
             continue
     return Path(path).name

@@ -10,41 +10,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.tools.content_hash.builtins import write
-from nbtool.tools.content_hash.hasher import MAX_BYTES, MAX_ITEMS, MAX_SECONDS, Ink, Unknown, UnknownCode
+from nbtool.tools.content_hash.builtins import hash_value
+from nbtool.tools.content_hash.hasher import MAX_BYTES, MAX_ITEMS, MAX_SECONDS, CodeNotHashable, Hasher, NotHashable
 
-__all__ = ["MAX_BYTES", "MAX_ITEMS", "MAX_SECONDS", "Fingerprint", "fingerprint", "print_of"]
+__all__ = ["MAX_BYTES", "MAX_ITEMS", "MAX_SECONDS", "ContentHash", "content_hash", "content_hash_or_reason"]
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """What tells an object's content apart; `word` is None where it cannot be compared, and `why` says why.
+class ContentHash:
+    """What tells an object's content apart; `digest` is None where it cannot be compared, and `reason` says why.
 
-    `is_unknown_code`: it is, or calls, code of the notebook that cannot be compared.
+    `is_unhashable_code`: it is, or calls, code of the notebook that cannot be compared.
     """
 
-    word: str | None
-    why: str = ""
-    is_unknown_code: bool = False
+    digest: str | None
+    reason: str = ""
+    is_unhashable_code: bool = False
 
 
-def fingerprint(value: Any) -> str | None:
+def content_hash(value: Any) -> str | None:
     """Give a word for what a value holds, the same in every kernel; None where that is not known."""
-    return print_of(value).word
+    return content_hash_or_reason(value).digest
 
 
-def print_of(value: Any, *, seconds: float = MAX_SECONDS) -> Fingerprint:
+def content_hash_or_reason(value: Any, *, seconds: float = MAX_SECONDS) -> ContentHash:
     """Give the fingerprint of a value, or why it has none.
 
     At most `MAX_BYTES`, `MAX_ITEMS` and `seconds` are spent on one; beyond them it is too large to compare.
     """
-    ink = Ink(seconds)
+    hasher = Hasher(seconds)
     try:
-        write(value, ink)
-    except Unknown as unknown:
-        return Fingerprint(None, str(unknown), isinstance(unknown, UnknownCode))
+        hash_value(value, hasher)
+    except NotHashable as unhashable:
+        return ContentHash(None, str(unhashable), isinstance(unhashable, CodeNotHashable))
     except RecursionError:
-        return Fingerprint(None, "it is nested too deep to compare")
+        return ContentHash(None, "it is nested too deep to compare")
     except Exception as error:  # noqa: BLE001 - a library that fails on its own object: then nothing is known of it
-        return Fingerprint(None, f"it cannot be read ({type(error).__name__})")
-    return Fingerprint(ink.word())
+        return ContentHash(None, f"it cannot be read ({type(error).__name__})")
+    return ContentHash(hasher.hexdigest())

@@ -18,232 +18,232 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nbtool.tools.content_hash import code, libraries
-from nbtool.tools.content_hash.classes import is_class, write_class
-from nbtool.tools.content_hash.fields import bases, class_name, field, of_class, short_name, state
-from nbtool.tools.content_hash.hasher import MAX_LEAVES, Ink, OverLimit, Unknown
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.content_hash.classes import hash_class, is_class
+from nbtool.tools.content_hash.fields import class_attribute, class_name, get_field, instance_dict, mro, short_name
+from nbtool.tools.content_hash.hasher import MAX_LEAVES, Hasher, NotHashable, OverLimit
+from nbtool.tools.values.multipart import MultipartResult
 
-Writer = Callable[[Any, Ink], None]
+HashFunction = Callable[[Any, Hasher], None]
 
 
-def write(value: Any, ink: Ink) -> None:
+def hash_value(value: Any, hasher: Hasher) -> None:
     """Write one value.
 
     Raises:
         Unknown: it cannot be compared.
     """
-    ink.item()
+    hasher.count_items()
     kind = type(value)
-    if writer := _WRITERS.get(id(kind)):
-        ink.mark(kind.__name__)
-        writer(value, ink)
-    elif ink.write_other(value):
+    if hash_function := _HASH_FUNCTIONS.get(id(kind)):
+        hasher.update_text(kind.__name__)
+        hash_function(value, hasher)
+    elif hasher.hash_other(value):
         return
-    elif of_code := _CODE.get(id(kind)):
-        ink.mark(kind.__name__)
-        of_code(value, ink, write)
+    elif code_function := _CODE_HASH_FUNCTIONS.get(id(kind)):
+        hasher.update_text(kind.__name__)
+        code_function(value, hasher, hash_value)
     elif is_class(value):
-        ink.mark("type")
-        write_class(value, ink, write)
-    elif of_library := libraries.writer_of(kind):
-        of_library(value, ink, write)
-    elif writer := _record_writer(kind):
-        ink.mark(class_name(kind))
-        _inside(value, ink, writer)
+        hasher.update_text("type")
+        hash_class(value, hasher, hash_value)
+    elif library_function := libraries.hash_function_for(kind):
+        library_function(value, hasher, hash_value)
+    elif hash_function := _record_hash_function(kind):
+        hasher.update_text(class_name(kind))
+        _hash_container(value, hasher, hash_function)
     else:
-        raise Unknown(f"{short_name(kind)} cannot be compared")
+        raise NotHashable(f"{short_name(kind)} cannot be compared")
 
 
-def column(values: list[Any], ink: Ink) -> None:
+def hash_column(values: list[Any], hasher: Hasher) -> None:
     """Write a list of values, much faster where all are plain: by type, and of each type all at once.
 
     Raises:
         Unknown: one of them cannot be compared.
     """
-    ink.mark(f"column {len(values)}")
+    hasher.update_text(f"column {len(values)}")
     if len(values) > MAX_LEAVES:
         raise OverLimit("it is too large to compare")
     kinds = list(map(id, map(type, values)))
-    found = sorted(set(kinds), key=lambda kind: _LEAVES.get(kind, 0))
-    if not all(kind in _LEAVES for kind in found):
+    kind_set = sorted(set(kinds), key=lambda kind: _LEAVES.get(kind, 0))
+    if not all(kind in _LEAVES for kind in kind_set):
         for value in values:
-            write(value, ink)
+            hash_value(value, hasher)
         return
-    if len(found) > 1:
-        ink.data(bytes(_LEAVES[kind] for kind in kinds))
-    for kind in found:
-        same = values if len(found) == 1 else [value for value in values if id(type(value)) == kind]
-        ink.mark(type(same[0]).__name__)
-        _COLUMNS[kind](same, ink)
+    if len(kind_set) > 1:
+        hasher.update_bytes(bytes(_LEAVES[kind] for kind in kinds))
+    for kind in kind_set:
+        hash_same = values if len(kind_set) == 1 else [value for value in values if id(type(value)) == kind]
+        hasher.update_text(type(hash_same[0]).__name__)
+        _COLUMN_HASH_FUNCTIONS[kind](hash_same, hasher)
 
 
 # --- plain values -------------------------------------------------------------------------------------------------
 
 
-def _text(value: str, ink: Ink) -> None:
-    ink.data(value.encode("utf-8", "surrogatepass"))
+def _hash_text(value: str, hasher: Hasher) -> None:
+    hasher.update_bytes(value.encode("utf-8", "surrogatepass"))
 
 
-def _bytes(value: bytes | bytearray, ink: Ink) -> None:
-    ink.data(value)
+def _hash_bytes(value: bytes | bytearray, hasher: Hasher) -> None:
+    hasher.update_bytes(value)
 
 
-def _number(value: Any, ink: Ink) -> None:
-    ink.mark(value.hex() if type(value) is float else repr(value) if type(value) is complex else hex(value))
+def _hash_number(value: Any, hasher: Hasher) -> None:
+    hasher.update_text(value.hex() if type(value) is float else repr(value) if type(value) is complex else hex(value))
 
 
-def _said(value: Any, ink: Ink) -> None:
-    ink.mark(str(value))
+def _hash_repr(value: Any, hasher: Hasher) -> None:
+    hasher.update_text(str(value))
 
 
-def _moment(value: Any, ink: Ink) -> None:
+def _hash_moment(value: Any, hasher: Hasher) -> None:
     """Write a date or a time; a time zone must be one whose name says all."""
     zone = getattr(value, "tzinfo", None)
     if zone is not None and type(zone) not in (datetime.timezone, zoneinfo.ZoneInfo):
-        raise Unknown(f"a time zone of the kind {short_name(type(zone))} cannot be compared")
-    ink.mark(f"{value.isoformat()} {zone!s} {getattr(value, 'fold', 0)}")
+        raise NotHashable(f"a time zone of the kind {short_name(type(zone))} cannot be compared")
+    hasher.update_text(f"{value.isoformat()} {zone!s} {getattr(value, 'fold', 0)}")
 
 
-def _list(value: Any, ink: Ink) -> None:
-    if ink.enter(value):
-        column(list(value), ink)
-        ink.leave()
+def _hash_list(value: Any, hasher: Hasher) -> None:
+    if hasher.enter(value):
+        hash_column(list(value), hasher)
+        hasher.exit()
 
 
-def _dict(value: Any, ink: Ink) -> None:
-    if ink.enter(value):
-        column(list(value.keys()), ink)
-        column(list(value.values()), ink)
-        ink.leave()
+def _hash_dict(value: Any, hasher: Hasher) -> None:
+    if hasher.enter(value):
+        hash_column(list(value.keys()), hasher)
+        hash_column(list(value.values()), hasher)
+        hasher.exit()
 
 
-def _defaults(value: Any, ink: Ink) -> None:
-    write(value.default_factory, ink)
-    _dict(value, ink)
+def _hash_defaultdict(value: Any, hasher: Hasher) -> None:
+    hash_value(value.default_factory, hasher)
+    _hash_dict(value, hasher)
 
 
-def _parts(value: Any, ink: Ink) -> None:
-    _text(state(value).get("text", ""), ink)
-    _dict(value, ink)
+def _hash_parts(value: Any, hasher: Hasher) -> None:
+    _hash_text(instance_dict(value).get("text", ""), hasher)
+    _hash_dict(value, hasher)
 
 
-def _set(value: Any, ink: Ink) -> None:
+def _hash_set(value: Any, hasher: Hasher) -> None:
     parts = []
-    for one in value:
-        parts.append(part := ink.apart())
-        write(one, part)
-    ink.mark(str(len(parts)))
-    ink.take(parts)
+    for item in value:
+        parts.append(part := hasher.fork())
+        hash_value(item, part)
+    hasher.update_text(str(len(parts)))
+    hasher.merge_unordered(parts)
 
 
-def _deque(value: Any, ink: Ink) -> None:
-    ink.mark(str(value.maxlen))
-    _list(value, ink)
+def _hash_deque(value: Any, hasher: Hasher) -> None:
+    hasher.update_text(str(value.maxlen))
+    _hash_list(value, hasher)
 
 
-def _nothing(value: Any, ink: Ink) -> None:
+def _hash_nothing(value: Any, hasher: Hasher) -> None:
     """Write nothing more: the kind says it all."""
 
 
 # --- records ------------------------------------------------------------------------------------------------------
 
 
-def _record_writer(kind: type) -> Writer | None:
+def _record_hash_function(kind: type) -> HashFunction | None:
     """Give the writer for objects that are known by their fields, or by their members."""
-    line = bases(kind)
-    if any(base is enum.Enum for base in line):
-        return _member
+    ancestors = mro(kind)
+    if any(base is enum.Enum for base in ancestors):
+        return _hash_enum_member
     pydantic = sys.modules.get("pydantic")
-    if pydantic and any(base is vars(pydantic).get("BaseModel") for base in line):
-        return _model
-    if type(of_class(kind, "__dataclass_fields__")) is dict:
-        return _dataclass
-    if any(base is tuple for base in line) and type(of_class(kind, "_fields")) is tuple:
-        return lambda value, ink: column(list(tuple.__iter__(value)), ink)
+    if pydantic and any(base is vars(pydantic).get("BaseModel") for base in ancestors):
+        return _hash_model
+    if type(class_attribute(kind, "__dataclass_fields__")) is dict:
+        return _hash_dataclass
+    if any(base is tuple for base in ancestors) and type(class_attribute(kind, "_fields")) is tuple:
+        return lambda value, hasher: hash_column(list(tuple.__iter__(value)), hasher)
     return None
 
 
-def _inside(value: Any, ink: Ink, writer: Writer) -> None:
-    if ink.enter(value):
-        writer(value, ink)
-        ink.leave()
+def _hash_container(value: Any, hasher: Hasher, hash_function: HashFunction) -> None:
+    if hasher.enter(value):
+        hash_function(value, hasher)
+        hasher.exit()
 
 
-def _member(value: Any, ink: Ink) -> None:
-    own = state(value)
-    write(own.get("_name_"), ink)
-    write(own.get("_value_"), ink)
+def _hash_enum_member(value: Any, hasher: Hasher) -> None:
+    namespace_ = instance_dict(value)
+    hash_value(namespace_.get("_name_"), hasher)
+    hash_value(namespace_.get("_value_"), hasher)
 
 
-def _model(value: Any, ink: Ink) -> None:
-    write(state(value), ink)
-    write(field(value, "__pydantic_extra__"), ink)
+def _hash_model(value: Any, hasher: Hasher) -> None:
+    hash_value(instance_dict(value), hasher)
+    hash_value(get_field(value, "__pydantic_extra__"), hasher)
 
 
-def _dataclass(value: Any, ink: Ink) -> None:
-    names = [name for name in of_class(type(value), "__dataclass_fields__") if type(name) is str]
-    fields: Iterable[tuple[str, Any]] = ((name, field(value, name)) for name in names)
-    for name, held in fields:
-        ink.mark(name)
-        write(held, ink)
+def _hash_dataclass(value: Any, hasher: Hasher) -> None:
+    names = [name for name in class_attribute(type(value), "__dataclass_fields__") if type(name) is str]
+    fields: Iterable[tuple[str, Any]] = ((name, get_field(value, name)) for name in names)
+    for name, values in fields:
+        hasher.update_text(name)
+        hash_value(values, hasher)
 
 
 _PATHS = (pathlib.PurePosixPath, pathlib.PureWindowsPath, pathlib.PosixPath, pathlib.WindowsPath)
-_WRITERS: dict[int, Writer] = {
-    **{id(kind): _nothing for kind in (type(None), type(...), type(NotImplemented))},
-    **{id(kind): _number for kind in (bool, int, float, complex)},
-    **{id(kind): _bytes for kind in (bytes, bytearray)},
-    **{id(kind): _said for kind in (decimal.Decimal, fractions.Fraction, uuid.UUID, range, *_PATHS)},
-    id(datetime.timedelta): _said,
-    **{id(kind): _moment for kind in (datetime.date, datetime.time, datetime.datetime)},
-    **{id(kind): _list for kind in (list, tuple)},
-    **{id(kind): _dict for kind in (dict, OrderedDict, Counter, types.MappingProxyType)},
-    **{id(kind): _set for kind in (set, frozenset)},
-    id(str): _text,
-    id(deque): _deque,
-    id(defaultdict): _defaults,
-    id(Parts): _parts,
+_HASH_FUNCTIONS: dict[int, HashFunction] = {
+    **{id(kind): _hash_nothing for kind in (type(None), type(...), type(NotImplemented))},
+    **{id(kind): _hash_number for kind in (bool, int, float, complex)},
+    **{id(kind): _hash_bytes for kind in (bytes, bytearray)},
+    **{id(kind): _hash_repr for kind in (decimal.Decimal, fractions.Fraction, uuid.UUID, range, *_PATHS)},
+    id(datetime.timedelta): _hash_repr,
+    **{id(kind): _hash_moment for kind in (datetime.date, datetime.time, datetime.datetime)},
+    **{id(kind): _hash_list for kind in (list, tuple)},
+    **{id(kind): _hash_dict for kind in (dict, OrderedDict, Counter, types.MappingProxyType)},
+    **{id(kind): _hash_set for kind in (set, frozenset)},
+    id(str): _hash_text,
+    id(deque): _hash_deque,
+    id(defaultdict): _hash_defaultdict,
+    id(MultipartResult): _hash_parts,
 }  # fmt: skip
 """By the identity of a type: asking a type for its hash could run a metaclass."""
 
-_CODE: dict[int, libraries.Writer] = {
-    id(types.FunctionType): code.write_function,
-    id(types.BuiltinFunctionType): code.write_builtin,
-    id(types.MethodType): code.write_method,
-    id(functools.partial): code.write_partial,
-    id(types.ModuleType): code.write_module,
+_CODE_HASH_FUNCTIONS: dict[int, libraries.HashFunction] = {
+    id(types.FunctionType): code.hash_function,
+    id(types.BuiltinFunctionType): code.hash_builtin,
+    id(types.MethodType): code.hash_method,
+    id(functools.partial): code.hash_partial,
+    id(types.ModuleType): code.hash_module,
 }
 
 
 # --- columns ------------------------------------------------------------------------------------------------------
 
 
-def _numbers(values: list[Any], ink: Ink) -> None:
+def _hash_numbers(values: list[Any], hasher: Hasher) -> None:
     """Write numbers as they lie in memory, integers too where they fit into 64 bits."""
-    ink.mark(sys.byteorder)
+    hasher.update_text(sys.byteorder)
     try:
-        ink.data(array.array("d" if type(values[0]) is float else "q", values))
+        hasher.update_bytes(array.array("d" if type(values[0]) is float else "q", values))
     except OverflowError:
-        _texts(list(map(hex, values)), ink)
+        _hash_texts(list(map(hex, values)), hasher)
 
 
-def _texts(values: list[str], ink: Ink) -> None:
-    ink.mark(sys.byteorder)
-    ink.data(array.array("q", map(len, values)))
-    _text("".join(values), ink)
+def _hash_texts(values: list[str], hasher: Hasher) -> None:
+    hasher.update_text(sys.byteorder)
+    hasher.update_bytes(array.array("q", map(len, values)))
+    _hash_text("".join(values), hasher)
 
 
-def _blobs(values: list[bytes], ink: Ink) -> None:
-    ink.data(array.array("q", map(len, values)))
-    ink.data(b"".join(values))
+def _hash_blobs(values: list[bytes], hasher: Hasher) -> None:
+    hasher.update_bytes(array.array("q", map(len, values)))
+    hasher.update_bytes(b"".join(values))
 
 
-_COLUMNS: dict[int, Callable[[list[Any], Ink], None]] = {
-    id(type(None)): _nothing,
-    id(bool): lambda values, ink: ink.data(bytes(values)),
-    id(int): _numbers,
-    id(float): _numbers,
-    id(str): _texts,
-    id(bytes): _blobs,
+_COLUMN_HASH_FUNCTIONS: dict[int, Callable[[list[Any], Hasher], None]] = {
+    id(type(None)): _hash_nothing,
+    id(bool): lambda values, hasher: hasher.update_bytes(bytes(values)),
+    id(int): _hash_numbers,
+    id(float): _hash_numbers,
+    id(str): _hash_texts,
+    id(bytes): _hash_blobs,
 }
-_LEAVES = {kind: place for place, kind in enumerate(_COLUMNS, 1)}
+_LEAVES = {kind: place for place, kind in enumerate(_COLUMN_HASH_FUNCTIONS, 1)}

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from nbtool.tools.content_hash.builtins import write
-from nbtool.tools.content_hash.hasher import Unknown
-from nbtool.tools.content_hash.live import LiveInk
+from nbtool.tools.content_hash.builtins import hash_value
+from nbtool.tools.content_hash.hasher import NotHashable
+from nbtool.tools.content_hash.live import LiveObjectHasher
 from nbtool.tools.content_hash.live_hasher import Reach
-from nbtool.tools.content_hash.source import compiled
-from nbtool.tools.values.describe import describe, identity
+from nbtool.tools.content_hash.source import code_fingerprint
+from nbtool.tools.values.describe import describe, object_token
 
 MAX_BYTES = 256 * 1024 * 1024
 """Bytes of an object that are read for its token."""
@@ -56,68 +56,72 @@ READS_ALL = frozenset({
 class ChangeToken:
     """The token of an object; `problem` says why changes in place may go unnoticed, and is empty where none can."""
 
-    word: str
+    digest: str
     problem: str = ""
 
 
-def token_of(value: Any) -> ChangeToken:
+def change_token(value: Any) -> ChangeToken:
     """Give the token of an object as it is now."""
-    ink = LiveInk(MAX_SECONDS, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
-    problem = _written(value, ink) or "; ".join([*ink.problems, *([TOO_LARGE] if ink.is_partial else [])])
-    return ChangeToken(f"{identity(value)}:{describe(value)}:{ink.word()}", problem)
+    hasher = LiveObjectHasher(MAX_SECONDS, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
+    problem = _hash_or_problem(value, hasher) or "; ".join(
+        [*hasher.problems, *([TOO_LARGE] if hasher.is_partial else [])]
+    )
+    return ChangeToken(f"{object_token(value)}:{describe(value)}:{hasher.hexdigest()}", problem)
 
 
-def token_of_tool(function: Callable[..., Any]) -> ChangeToken:
+def tool_change_token(function: Callable[..., Any]) -> ChangeToken:
     """Return the token of a tool's function with all that it works with beside its arguments, as it is now.
 
     That is its code, defaults, closure, wrappers, the object that it is bound to, and the functions, classes and data
     of the same notebook that it names; of an object of a class of the person's own, the attributes that the code names.
     What cannot be read counts by its identity; beyond the bounds only the code counts, and the token has a problem.
     """
-    until, reach, word, work = time.thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
+    deadline, reach, digest, work = time.thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
     while work <= MAX_TOOL_WORK:
-        before = (reach.names, reach.passed, word)
-        ink, problem = _read_tool(function, reach, until)
-        found, word = ink.reached(), ink.word()
-        work += MAX_TOOL_ITEMS - ink.items_left
-        if problem or before == (found.names, found.passed, word):
-            return _tool_token(function, ink, problem)
-        if ink.found & READS_ALL:
+        previous = (reach.names, reach.passed_names, digest)
+        hasher, problem = _read_tool(function, reach, deadline)
+        next_reach, digest = hasher.next_reach(), hasher.hexdigest()
+        work += MAX_TOOL_ITEMS - hasher.items_left
+        if problem or previous == (next_reach.names, next_reach.passed_names, digest):
+            return _tool_token(function, hasher, problem)
+        if hasher.found_names & READS_ALL:
             break
-        reach = found
-    return _tool_token(function, *_read_tool(function, Reach(), until))
+        reach = next_reach
+    return _tool_token(function, *_read_tool(function, Reach(), deadline))
 
 
-def _read_tool(function: Callable[..., Any], reach: Reach, until: float) -> tuple[LiveInk, str]:
-    seconds = until - time.thread_time()
-    ink = LiveInk(seconds, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
-    return ink, _written(function, ink)
+def _read_tool(function: Callable[..., Any], reach: Reach, deadline: float) -> tuple[LiveObjectHasher, str]:
+    seconds = deadline - time.thread_time()
+    hasher = LiveObjectHasher(seconds, max_bytes=MAX_TOOL_BYTES, max_items=MAX_TOOL_ITEMS, reach=reach)
+    return hasher, _hash_or_problem(function, hasher)
 
 
-def _tool_token(function: Callable[..., Any], ink: LiveInk, problem: str) -> ChangeToken:
+def _tool_token(function: Callable[..., Any], hasher: LiveObjectHasher, problem: str) -> ChangeToken:
     if problem:
-        return ChangeToken(_codes(function), problem)
-    return ChangeToken(ink.word(), TOO_LARGE if ink.is_partial else "")
+        return ChangeToken(_code_digest(function), problem)
+    return ChangeToken(hasher.hexdigest(), TOO_LARGE if hasher.is_partial else "")
 
 
-def _codes(function: Any) -> str:
+def _code_digest(function: Any) -> str:
     """Give the code of a function and of what it wraps, which counts however much data there is."""
-    codes = hashlib.sha256()
+    digest = hashlib.sha256()
     for _ in range(MAX_WRAPPERS):
         code = getattr(function, "__code__", None)
-        codes.update(compiled(code).encode() if type(code) is CodeType else identity(function).encode())
-        own = getattr(function, "__dict__", {})
-        function = own.get("__wrapped__") or getattr(function, "func", None) or getattr(function, "__func__", None)
+        digest.update(code_fingerprint(code).encode() if type(code) is CodeType else object_token(function).encode())
+        attributes = getattr(function, "__dict__", {})
+        function = (
+            attributes.get("__wrapped__") or getattr(function, "func", None) or getattr(function, "__func__", None)
+        )
         if function is None:
             break
-    return codes.hexdigest()
+    return digest.hexdigest()
 
 
-def _written(value: Any, ink: LiveInk) -> str:
+def _hash_or_problem(value: Any, hasher: LiveObjectHasher) -> str:
     try:
-        write(value, ink)
-    except Unknown as unknown:
-        return str(unknown)
+        hash_value(value, hasher)
+    except NotHashable as unhashable:
+        return str(unhashable)
     except RecursionError:
         return "it is nested too deep to compare"
     except Exception as error:  # noqa: BLE001 - a library that fails on its own object: then nothing is known of it

@@ -17,18 +17,18 @@ from contextlib import suppress
 from typing import Any
 
 from nbtool.tools.content_hash.fields import (
-    bases,
+    class_attribute,
     class_name,
     direct_bases,
-    field,
+    get_field,
     module_of,
+    mro,
     namespace,
-    of_class,
     short_name,
 )
-from nbtool.tools.content_hash.hasher import Ink, Unknown, UnknownCode
+from nbtool.tools.content_hash.hasher import CodeNotHashable, Hasher, NotHashable
 
-Write = Callable[[Any, Ink], None]
+HashValue = Callable[[Any, Hasher], None]
 
 NOTEBOOK = "__main__"
 """The module of a notebook's own cells: what a function of it calls there may change from run to run."""
@@ -68,30 +68,30 @@ def is_class(value: Any) -> bool:
     return issubclass(type(value), type)
 
 
-def write_class(kind: type, ink: Ink, write: Write) -> None:
+def hash_class(kind: type, hasher: Hasher, hash_value: HashValue) -> None:
     """Write a class.
 
     Raises:
         UnknownCode: it is the notebook's own, and holds what cannot be compared.
     """
-    ink.mark(class_name(kind))
-    if not is_of_notebook(kind) or not ink.enter(kind):
+    hasher.update_text(class_name(kind))
+    if not is_of_notebook(kind) or not hasher.enter(kind):
         return
-    known, part = namespace(kind), ""
-    ink.mark(class_name(type(kind)))
-    doc = known.get("__doc__")
-    ink.mark(inspect.cleandoc(doc) if type(doc) is str else "")
+    namespace_, part = namespace(kind), ""
+    hasher.update_text(class_name(type(kind)))
+    doc = namespace_.get("__doc__")
+    hasher.update_text(inspect.cleandoc(doc) if type(doc) is str else "")
     for base in direct_bases(kind):
-        write_class(base, ink, write)
+        hash_class(base, hasher, hash_value)
     try:
-        for part, held in {**_members(kind, known), **_parameters(known)}.items():
-            ink.mark(part)
-            _member(held, ink, write)
-    except UnknownCode:
+        for part, value in {**_class_members(kind, namespace_), **_decorator_settings(namespace_)}.items():
+            hasher.update_text(part)
+            _hash_member(value, hasher, hash_value)
+    except CodeNotHashable:
         raise
-    except (Unknown, RecursionError) as why:
-        raise UnknownCode(f"its class {short_name(kind)} holds `{part}`: {why}") from None
-    ink.leave()
+    except (NotHashable, RecursionError) as error:
+        raise CodeNotHashable(f"its class {short_name(kind)} holds `{part}`: {error}") from None
+    hasher.exit()
 
 
 def is_of_notebook(kind: type) -> bool:
@@ -99,114 +99,128 @@ def is_of_notebook(kind: type) -> bool:
     return namespace(kind).get("__module__") == NOTEBOOK
 
 
-def _members(kind: type, known: dict[str, Any]) -> dict[str, Any]:
+def _class_members(kind: type, class_dict: dict[str, Any]) -> dict[str, Any]:
     """Give what the author of a class put into it, its annotations with the rest."""
-    noted = {name: known[name] for name in _ANNOTATIONS if known.get(name)}
-    noted = dict([*noted.items()][:1])  # from Python 3.14 on they are code; what came of it may lie beside it
-    if any(base is enum.Enum for base in bases(kind)):
-        members = {name: (one._name_, one._value_) for name, one in known.get("_member_map_", {}).items()}
-        methods = {name: held for name, held in known.items() if id(type(held)) in _METHODS and name not in members}
-        return {**members, **{name: held for name, held in methods.items() if not _is_sunder(name)}}
-    if "__pydantic_fields__" in known:
-        own = ("__pydantic_fields__", "__private_attributes__")
-        is_internal = {name for name in known if name.startswith("__pydantic_") or _is_sunder(name)}.difference(own)
-        known = {name: held for name, held in known.items() if name not in is_internal}
-    return {**noted, **{name: held for name, held in known.items() if name not in _BOOKKEEPING}}
+    annotations = {name: class_dict[name] for name in _ANNOTATIONS if class_dict.get(name)}
+    annotations = dict(
+        [*annotations.items()][:1]
+    )  # from Python 3.14 on they are code; what came of it may lie beside it
+    if any(base is enum.Enum for base in mro(kind)):
+        members = {name: (member._name_, member._value_) for name, member in class_dict.get("_member_map_", {}).items()}
+        methods = {
+            name: value for name, value in class_dict.items() if id(type(value)) in _METHODS and name not in members
+        }
+        return {**members, **{name: value for name, value in methods.items() if not _is_sunder(name)}}
+    if "__pydantic_fields__" in class_dict:
+        own_names = ("__pydantic_fields__", "__private_attributes__")
+        is_internal = {name for name in class_dict if name.startswith("__pydantic_") or _is_sunder(name)}.difference(
+            own_names
+        )
+        class_dict = {name: value for name, value in class_dict.items() if name not in is_internal}
+    return {**annotations, **{name: value for name, value in class_dict.items() if name not in _BOOKKEEPING}}
 
 
 def _is_sunder(name: str) -> bool:
     return name.startswith("_") and name.endswith("_") and not name.startswith("__")
 
 
-def _parameters(known: dict[str, Any]) -> dict[str, Any]:
+def _decorator_settings(class_dict: dict[str, Any]) -> dict[str, Any]:
     """Give how decorators were told to make the class."""
-    decorators = known.get("__pydantic_decorators__")
-    groups = {group: getattr(decorators, group) for group in of_class(type(decorators), "__dataclass_fields__") or ()}
-    told = {
-        f"{group} {name}": decorator.info
-        for group, named in groups.items()
-        if isinstance(named, dict)
-        for name, decorator in named.items()
+    decorators = class_dict.get("__pydantic_decorators__")
+    groups = {
+        group: getattr(decorators, group) for group in class_attribute(type(decorators), "__dataclass_fields__") or ()
     }
-    return {**told, "dataclass": repr(known.get("__dataclass_params__"))}
+    settings = {
+        f"{group} {name}": decorator.info
+        for group, decorators_by_name in groups.items()
+        if isinstance(decorators_by_name, dict)
+        for name, decorator in decorators_by_name.items()
+    }
+    return {**settings, "dataclass": repr(class_dict.get("__dataclass_params__"))}
 
 
-def _member(held: Any, ink: Ink, write: Write) -> None:
-    kind = type(held)
-    ink.mark(short_name(kind))
+def _hash_member(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    kind = type(value)
+    hasher.update_text(short_name(kind))
     if kind is types.FunctionType:
-        _function(held, ink, write)
+        _hash_function(value, hasher, hash_value)
     elif parts := _PARTS.get(id(kind)):
         for name in parts:
-            _member(getattr(held, name), ink, write)
+            _hash_member(getattr(value, name), hasher, hash_value)
     elif kind is dict:
-        for name, inner in held.items():
-            ink.mark(str(name))
-            _member(inner, ink, write)
+        for name, item in value.items():
+            hasher.update_text(str(name))
+            _hash_member(item, hasher, hash_value)
     elif id(kind) in _DESCRIPTORS:
-        ink.mark(str(getattr(held, "__name__", "")))
+        hasher.update_text(str(getattr(value, "__name__", "")))
     else:
-        _inner(held, ink, write)
+        _hash_inner(value, hasher, hash_value)
 
 
-def _function(function: types.FunctionType, ink: Ink, write: Write) -> None:
+def _hash_function(function: types.FunctionType, hasher: Hasher, hash_value: HashValue) -> None:
     if function.__module__ == NOTEBOOK:
         if function.__code__.co_filename != _GENERATED:
-            write(function, ink)
+            hash_value(function, hasher)
         return
-    ink.mark(f"{function.__module__}.{function.__qualname__}")  # what a base or a decorator of a library put there
-    for held in closed_over(function).values():
-        if type(held) is types.FunctionType and held.__module__ == NOTEBOOK:
-            write(held, ink)
+    hasher.update_text(
+        f"{function.__module__}.{function.__qualname__}"
+    )  # what a base or a decorator of a library put there
+    for value in closure_values(function).values():
+        if type(value) is types.FunctionType and value.__module__ == NOTEBOOK:
+            hash_value(value, hasher)
 
 
-def closed_over(function: types.FunctionType) -> dict[str, Any]:
+def closure_values(function: types.FunctionType) -> dict[str, Any]:
     """Return what a function closes over, by name."""
-    held: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         with suppress(ValueError):  # the name is bound later
-            held[name] = cell.cell_contents
-    return held
+            values[name] = cell.cell_contents
+    return values
 
 
-def _inner(held: Any, ink: Ink, write: Write) -> None:
+def _hash_inner(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write what fields and annotations are made of: values, types, and the descriptions of fields."""
-    kind = type(held)
-    if is_class(held):
-        write_class(held, ink, write)
-    elif module_of(kind).partition(".")[0] in _OF_TYPES and _is_type_or_mark(held):
-        ink.mark(f"{short_name(kind)} {'' if hasattr(held, '__args__') else held!r}")
-        parts = (getattr(held, "__origin__", None), *getattr(held, "__args__", ()), *getattr(held, "__metadata__", ()))
-        _all(parts, ink, write)
+    kind = type(value)
+    if is_class(value):
+        hash_class(value, hasher, hash_value)
+    elif module_of(kind).partition(".")[0] in _TYPING_PACKAGES and _is_type_or_marker(value):
+        hasher.update_text(f"{short_name(kind)} {'' if hasattr(value, '__args__') else value!r}")
+        parts = (
+            getattr(value, "__origin__", None),
+            *getattr(value, "__args__", ()),
+            *getattr(value, "__metadata__", ()),
+        )
+        _hash_all(parts, hasher, hash_value)
     elif kind is tuple or kind is list:
-        _all(held, ink, write)
+        _hash_all(value, hasher, hash_value)
     elif names := _fields(kind):
-        ink.mark(f"{class_name(kind)} {' '.join(names)}")
-        _all([field(held, name) for name in names], ink, write)
+        hasher.update_text(f"{class_name(kind)} {' '.join(names)}")
+        _hash_all([get_field(value, name) for name in names], hasher, hash_value)
     elif kind is types.FunctionType or id(kind) in _PARTS:
-        _member(held, ink, write)
+        _hash_member(value, hasher, hash_value)
     else:
-        write(held, ink)
+        hash_value(value, hasher)
 
 
-def _is_type_or_mark(held: Any) -> bool:
+def _is_type_or_marker(value: Any) -> bool:
     """Whether a thing of a library is a type with parameters, or is known by its name: `typing.Any`, `MISSING`."""
-    return hasattr(held, "__args__") or short_name(type(held)) in _NAMES
+    return hasattr(value, "__args__") or short_name(type(value)) in _NAMES
 
 
 def _fields(kind: type) -> Sequence[str]:
-    known = of_class(kind, "__dataclass_fields__") or {}
-    own = [name for name, one in known.items() if repr(one._field_type) == "_FIELD"]
-    return _FIELDS.get(class_name(kind), own)
+    fields = class_attribute(kind, "__dataclass_fields__") or {}
+    own_names = [name for name, field_ in fields.items() if repr(field_._field_type) == "_FIELD"]
+    return _FIELDS.get(class_name(kind), own_names)
 
 
-def _all(parts: Sequence[Any], ink: Ink, write: Write) -> None:
-    ink.mark(str(len(parts)))
+def _hash_all(parts: Sequence[Any], hasher: Hasher, hash_value: HashValue) -> None:
+    hasher.update_text(str(len(parts)))
     for part in parts:
-        _inner(part, ink, write)
+        _hash_inner(part, hasher, hash_value)
 
 
-_OF_TYPES = ("typing", "types", "dataclasses", "pydantic_core", "typing_extensions")
+_TYPING_PACKAGES = ("typing", "types", "dataclasses", "pydantic_core", "typing_extensions")
 _NAMES = (
     "_SpecialForm", "_LiteralSpecialForm", "_TypedCacheSpecialForm", "_AnyMeta", "TypeVar", "ParamSpec",
     "_MISSING_TYPE", "_KW_ONLY_TYPE", "PydanticUndefinedType",

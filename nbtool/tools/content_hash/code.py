@@ -8,56 +8,56 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from nbtool.tools.content_hash.classes import NOTEBOOK, Write, closed_over, is_class, is_of_notebook
+from nbtool.tools.content_hash.classes import NOTEBOOK, HashValue, closure_values, is_class, is_of_notebook
 from nbtool.tools.content_hash.fields import class_name, module_of, namespace
-from nbtool.tools.content_hash.hasher import Ink, Unknown, UnknownCode
+from nbtool.tools.content_hash.hasher import CodeNotHashable, Hasher, NotHashable
 from nbtool.tools.content_hash.source import MAX_SOURCE, source_of
 
 _METHODS = (FunctionType, staticmethod, classmethod)
 
 
-def write_function(function: FunctionType, ink: Ink, write: Write) -> None:
+def hash_function(function: FunctionType, hasher: Hasher, hash_value: HashValue) -> None:
     """Write a function: its source, its defaults, the code it closes over, and the notebook's functions that it calls.
 
     What it holds that cannot be compared counts by its type alone, and so does what it closes over and may change from
-    call to call (see `data_of`): a function is what its author wrote.
+    call to call (see `global_data`): a function is what its author wrote.
     """
-    if not ink.enter(function):
+    if not hasher.enter(function):
         return
-    ink.mark(function.__qualname__ if type(function.__qualname__) is str else "")
-    ink.mark(source_of(function.__code__))
-    for held in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-        write_held(held, ink, write)
-    for held in closed_over(function).values():
-        if is_code(held):
-            write_held(held, ink, write)
+    hasher.update_text(function.__qualname__ if type(function.__qualname__) is str else "")
+    hasher.update_text(source_of(function.__code__))
+    for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+        hash_captured(value, hasher, hash_value)
+    for value in closure_values(function).values():
+        if is_code(value):
+            hash_captured(value, hasher, hash_value)
         else:
-            ink.mark(class_name(type(held)))
-    for name, called in sorted(called_in_notebook(function).items()):
-        ink.mark(name)
-        write_held(called, ink, write)
-    for name, (file, used) in sorted(own_modules(function).items()):
-        ink.mark(f"{name} {_hash_of(file)}")
-        for held in used:  # a file that was edited since says nothing of the code that is loaded
-            write_held(held, ink, write)
-    ink.leave()
+            hasher.update_text(class_name(type(value)))
+    for name, callee in sorted(called_functions(function).items()):
+        hasher.update_text(name)
+        hash_captured(callee, hasher, hash_value)
+    for name, (file, functions) in sorted(own_modules(function).items()):
+        hasher.update_text(f"{name} {_file_hash(file)}")
+        for value in functions:  # a file that was edited since says nothing of the code that is loaded
+            hash_captured(value, hasher, hash_value)
+    hasher.exit()
 
 
-def write_held(value: Any, ink: Ink, write: Write) -> None:
+def hash_captured(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write something that code holds: its content, or its type alone where that cannot be compared.
 
     Raises:
         UnknownCode: it is code of the notebook itself, which must not change unnoticed.
     """
-    part = ink.apart()
+    child = hasher.fork()
     try:
-        write(value, part)
-    except UnknownCode:
+        hash_value(value, child)
+    except CodeNotHashable:
         raise
-    except (Unknown, RecursionError):
-        ink.mark(class_name(type(value)))
+    except (NotHashable, RecursionError):
+        hasher.update_text(class_name(type(value)))
     else:
-        ink.take([part])
+        hasher.merge_unordered([child])
 
 
 def is_code(value: Any) -> bool:
@@ -65,40 +65,46 @@ def is_code(value: Any) -> bool:
     return type(value) in (FunctionType, BuiltinFunctionType, MethodType, ModuleType) or is_class(value)
 
 
-def data_of(function: Any) -> dict[str, Any]:
+def global_data(function: Any) -> dict[str, Any]:
     """Give the data that a function works on beside its arguments, and the functions of the notebook that it calls.
 
     That is what they close over, and what they name in the notebook.
     """
-    found: dict[str, Any] = {}
-    waiting, seen = [function], set[int]()
-    while waiting:
-        one = waiting.pop(0)
-        if type(one) is FunctionType and id(one) not in seen:
-            seen.add(id(one))
-            found = {**_own_data(one), **found}
-            waiting += called_in_notebook(one).values()
-        elif is_class(one) and id(one) not in seen:
-            seen.add(id(one))
-            waiting += [getattr(held, "__func__", held) for held in namespace(one).values() if type(held) in _METHODS]
-    return {name: found[name] for name in sorted(found)}
+    data: dict[str, Any] = {}
+    queue, visited = [function], set[int]()
+    while queue:
+        current = queue.pop(0)
+        if type(current) is FunctionType and id(current) not in visited:
+            visited.add(id(current))
+            data = {**_referenced_data(current), **data}
+            queue += called_functions(current).values()
+        elif is_class(current) and id(current) not in visited:
+            visited.add(id(current))
+            queue += [
+                getattr(member, "__func__", member)
+                for member in namespace(current).values()
+                if type(member) in _METHODS
+            ]
+    return {name: data[name] for name in sorted(data)}
 
 
-def _own_data(function: FunctionType) -> dict[str, Any]:
-    around = function.__globals__
-    is_of_notebook = around.get("__name__") == NOTEBOOK
-    named = {name: around[name] for name in names_in(function.__code__) if is_of_notebook and name in around}
-    found = {**named, **closed_over(function)}
-    return {name: held for name, held in found.items() if not is_code(held)}
+def _referenced_data(function: FunctionType) -> dict[str, Any]:
+    module_globals = function.__globals__
+    is_notebook = module_globals.get("__name__") == NOTEBOOK
+    globals_used = {
+        name: module_globals[name] for name in names_in(function.__code__) if is_notebook and name in module_globals
+    }
+    data = {**globals_used, **closure_values(function)}
+    return {name: value for name, value in data.items() if not is_code(value)}
 
 
-def called_in_notebook(function: FunctionType) -> dict[str, Any]:
+def called_functions(function: FunctionType) -> dict[str, Any]:
     """Give the functions and classes of the same notebook that a function names."""
-    around = function.__globals__
-    if around.get("__name__") != NOTEBOOK:
+    module_globals = function.__globals__
+    if module_globals.get("__name__") != NOTEBOOK:
         return {}
-    named = {name: around[name] for name in names_in(function.__code__) if name in around}
-    return {name: found for name, found in named.items() if _is_of_notebook(found, around)}
+    globals_used = {name: module_globals[name] for name in names_in(function.__code__) if name in module_globals}
+    return {name: value for name, value in globals_used.items() if _is_notebook_code(value, module_globals)}
 
 
 def own_modules(function: FunctionType) -> dict[str, tuple[Path, list[Any]]]:
@@ -106,25 +112,25 @@ def own_modules(function: FunctionType) -> dict[str, tuple[Path, list[Any]]]:
 
     Installed packages and Python itself are none: they change with a version, and rarely what a tool gives.
     """
-    around = function.__globals__
-    if around.get("__name__") != NOTEBOOK:
+    module_globals = function.__globals__
+    if module_globals.get("__name__") != NOTEBOOK:
         return {}
     names = names_in(function.__code__)
-    found: dict[str, tuple[Path, list[Any]]] = {}
-    for held in (around[name] for name in sorted(names) if name in around):
-        module = held if type(held) is ModuleType else sys.modules.get(_module_name(held))
+    modules: dict[str, tuple[Path, list[Any]]] = {}
+    for value in (module_globals[name] for name in sorted(names) if name in module_globals):
+        module = value if type(value) is ModuleType else sys.modules.get(_module_name(value))
         if module and (file := _own_file(module)):
-            inside = (
-                [vars(module)[name] for name in sorted(names) if name in vars(module)] if held is module else [held]
+            values = (
+                [vars(module)[name] for name in sorted(names) if name in vars(module)] if value is module else [value]
             )
-            _, used = found.setdefault(module.__name__, (file, []))
-            used += [one for one in inside if type(one) is FunctionType]
-    return found
+            _, used = modules.setdefault(module.__name__, (file, []))
+            used += [value_ for value_ in values if type(value_) is FunctionType]
+    return modules
 
 
-def _module_name(held: Any) -> str:
-    named = held.__module__ if type(held) is FunctionType else module_of(held) if is_class(held) else ""
-    return named if type(named) is str else ""
+def _module_name(value: Any) -> str:
+    name = value.__module__ if type(value) is FunctionType else module_of(value) if is_class(value) else ""
+    return name if type(name) is str else ""
 
 
 def _own_file(module: ModuleType) -> Path | None:
@@ -135,7 +141,7 @@ def _own_file(module: ModuleType) -> Path | None:
     return None if {"site-packages", "dist-packages"} & set(Path(file).parts) else Path(file)
 
 
-def _hash_of(file: Path) -> str:
+def _file_hash(file: Path) -> str:
     try:
         is_small = file.stat().st_size <= MAX_SOURCE
         return hashlib.sha256(file.read_bytes()).hexdigest() if is_small else ""
@@ -149,46 +155,46 @@ def names_in(code: CodeType) -> set[str]:
     return set(code.co_names).union(*inner)
 
 
-def write_builtin(function: Any, ink: Ink, write: Write) -> None:  # noqa: ARG001 - one shape for all code
+def hash_builtin(function: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for all code
     """Write a function that is part of Python or of an extension: its name says it."""
     owner = function.__self__
-    ink.mark(function.__qualname__)
-    ink.mark(owner.__name__ if type(owner) is ModuleType else class_name(type(owner)))
+    hasher.update_text(function.__qualname__)
+    hasher.update_text(owner.__name__ if type(owner) is ModuleType else class_name(type(owner)))
 
 
-def write_method(method: Any, ink: Ink, write: Write) -> None:
+def hash_method(method: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write a bound method: the function, and the type of its object, which may change with each call."""
-    write_held(method.__func__, ink, write)
-    ink.mark(class_name(type(method.__self__)))
+    hash_captured(method.__func__, hasher, hash_value)
+    hasher.update_text(class_name(type(method.__self__)))
 
 
-def write_partial(partial: Any, ink: Ink, write: Write) -> None:
+def hash_partial(partial: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write a partial: the function and what it is given."""
-    for held in (partial.func, *partial.args, *partial.keywords.values()):
-        write_held(held, ink, write)
-    ink.mark(" ".join(map(str, partial.keywords)))
+    for value in (partial.func, *partial.args, *partial.keywords.values()):
+        hash_captured(value, hasher, hash_value)
+    hasher.update_text(" ".join(map(str, partial.keywords)))
 
 
-def write_module(module: ModuleType, ink: Ink, write: Write) -> None:  # noqa: ARG001 - one shape for all code
+def hash_module(module: ModuleType, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for all code
     """Write a module: its name and version, or else its file.
 
     Raises:
         Unknown: it has neither.
     """
-    known = vars(module)
-    ink.mark(str(known.get("__name__")))
-    version, file = known.get("__version__"), known.get("__file__")
+    namespace_ = vars(module)
+    hasher.update_text(str(namespace_.get("__name__")))
+    version, file = namespace_.get("__version__"), namespace_.get("__file__")
     if type(version) is str:
-        ink.mark(version)
-    elif known.get("__name__") in sys.stdlib_module_names:
-        ink.mark(sys.version)
+        hasher.update_text(version)
+    elif namespace_.get("__name__") in sys.stdlib_module_names:
+        hasher.update_text(sys.version)
     elif type(file) is str and Path(file).is_file() and Path(file).stat().st_size <= MAX_SOURCE:
-        ink.mark(hashlib.sha256(Path(file).read_bytes()).hexdigest())
+        hasher.update_text(hashlib.sha256(Path(file).read_bytes()).hexdigest())
     else:
-        raise Unknown("the module cannot be compared")
+        raise NotHashable("the module cannot be compared")
 
 
-def _is_of_notebook(found: Any, around: dict[str, Any]) -> bool:
-    if type(found) is FunctionType:
-        return found.__globals__ is around
-    return is_class(found) and is_of_notebook(found)
+def _is_notebook_code(value: Any, module_globals: dict[str, Any]) -> bool:
+    if type(value) is FunctionType:
+        return value.__globals__ is module_globals
+    return is_class(value) and is_of_notebook(value)

@@ -10,128 +10,133 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.tools.content_hash.hasher import CHUNK, Ink, Unknown
+from nbtool.tools.content_hash.hasher import CHUNK, Hasher, NotHashable
 
-Write = Callable[[Any, Ink], None]
-Writer = Callable[[Any, Ink, Write], None]
+HashValue = Callable[[Any, Hasher], None]
+HashFunction = Callable[[Any, Hasher, HashValue], None]
 
 
-def writer_of(kind: type) -> Writer | None:
+def hash_function_for(kind: type) -> HashFunction | None:
     """Give the writer for a type of a library; None where the type is none that is known."""
-    for package, names in _WRITERS.items():
+    for package, names in _HASH_FUNCTIONS.items():
         module = sys.modules.get(package)
-        for name, writer in names.items() if module else ():
+        for name, hash_function in names.items() if module else ():
             if vars(module).get(name) is kind:
-                return writer
+                return hash_function
     numpy = sys.modules.get("numpy")
     is_number = numpy and any(kind is scalar for scalar in numpy.sctypeDict.values()) and kind is not numpy.void
-    return _scalar if is_number else None
+    return _hash_scalar if is_number else None
 
 
 # --- numpy --------------------------------------------------------------------------------------------------------
 
 
-def _scalar(value: Any, ink: Ink, write: Write) -> None:
-    _array(sys.modules["numpy"].asarray(value), ink, write)
+def _hash_scalar(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    _hash_array(sys.modules["numpy"].asarray(value), hasher, hash_value)
 
 
-def _array(array: Any, ink: Ink, write: Write) -> None:
+def _hash_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write an array as it lies in memory, whatever its strides are."""
     numpy = sys.modules["numpy"]
-    ink.mark(f"array {array.dtype.str} {tuple(array.shape)}")
-    ink.mark_live(str(array.flags.writeable))
+    hasher.update_text(f"array {array.dtype.str} {tuple(array.shape)}")
+    hasher.update_live_text(str(array.flags.writeable))
     if array.dtype.names is not None:  # what lies between the fields is nobody's
         for name in array.dtype.names:
-            ink.mark(name)
-            _array(array[name], ink, write)
+            hasher.update_text(name)
+            _hash_array(array[name], hasher, hash_value)
     elif array.dtype.hasobject or array.dtype.kind == "T":
-        write(array.ravel().tolist(), ink)
+        hash_value(array.ravel().tolist(), hasher)
     elif array.dtype.kind not in "biufcSUMmV":  # pragma: no cover - numpy has no other kind as yet
-        raise Unknown(f"an array of {array.dtype} cannot be compared")
+        raise NotHashable(f"an array of {array.dtype} cannot be compared")
     elif array.size and (array.flags.c_contiguous or array.ndim == 0):
-        ink.data(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8))
+        hasher.update_bytes(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8))
     elif array.size:
         rows = max(1, CHUNK // max(1, array.nbytes // len(array)))
         for start in range(0, len(array), rows):
-            ink.data(numpy.ascontiguousarray(array[start : start + rows]).reshape(-1).view(numpy.uint8))
+            hasher.update_bytes(numpy.ascontiguousarray(array[start : start + rows]).reshape(-1).view(numpy.uint8))
 
 
 # --- pandas -------------------------------------------------------------------------------------------------------
 
 
-def _frame(frame: Any, ink: Ink, write: Write) -> None:
-    ink.mark(f"pandas frame {frame.shape}")
-    _index(frame.columns, ink, write)
-    _index(frame.index, ink, write)
-    for place in range(frame.shape[1]):
-        _values(frame.iloc[:, place], ink, write)
-    _notes(frame, ink, write)
+def _hash_frame(frame: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    hasher.update_text(f"pandas frame {frame.shape}")
+    _hash_index(frame.columns, hasher, hash_value)
+    _hash_index(frame.index, hasher, hash_value)
+    for position in range(frame.shape[1]):
+        _hash_values(frame.iloc[:, position], hasher, hash_value)
+    _hash_metadata(frame, hasher, hash_value)
 
 
-def _series(series: Any, ink: Ink, write: Write) -> None:
-    ink.mark("pandas series")
-    write(series.name, ink)
-    _index(series.index, ink, write)
-    _values(series, ink, write)
-    _notes(series, ink, write)
+def _hash_series(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    hasher.update_text("pandas series")
+    hash_value(series.name, hasher)
+    _hash_index(series.index, hasher, hash_value)
+    _hash_values(series, hasher, hash_value)
+    _hash_metadata(series, hasher, hash_value)
 
 
-def _notes(table: Any, ink: Ink, write: Write) -> None:
+def _hash_metadata(table: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write what a person noted on a frame or a series: metadata, flags, attributes of their own."""
-    _attributes(table.attrs, ink, write)
+    _hash_attributes(table.attrs, hasher, hash_value)
     if not table.flags.allows_duplicate_labels:
-        ink.mark("no duplicate labels")
-    own = {name: held for name, held in vars(table).items() if name not in _OF_PANDAS}
-    _attributes(own, ink, write)
+        hasher.update_text("no duplicate labels")
+    namespace_ = {name: value for name, value in vars(table).items() if name not in _PANDAS_TYPES}
+    _hash_attributes(namespace_, hasher, hash_value)
 
 
-def _attributes(attributes: Any, ink: Ink, write: Write) -> None:
+def _hash_attributes(attributes: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write what a person noted on an object, where there is anything."""
     if attributes:
-        ink.mark("attributes")
-        write(dict(attributes), ink)
+        hasher.update_text("attributes")
+        hash_value(dict(attributes), hasher)
 
 
-def _index(index: Any, ink: Ink, write: Write) -> None:
+def _hash_index(index: Any, hasher: Hasher, hash_value: HashValue) -> None:
     pandas = sys.modules["pandas"]
-    ink.mark("pandas index")
-    write(list(index.names), ink)
-    ink.mark_live(str(getattr(index, "freq", None)))
-    if ink.is_live:
-        _attributes({name: held for name, held in vars(index).items() if name not in _OF_INDEX}, ink, write)
+    hasher.update_text("pandas index")
+    hash_value(list(index.names), hasher)
+    hasher.update_live_text(str(getattr(index, "freq", None)))
+    if hasher.is_live:
+        _hash_attributes(
+            {name: value for name, value in vars(index).items() if name not in _OF_INDEX}, hasher, hash_value
+        )
     if type(index) is pandas.RangeIndex:
-        write((index.start, index.stop, index.step), ink)
+        hash_value((index.start, index.stop, index.step), hasher)
     elif type(index) is pandas.MultiIndex:
         for level in range(index.nlevels):
-            _values(index.get_level_values(level).to_series(), ink, write)
+            _hash_values(index.get_level_values(level).to_series(), hasher, hash_value)
     else:
-        _values(index.to_series(), ink, write)
+        _hash_values(index.to_series(), hasher, hash_value)
 
 
-def _values(series: Any, ink: Ink, write: Write) -> None:
+def _hash_values(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write the values of a column; the word for its type stands before them."""
     numpy, pandas = sys.modules["numpy"], sys.modules["pandas"]
     dtype = series.dtype
-    ink.mark(f"values {dtype.name if isinstance(dtype, pandas.CategoricalDtype) else dtype}")
+    hasher.update_text(f"values {dtype.name if isinstance(dtype, pandas.CategoricalDtype) else dtype}")
     if isinstance(dtype, numpy.dtype):
-        _array(series.to_numpy(), ink, write)
+        _hash_array(series.to_numpy(), hasher, hash_value)
     elif type(dtype) is pandas.CategoricalDtype:
-        ink.mark(str(dtype.ordered))
-        _index(dtype.categories, ink, write)
-        _array(series.cat.codes.to_numpy(), ink, write)
+        hasher.update_text(str(dtype.ordered))
+        _hash_index(dtype.categories, hasher, hash_value)
+        _hash_array(series.cat.codes.to_numpy(), hasher, hash_value)
     elif type(dtype) is pandas.DatetimeTZDtype:
-        _array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), ink, write)
+        _hash_array(series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy(), hasher, hash_value)
     elif type(dtype) in (pandas.PeriodDtype, pandas.IntervalDtype):
-        _array(pandas.util.hash_pandas_object(series, index=False).to_numpy(), ink, write)
-    elif ink.is_live and (parts := _masked_parts(series.array)):
+        _hash_array(pandas.util.hash_pandas_object(series, index=False).to_numpy(), hasher, hash_value)
+    elif hasher.is_live and (parts := _masked_parts(series.array)):
         for part in parts:
-            _array(part, ink, write)
+            _hash_array(part, hasher, hash_value)
     elif any(type(dtype) is vars(pandas).get(name) for name in _MASKED):
-        gone = series.isna().to_numpy(dtype=bool)
-        _array(gone, ink, write)
-        write([None if none else value for value, none in zip(series.tolist(), gone.tolist(), strict=True)], ink)
+        missing = series.isna().to_numpy(dtype=bool)
+        _hash_array(missing, hasher, hash_value)
+        hash_value(
+            [None if no_value else value for value, no_value in zip(series.tolist(), missing.tolist(), strict=True)],
+            hasher,
+        )
     else:
-        raise Unknown(f"a column of {type(dtype).__name__} cannot be compared")
+        raise NotHashable(f"a column of {type(dtype).__name__} cannot be compared")
 
 
 def _masked_parts(array: Any) -> tuple[Any, ...]:
@@ -150,7 +155,7 @@ _OF_INDEX = {
 }  # fmt: skip
 """Attributes in which pandas keeps an index itself."""
 
-_OF_PANDAS = {
+_PANDAS_TYPES = {
     "_attrs",
     "_cacher",
     "_flags",
@@ -171,88 +176,88 @@ _MASKED = (
 """The pandas types whose values are plain, or missing."""
 
 
-def _timestamp(value: Any, ink: Ink, write: Write) -> None:  # noqa: ARG001 - one shape for every writer
-    ink.mark(f"{type(value).__name__} {value.isoformat()} {getattr(value, 'tz', None)}")
+def _hash_timestamp(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for every writer
+    hasher.update_text(f"{type(value).__name__} {value.isoformat()} {getattr(value, 'tz', None)}")
 
 
-def _missing(value: Any, ink: Ink, write: Write) -> None:  # noqa: ARG001 - one shape for every writer
-    ink.mark(f"missing {type(value).__name__}")
+def _hash_missing(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for every writer
+    hasher.update_text(f"missing {type(value).__name__}")
 
 
 # --- polars -------------------------------------------------------------------------------------------------------
 
 
-def _polars_frame(frame: Any, ink: Ink, write: Write) -> None:
-    ink.mark(f"polars frame {frame.shape}")
+def _hash_polars_frame(frame: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    hasher.update_text(f"polars frame {frame.shape}")
     for series in frame.get_columns():
-        _polars_series(series, ink, write)
+        _hash_polars_series(series, hasher, hash_value)
 
 
-def _polars_series(series: Any, ink: Ink, write: Write) -> None:
+def _hash_polars_series(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
     polars = sys.modules["polars"]
-    ink.mark(f"polars series {series.name} {series.dtype} {len(series)}")
+    hasher.update_text(f"polars series {series.name} {series.dtype} {len(series)}")
     if series.dtype == polars.Object:
-        write(series.to_list(), ink)
+        hash_value(series.to_list(), hasher)
         return
     if series.dtype in (polars.Categorical, polars.Enum, polars.Decimal):
         series = series.cast(polars.String)
     elif series.dtype.is_temporal():
         series = series.to_physical()
     if not series.dtype.is_numeric() and series.dtype != polars.Boolean:
-        write(series.to_list(), ink)
+        hash_value(series.to_list(), hasher)
         return
     if series.null_count():
-        _array(series.is_null().to_numpy(), ink, write)
+        _hash_array(series.is_null().to_numpy(), hasher, hash_value)
         series = series.fill_null(False if series.dtype == polars.Boolean else 0)
-    _array(series.to_numpy(), ink, write)
+    _hash_array(series.to_numpy(), hasher, hash_value)
 
 
 # --- xarray -------------------------------------------------------------------------------------------------------
 
 
-def _data_array(array: Any, ink: Ink, write: Write) -> None:
-    ink.mark("xarray array")
-    write(array.name, ink)
-    _variable(array.variable, ink, write)
-    _named(array.coords, ink, write)
+def _hash_data_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    hasher.update_text("xarray array")
+    hash_value(array.name, hasher)
+    _hash_variable(array.variable, hasher, hash_value)
+    _hash_named(array.coords, hasher, hash_value)
 
 
-def _dataset(dataset: Any, ink: Ink, write: Write) -> None:
-    ink.mark("xarray dataset")
-    _named(dataset.variables, ink, write)
-    _attributes(dataset.attrs, ink, write)
-    _attributes(dataset.encoding, ink, write)
+def _hash_dataset(dataset: Any, hasher: Hasher, hash_value: HashValue) -> None:
+    hasher.update_text("xarray dataset")
+    _hash_named(dataset.variables, hasher, hash_value)
+    _hash_attributes(dataset.attrs, hasher, hash_value)
+    _hash_attributes(dataset.encoding, hasher, hash_value)
 
 
-def _named(variables: Any, ink: Ink, write: Write) -> None:
+def _hash_named(variables: Any, hasher: Hasher, hash_value: HashValue) -> None:
     for name in variables:
-        write(name, ink)
-        found = variables[name]
-        _variable(getattr(found, "variable", found), ink, write)
+        hash_value(name, hasher)
+        variable = variables[name]
+        _hash_variable(getattr(variable, "variable", variable), hasher, hash_value)
 
 
-def _variable(variable: Any, ink: Ink, write: Write) -> None:
+def _hash_variable(variable: Any, hasher: Hasher, hash_value: HashValue) -> None:
     """Write a variable whose values lie in memory; one that would have to be read or computed is not."""
     numpy, xarray = sys.modules["numpy"], sys.modules["xarray"]
-    held = variable._data
+    data = variable._data
     if type(variable) is xarray.IndexVariable:
-        held = variable.to_index().to_numpy()
-    if type(held) is not numpy.ndarray:
-        raise Unknown("an xarray whose values are not in memory cannot be compared")
-    write(variable.dims, ink)
-    write(dict(variable.attrs), ink)
-    _attributes(variable.encoding, ink, write)
-    _array(held, ink, write)
+        data = variable.to_index().to_numpy()
+    if type(data) is not numpy.ndarray:
+        raise NotHashable("an xarray whose values are not in memory cannot be compared")
+    hash_value(variable.dims, hasher)
+    hash_value(dict(variable.attrs), hasher)
+    _hash_attributes(variable.encoding, hasher, hash_value)
+    _hash_array(data, hasher, hash_value)
 
 
-_WRITERS: dict[str, dict[str, Writer]] = {
-    "numpy": {"ndarray": _array, "memmap": _array},
+_HASH_FUNCTIONS: dict[str, dict[str, HashFunction]] = {
+    "numpy": {"ndarray": _hash_array, "memmap": _hash_array},
     "pandas": {
-        "DataFrame": _frame, "Series": _series, "Timestamp": _timestamp, "Timedelta": _timestamp,
+        "DataFrame": _hash_frame, "Series": _hash_series, "Timestamp": _hash_timestamp, "Timedelta": _hash_timestamp,
         **dict.fromkeys(("Index", "RangeIndex", "MultiIndex", "DatetimeIndex", "TimedeltaIndex", "CategoricalIndex",
-                         "PeriodIndex", "IntervalIndex"), _index),
+                         "PeriodIndex", "IntervalIndex"), _hash_index),
     },
-    "pandas.api.typing": {"NAType": _missing, "NaTType": _missing},
-    "polars": {"DataFrame": _polars_frame, "Series": _polars_series},
-    "xarray": {"DataArray": _data_array, "Dataset": _dataset},
+    "pandas.api.typing": {"NAType": _hash_missing, "NaTType": _hash_missing},
+    "polars": {"DataFrame": _hash_polars_frame, "Series": _hash_polars_series},
+    "xarray": {"DataArray": _hash_data_array, "Dataset": _hash_dataset},
 }  # fmt: skip

@@ -20,44 +20,44 @@ from types import ModuleType
 from typing import Any
 
 from nbtool.tools.content_hash import libraries
-from nbtool.tools.content_hash.builtins import write
+from nbtool.tools.content_hash.builtins import hash_value
 from nbtool.tools.content_hash.classes import is_class
-from nbtool.tools.content_hash.fields import bases, of_class, short_name
+from nbtool.tools.content_hash.fields import class_attribute, mro, short_name
 from nbtool.tools.content_hash.live_code import (
-    write_builtin,
-    write_class,
-    write_function,
-    write_identity,
-    write_method,
-    write_partial,
-    write_property,
-    write_wrapped,
+    hash_builtin,
+    hash_class,
+    hash_function,
+    hash_identity,
+    hash_method,
+    hash_partial,
+    hash_property,
+    hash_wrapped,
 )
 from nbtool.tools.content_hash.live_hasher import LiveHasher
-from nbtool.tools.content_hash.live_instances import write_array, write_instance
-from nbtool.tools.content_hash.module_origin import is_ours, is_own
-from nbtool.tools.values.describe import identity
+from nbtool.tools.content_hash.live_instances import hash_array_module, hash_instance
+from nbtool.tools.content_hash.module_origin import is_nbtool, is_user_module
+from nbtool.tools.values.describe import object_token
 
 
-class LiveInk(LiveHasher):
+class LiveObjectHasher(LiveHasher):
     """The hasher that knows how every kind of object is written."""
 
-    def write_object(self, value: Any) -> None:
+    def hash_object(self, value: Any) -> None:
         """Write an object, past its own methods; which kind it is says how."""
         kind = type(value)
         if writer := _WRITERS.get(id(kind)):
-            self.mark(kind.__name__)
-            self.write_inside(value, writer)
-        elif of_library := libraries.writer_of(kind):
-            of_library(value, self, write)
+            self.update_text(kind.__name__)
+            self.hash_container(value, writer)
+        elif of_library := libraries.hash_function_for(kind):
+            of_library(value, self, hash_value)
         elif is_class(value):
-            self.write_inside(value, write_class)
-        elif is_ours(of_class(kind, "__module__")):
-            self.mark(identity(value))
+            self.hash_container(value, hash_class)
+        elif is_nbtool(class_attribute(kind, "__module__")):
+            self.update_text(object_token(value))
         elif _is_of_the_process(kind):
             self.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
         else:
-            self.write_inside(value, write_instance)
+            self.hash_container(value, hash_instance)
 
 
 _OF_THE_PROCESS = (
@@ -70,62 +70,62 @@ others, all names of the notebook. Reading them would cost the more the longer t
 
 
 def _is_of_the_process(kind: type) -> bool:
-    if is_own(of_class(kind, "__module__")):
+    if is_user_module(class_attribute(kind, "__module__")):
         return False
-    line = bases(kind)
+    line = mro(kind)
     kinds = (vars(sys.modules[module]).get(name) for module, name in _OF_THE_PROCESS if module in sys.modules)
     return any(base is one for one in kinds for base in line)
 
 
-def _view(view: memoryview, ink: LiveHasher) -> None:
-    ink.mark(f"{view.format} {view.shape} {view.strides}")
-    ink.data(view.tobytes())
+def _hash_view(view: memoryview, hasher: LiveHasher) -> None:
+    hasher.update_text(f"{view.format} {view.shape} {view.strides}")
+    hasher.data(view.tobytes())
 
 
-def _stream(stream: Any, ink: LiveHasher) -> None:
-    write((stream.tell(), stream.getvalue()), ink)
+def _hash_stream(stream: Any, hasher: LiveHasher) -> None:
+    hash_value((stream.tell(), stream.getvalue()), hasher)
 
 
-def _module(module: ModuleType, ink: LiveHasher) -> None:
-    ink.count_by_identity(module, "a module cannot be compared")
+def _hash_module(module: ModuleType, hasher: LiveHasher) -> None:
+    hasher.count_by_identity(module, "a module cannot be compared")
 
 
-def _variable_of_context(variable: Any, ink: LiveHasher) -> None:
-    ink.count_by_identity(variable, "a ContextVar cannot be compared")
+def _hash_context_variable(variable: Any, hasher: LiveHasher) -> None:
+    hasher.count_by_identity(variable, "a ContextVar cannot be compared")
 
 
-def _weak(reference: Any, ink: LiveHasher) -> None:
-    write(reference(), ink)
+def _hash_weak_reference(reference: Any, hasher: LiveHasher) -> None:
+    hash_value(reference(), hasher)
 
 
-def _slice(value: slice, ink: LiveHasher) -> None:
-    write((value.start, value.stop, value.step), ink)
+def _hash_slice(value: slice, hasher: LiveHasher) -> None:
+    hash_value((value.start, value.stop, value.step), hasher)
 
 
-def _namespace(value: Any, ink: LiveHasher) -> None:
-    write(vars(value), ink)
+def _hash_namespace(value: Any, hasher: LiveHasher) -> None:
+    hash_value(vars(value), hasher)
 
 
 _WRITERS: dict[int, Callable[[Any, LiveHasher], None]] = {
-    id(types.FunctionType): write_function,
-    id(types.MethodType): write_method,
-    id(types.BuiltinFunctionType): write_builtin,
-    id(functools.partial): write_partial,
-    id(type): write_class,
-    id(staticmethod): write_wrapped,
-    id(classmethod): write_wrapped,
-    id(property): write_property,
-    id(types.ModuleType): _module,
-    id(weakref.ref): _weak,
-    id(types.CodeType): write_identity,
-    id(re.Pattern): write_identity,
-    id(ContextVar): _variable_of_context,
-    id(object): write_identity,
-    id(memoryview): _view,
-    id(io.BytesIO): _stream,
-    id(io.StringIO): _stream,
-    id(slice): _slice,
-    id(types.SimpleNamespace): _namespace,
-    id(array.array): write_array,
+    id(types.FunctionType): hash_function,
+    id(types.MethodType): hash_method,
+    id(types.BuiltinFunctionType): hash_builtin,
+    id(functools.partial): hash_partial,
+    id(type): hash_class,
+    id(staticmethod): hash_wrapped,
+    id(classmethod): hash_wrapped,
+    id(property): hash_property,
+    id(types.ModuleType): _hash_module,
+    id(weakref.ref): _hash_weak_reference,
+    id(types.CodeType): hash_identity,
+    id(re.Pattern): hash_identity,
+    id(ContextVar): _hash_context_variable,
+    id(object): hash_identity,
+    id(memoryview): _hash_view,
+    id(io.BytesIO): _hash_stream,
+    id(io.StringIO): _hash_stream,
+    id(slice): _hash_slice,
+    id(types.SimpleNamespace): _hash_namespace,
+    id(array.array): hash_array_module,
 }
 """By the identity of a type: asking a type for its hash could run a metaclass."""

@@ -7,145 +7,149 @@ from contextvars import ContextVar
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
-from nbtool.tools.content_hash.builtins import write
-from nbtool.tools.content_hash.classes import closed_over
+from nbtool.tools.content_hash.builtins import hash_value
+from nbtool.tools.content_hash.classes import closure_values
 from nbtool.tools.content_hash.code import names_in
-from nbtool.tools.content_hash.fields import bases, class_name, namespace, state
+from nbtool.tools.content_hash.fields import class_name, instance_dict, mro, namespace
 from nbtool.tools.content_hash.live_hasher import LiveHasher
-from nbtool.tools.content_hash.module_origin import has_own_globals, is_own
-from nbtool.tools.content_hash.names import passed_on, passes_its_object, words_in
-from nbtool.tools.content_hash.source import compiled
-from nbtool.tools.values.describe import identity
+from nbtool.tools.content_hash.module_origin import has_user_globals, is_user_module
+from nbtool.tools.content_hash.names import constant_texts, passed_names, passes_self
+from nbtool.tools.content_hash.source import code_fingerprint
+from nbtool.tools.values.describe import object_token
 
-MARK = "__nbtool_tool__"
+TOOL_ATTRIBUTE = "__nbtool_tool__"
 """What `@tool` leaves on a function; it says how the tool is offered, and changes nothing that runs."""
 
 
-def write_function(function: FunctionType, ink: LiveHasher) -> None:
+def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
     """Write a function: its code, its defaults, what it closes over, carries (`__wrapped__` too) and names."""
     names = names_in(function.__code__)
-    passed, around = passed_on(function.__code__), function.__globals__
+    names_passed, module_globals = passed_names(function.__code__), function.__globals__
     if names & READS_GLOBALS:
-        names |= words_in(function.__code__) & around.keys()
-    ink.found |= names
-    ink.passed |= passed
-    ink.mark(_code(function.__code__))
-    for held in (function.__defaults__, function.__kwdefaults__):
-        ink.write_as(held, is_whole=True)
-    for name, held in closed_over(function).items():
-        ink.mark(name)
-        _named(held, names, ink, is_whole=name in passed)
-    for name, carried in function.__dict__.items():
-        if name != MARK:
-            ink.mark(str(name))
-            ink.write_as(carried, is_whole=True)
-    if has_own_globals(function):
-        for name in sorted(name for name in names if name in around):
-            ink.mark(name)
-            _named(around[name], names, ink, is_whole=name in passed)
+        names |= constant_texts(function.__code__) & module_globals.keys()
+    hasher.found_names |= names
+    hasher.passed_names |= names_passed
+    hasher.update_text(_code_text(function.__code__))
+    for value in (function.__defaults__, function.__kwdefaults__):
+        hasher.hash_as(value, is_complete=True)
+    for name, value in closure_values(function).items():
+        hasher.update_text(name)
+        _hash_global(value, names, hasher, is_complete=name in names_passed)
+    for name, attribute in function.__dict__.items():
+        if name != TOOL_ATTRIBUTE:
+            hasher.update_text(str(name))
+            hasher.hash_as(attribute, is_complete=True)
+    if has_user_globals(function):
+        for name in sorted(name for name in names if name in module_globals):
+            hasher.update_text(name)
+            _hash_global(module_globals[name], names, hasher, is_complete=name in names_passed)
 
 
-def _named(held: Any, names: set[str], ink: LiveHasher, *, is_whole: bool) -> None:
+def _hash_global(value: Any, names: set[str], hasher: LiveHasher, *, is_complete: bool) -> None:
     """Write what code names: of a module of the person's own what it names there, of others which module it is."""
-    if type(held) not in (ModuleType, ContextVar):
-        ink.write_as(held, is_whole=is_whole)
+    if type(value) not in (ModuleType, ContextVar):
+        hasher.hash_as(value, is_complete=is_complete)
         return
-    ink.mark(identity(held))
-    if type(held) is ModuleType and is_own(vars(held).get("__name__")):
-        inside = vars(held)
-        for name in sorted(name for name in names if name in inside and type(inside[name]) is not ModuleType):
-            ink.mark(name)
-            ink.write_as(inside[name], is_whole=True)
+    hasher.update_text(object_token(value))
+    if type(value) is ModuleType and is_user_module(vars(value).get("__name__")):
+        module_namespace = vars(value)
+        for name in sorted(
+            name for name in names if name in module_namespace and type(module_namespace[name]) is not ModuleType
+        ):
+            hasher.update_text(name)
+            hasher.hash_as(module_namespace[name], is_complete=True)
 
 
-def write_method(method: Any, ink: LiveHasher) -> None:
+def hash_method(method: Any, hasher: LiveHasher) -> None:
     """Write a bound method with its object."""
-    write(method.__func__, ink)
-    ink.write_as(method.__self__, is_whole=ink.is_whole or passes_its_object(method.__func__))
+    hash_value(method.__func__, hasher)
+    hasher.hash_as(method.__self__, is_complete=hasher.is_complete or passes_self(method.__func__))
 
 
 READS_GLOBALS = frozenset({"__globals__", "eval", "exec", "get_ipython", "globals", "user_ns"})
 """Names in whose company the texts in code may be names of globals."""
 
 
-def write_builtin(function: Any, ink: LiveHasher) -> None:
+def hash_builtin(function: Any, hasher: LiveHasher) -> None:
     """Write a function of Python's own, with the object that it is bound to."""
-    ink.mark(function.__qualname__)
+    hasher.update_text(function.__qualname__)
     if type(function.__self__) is not ModuleType:
-        write(function.__self__, ink)
+        hash_value(function.__self__, hasher)
 
 
-def write_partial(partial: Any, ink: LiveHasher) -> None:
+def hash_partial(partial: Any, hasher: LiveHasher) -> None:
     """Write a partial with what it holds."""
-    for held in (partial.func, partial.args, partial.keywords, state(partial)):
-        ink.write_as(held, is_whole=True)
+    for value in (partial.func, partial.args, partial.keywords, instance_dict(partial)):
+        hasher.hash_as(value, is_complete=True)
 
 
-def write_class(kind: type, ink: LiveHasher) -> None:
+def hash_class(kind: type, hasher: LiveHasher) -> None:
     """Write a class: what a person wrote by its methods and attributes, which can change, else which class it is."""
-    for base in bases(kind):
-        ink.mark(class_name(base))
-        if not is_own(namespace(base).get("__module__")):
-            ink.mark(identity(base))
-        elif ink.is_first(base):
-            with ink.without_problems():
-                _members(base, ink)
+    for base in mro(kind):
+        hasher.update_text(class_name(base))
+        if not is_user_module(namespace(base).get("__module__")):
+            hasher.update_text(object_token(base))
+        elif hasher.is_first(base):
+            with hasher.without_problems():
+                _hash_members(base, hasher)
 
 
-def _members(kind: type, ink: LiveHasher) -> None:
+def _hash_members(kind: type, hasher: LiveHasher) -> None:
     """Write what a person put into a class, and into the class of that class."""
-    is_whole = ink.names is None or id(kind) in ink.reach.whole
-    for name, held in namespace(kind).items():
-        if name not in _NOT_CODE and (is_whole or may_run(name, held, ink.names or frozenset())):
-            ink.mark(str(name))
-            ink.write_as(held, is_whole=is_whole or name in ink.reach.passed)
+    is_complete = hasher.names is None or id(kind) in hasher.reach.complete_ids
+    for name, member in namespace(kind).items():
+        if name not in _NOT_CODE and (is_complete or can_run(name, member, hasher.names or frozenset())):
+            hasher.update_text(str(name))
+            hasher.hash_as(member, is_complete=is_complete or name in hasher.reach.passed_names)
     if type(kind) is not type:
-        _registered(kind, ink)
-        write_class(type(kind), ink)
+        _registered(kind, hasher)
+        hash_class(type(kind), hasher)
 
 
-def _registered(kind: type, ink: LiveHasher) -> None:
+def _registered(kind: type, hasher: LiveHasher) -> None:
     """Write which classes were registered with an abstract one: what `isinstance` says of them depends on it."""
-    dump, held = getattr(abc, "_get_dump", None), namespace(kind).get("_abc_impl")
-    if dump and held is not None:
-        found = (reference() for reference in dump(SimpleNamespace(_abc_impl=held))[0])  # it reads this one attribute
-        ink.mark(f"registered {sorted(identity(one) for one in found if one is not None)}")
+    dump, registry = getattr(abc, "_get_dump", None), namespace(kind).get("_abc_impl")
+    if dump and registry is not None:
+        classes = (
+            reference() for reference in dump(SimpleNamespace(_abc_impl=registry))[0]
+        )  # it reads this one attribute
+        hasher.update_text(f"registered {sorted(object_token(class_) for class_ in classes if class_ is not None)}")
 
 
-def may_run(name: str, held: Any, names: frozenset[str]) -> bool:
+def can_run(name: str, member: Any, names: frozenset[str]) -> bool:
     """Whether a member of a class may run, or be read, where the code names these: Python itself calls some."""
     if name in names:
         return True
-    if type(held) is not FunctionType or not name.startswith("__") or name in _FOR_NEW_ONES:
+    if type(member) is not FunctionType or not name.startswith("__") or name in _CONSTRUCTION_METHODS:
         return False
-    return held.__code__.co_filename != _GENERATED and has_own_globals(held)
+    return member.__code__.co_filename != _GENERATED and has_user_globals(member)
 
 
 _GENERATED = "<string>"
 """The file of methods that `dataclasses` and the like write from the fields."""
 
-_FOR_NEW_ONES = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"}
+_CONSTRUCTION_METHODS = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"}
 
 
-def write_wrapped(method: Any, ink: LiveHasher) -> None:
+def hash_wrapped(method: Any, hasher: LiveHasher) -> None:
     """Write the function in a static method or a class method."""
-    write(method.__func__, ink)
+    hash_value(method.__func__, hasher)
 
 
-def write_property(held: Any, ink: LiveHasher) -> None:
+def hash_property(property_: Any, hasher: LiveHasher) -> None:
     """Write the functions of a property."""
-    for function in (held.fget, held.fset, held.fdel):
-        write(function, ink)
+    for function in (property_.fget, property_.fset, property_.fdel):
+        hash_value(function, hasher)
 
 
-def write_identity(value: Any, ink: LiveHasher) -> None:
+def hash_identity(value: Any, hasher: LiveHasher) -> None:
     """Write what never changes in place, or whose own state is no business of a tool."""
-    ink.mark(identity(value))
+    hasher.update_text(object_token(value))
 
 
 _NOT_CODE = {"__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__static_attributes__",
-             "__firstlineno__", "__orig_bases__", "__parameters__", MARK}  # fmt: skip
+             "__firstlineno__", "__orig_bases__", "__parameters__", TOOL_ATTRIBUTE}  # fmt: skip
 
 
-def _code(code: CodeType) -> str:
-    return f"{code.co_name} {code.co_flags} {compiled(code)}"
+def _code_text(code: CodeType) -> str:
+    return f"{code.co_name} {code.co_flags} {code_fingerprint(code)}"

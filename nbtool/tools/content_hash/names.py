@@ -10,42 +10,42 @@ from typing import Any
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR"}
 """Instructions that take one attribute of an object and leave the rest of it alone."""
 
-_BETWEEN = {"CACHE", "COPY", "EXTENDED_ARG", "NOP"}
+_SKIPPED = {"CACHE", "COPY", "EXTENDED_ARG", "NOP"}
 """Instructions that may stand between an object and its attribute."""
 
 _NO_OBJECTS = {"LOAD_CONST", "LOAD_CLOSURE", "LOAD_SMALL_INT"}
 
 
 @lru_cache(maxsize=4_096)
-def passed_on(code: CodeType) -> frozenset[str]:
+def passed_names(code: CodeType) -> frozenset[str]:
     """Return the names of objects with which code, its inner functions too, does more than use their attributes.
 
     What is passed to a function, compared, iterated over, matched, written out or returned may be read as a whole.
     """
-    found: set[str] = set()
-    steps = [step for step in dis.get_instructions(code) if step.opname not in _BETWEEN]
-    for at, step in enumerate(steps):
+    names_found: set[str] = set()
+    steps = [step for step in dis.get_instructions(code) if step.opname not in _SKIPPED]
+    for index, step in enumerate(steps):
         if not step.opname.startswith(("LOAD_", "STORE_FAST_LOAD")) or step.opname in _NO_OBJECTS:
             continue
-        names = [step.argval] if isinstance(step.argval, str) else list(_texts(step.argval))
-        is_taken_from = at + 1 < len(steps) and steps[at + 1].opname in _ATTRIBUTES
-        found.update(names[:-1] if is_taken_from else names)
-    return frozenset(found.union(*(passed_on(part) for part in code.co_consts if type(part) is CodeType)))
+        names = [step.argval] if isinstance(step.argval, str) else list(_only_texts(step.argval))
+        is_attribute_access = index + 1 < len(steps) and steps[index + 1].opname in _ATTRIBUTES
+        names_found.update(names[:-1] if is_attribute_access else names)
+    return frozenset(names_found.union(*(passed_names(part) for part in code.co_consts if type(part) is CodeType)))
 
 
-def passes_its_object(function: Any) -> bool:
+def passes_self(function: Any) -> bool:
     """Return whether a method does more with its own object than use attributes of it."""
     if type(function) is not FunctionType:
         return True
     code = function.__code__
-    return bool(code.co_argcount) and code.co_varnames[0] in passed_on(code)
+    return bool(code.co_argcount) and code.co_varnames[0] in passed_names(code)
 
 
-def words_in(code: CodeType) -> set[str]:
+def constant_texts(code: CodeType) -> set[str]:
     """Return the texts in code: names by which it can look up a global that it does not name otherwise."""
-    inner = (words_in(part) for part in code.co_consts if type(part) is CodeType)
-    return set(_texts(code.co_consts)).union(*inner)
+    inner = (constant_texts(part) for part in code.co_consts if type(part) is CodeType)
+    return set(_only_texts(code.co_consts)).union(*inner)
 
 
-def _texts(found: Any) -> list[str]:
-    return [one for one in found if type(one) is str] if isinstance(found, tuple) else []
+def _only_texts(constants: Any) -> list[str]:
+    return [item for item in constants if type(item) is str] if isinstance(constants, tuple) else []

@@ -27,16 +27,16 @@ _FUTURES = functools.reduce(
 
 def source_of(code: CodeType) -> str:
     """Return the source of a function or its compiled form; of a lambda, which shares its line, both."""
-    source = certain_source(code)
-    return source if source and code.co_name != "<lambda>" else source + compiled(code)
+    source = verified_source(code)
+    return source if source and code.co_name != "<lambda>" else source + code_fingerprint(code)
 
 
-def certain_source(code: CodeType) -> str:
+def verified_source(code: CodeType) -> str:
     """Return the source of code; empty where there is none, or another one than was compiled."""
     try:
         lines, start = inspect.findsource(code)
         text = "".join(lines)
-        if len(text) > MAX_SOURCE or code not in _codes_in(text, code.co_filename, code.co_flags & _FUTURES):
+        if len(text) > MAX_SOURCE or code not in _compile_all(text, code.co_filename, code.co_flags & _FUTURES):
             return ""
         return textwrap.dedent("".join(inspect.getblock(lines[start:])))
     except (OSError, TypeError, SyntaxError, IndexError):
@@ -44,27 +44,27 @@ def certain_source(code: CodeType) -> str:
 
 
 @functools.lru_cache(maxsize=64)
-def _codes_in(text: str, file: str, flags: int) -> frozenset[CodeType]:
+def _compile_all(text: str, file: str, flags: int) -> frozenset[CodeType]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were said when it was compiled for the first time
         try:
-            whole = compile(text, file, "exec", flags=flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+            module_code = compile(text, file, "exec", flags=flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return frozenset()
-    return frozenset(_inside(whole))
+    return frozenset(_nested_code(module_code))
 
 
-def _inside(code: CodeType) -> Iterator[CodeType]:
+def _nested_code(code: CodeType) -> Iterator[CodeType]:
     for part in code.co_consts:
         if type(part) is CodeType:
             yield part
-            yield from _inside(part)
+            yield from _nested_code(part)
 
 
-def compiled(code: CodeType) -> str:
+def code_fingerprint(code: CodeType) -> str:
     """Return the text of a function's compiled form: the same for the same code on one version of Python."""
     constants = [
-        compiled(part)
+        code_fingerprint(part)
         if type(part) is CodeType
         else str(sorted(map(repr, part)))
         if type(part) is frozenset

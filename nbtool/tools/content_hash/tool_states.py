@@ -17,15 +17,15 @@ class ToolStates:
         self._first: OrderedDict[str, str] = OrderedDict()
         self._runs: Counter[str] = Counter()
 
-    def first(self, token: str) -> str:
+    def first_token(self, token: str) -> str:
         """Give the state from which a tool's own runs led to this one; the state itself where there is none."""
         with self._lock:
             return self._first.get(token, token)
 
-    def note(self, before: str, after: str) -> None:
+    def record(self, token: str, after: str) -> None:
         """Note that a run of the tool led from one state to another."""
         with self._lock:
-            first = self._first.get(before, before)
+            first = self._first.get(token, token)
             if after != first:
                 self._first[after] = first
             while len(self._first) > MAX_STATES:

@@ -15,39 +15,39 @@ from contextlib import suppress
 from typing import Any
 
 from nbtool.errors import ToolFailed
-from nbtool.thread_pool import Outcome, in_worker
-from nbtool.tools.execution.threads import Stopping
+from nbtool.thread_pool import Outcome, run_in_worker
+from nbtool.tools.execution.threads import StopResult
 from nbtool.tools.values.describe import describe, type_name
 
-_UNSENDABLE = ("pickle", "serialize", "not the same object", "local object")
+_PICKLE_ERROR_WORDS = ("pickle", "serialize", "not the same object", "local object")
 """Words of errors that say that something cannot be sent to another process."""
 
 
-class InExecutor:
+class ExecutorRunner:
     """An executor of the person's own. A deadline counts from when the call is handed over."""
 
     name = "executor"
     has_refused = False
 
-    def __init__(self, executor: Executor, begun: Callable[[], None]) -> None:
+    def __init__(self, executor: Executor, on_start: Callable[[], None]) -> None:
         self._executor = executor
-        self._begun = begun
+        self._on_start = on_start
         self._future: Future[Any] | None = None
         self._is_closed = False
 
-    async def do(self, work: Callable[[], Any]) -> Outcome:
+    async def run(self, work: Callable[[], Any]) -> Outcome:
         """Hand some work over, off the loop because it may be large, and wait for what comes of it."""
-        self._begun()
-        handed_over = await in_worker(lambda: self._submit(work))
-        error = handed_over.error
+        self._on_start()
+        submission = await run_in_worker(lambda: self._submit(work))
+        error = submission.error
         if self._future and not error:
             try:
-                return Outcome(await _result_of(self._future))
-            except (Exception, CancelledError) as raised:  # noqa: BLE001 - whatever a tool raises is its outcome
-                error = raised
-        return Outcome(error=_named(error, work, self._executor) if error else None)
+                return Outcome(await _await_result(self._future))
+            except (Exception, CancelledError) as failure:  # noqa: BLE001 - whatever a tool raises is its outcome
+                error = failure
+        return Outcome(error=_explain_pickle_error(error, work, self._executor) if error else None)
 
-    def stop(self) -> Stopping:
+    def stop(self) -> StopResult:
         """Cancel the call where the executor can, and say how sure that is."""
         self._is_closed = True
         if self._future is None:
@@ -64,46 +64,46 @@ class InExecutor:
             self._future.cancel()
 
 
-async def _result_of(future: Future[Any]) -> Any:
+async def _await_result(future: Future[Any]) -> Any:
     """Wait for a future; StopIteration comes as RuntimeError, where `asyncio.wrap_future` would wait for ever."""
-    loop, done = asyncio.get_running_loop(), asyncio.Event()
+    loop, finished = asyncio.get_running_loop(), asyncio.Event()
 
-    def tell(_: object) -> None:
+    def notify(_: object) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(done.set)
+            loop.call_soon_threadsafe(finished.set)
 
-    future.add_done_callback(tell)
+    future.add_done_callback(notify)
     try:
-        await done.wait()
+        await finished.wait()
     finally:
         future.cancel()  # which changes nothing where it has ended
     return future.result()
 
 
-def _named(error: BaseException, work: Callable[[], Any], executor: Executor) -> BaseException:
+def _explain_pickle_error(error: BaseException, work: Callable[[], Any], executor: Executor) -> BaseException:
     """Say in one line what could not be sent to an executor, where that is what went wrong."""
-    is_of_sending = isinstance(error, pickle.PicklingError | TypeError | AttributeError)
-    if not is_of_sending or not any(word in str(error) for word in _UNSENDABLE):
+    may_be_pickling = isinstance(error, pickle.PicklingError | TypeError | AttributeError)
+    if not may_be_pickling or not any(phrase in str(error) for phrase in _PICKLE_ERROR_WORDS):
         return error
-    what = next(_unsendable(work), "what the tool gives back")
+    unpicklable = next(_find_unpicklable(work), "what the tool gives back")
     return ToolFailed(
-        f"The call could not be sent to or from its {type_name(type(executor))}: {what} cannot be pickled."
+        f"The call could not be sent to or from its {type_name(type(executor))}: {unpicklable} cannot be pickled."
     )
 
 
-def _unsendable(work: Callable[[], Any]) -> Iterator[str]:
+def _find_unpicklable(work: Callable[[], Any]) -> Iterator[str]:
     if not isinstance(work, functools.partial):
         return
-    given = {f"the argument {number}": value for number, value in enumerate(work.args, start=1)}
-    given |= {f"the argument {name!r}": value for name, value in work.keywords.items()}
-    for name, value in given.items():
-        if not _can_be_sent(value):
+    values = {f"the argument {number}": value for number, value in enumerate(work.args, start=1)}
+    values |= {f"the argument {name!r}": value for name, value in work.keywords.items()}
+    for name, value in values.items():
+        if not _is_picklable(value):
             yield f"{name} ({describe(value)})"
-    if not _can_be_sent(work.func):
+    if not _is_picklable(work.func):
         yield "the function itself (define it in a module)"
 
 
-def _can_be_sent(value: Any) -> bool:
+def _is_picklable(value: Any) -> bool:
     try:
         pickle.dumps(value)
     except Exception:  # noqa: BLE001 - objects raise what they like when they are pickled

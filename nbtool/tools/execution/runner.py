@@ -17,11 +17,11 @@ from functools import partial
 from typing import Any, Literal
 
 from nbtool.events import CallStatus
-from nbtool.loop import LentThread
+from nbtool.loop import CallerThread
 from nbtool.thread_pool import Outcome
-from nbtool.tools.execution.async_loop import on_tool_loop
-from nbtool.tools.execution.executors import InExecutor
-from nbtool.tools.execution.threads import GRACE, InWorker, OnLent, Place
+from nbtool.tools.execution.async_loop import run_on_tool_loop
+from nbtool.tools.execution.executors import ExecutorRunner
+from nbtool.tools.execution.threads import STOP_GRACE_SECONDS, CallerThreadRunner, Runner, WorkerThreadRunner
 from nbtool.tools.tool import Progress, Tool
 
 PROGRESS_INTERVAL = 0.1
@@ -35,31 +35,31 @@ MAX_STEPS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Blocked:
+class BlockedLoop:
     """Reported where another function, named here, blocked the loop of asynchronous tools."""
 
     name: str
 
 
-Report = Callable[[Progress | Blocked], Coroutine[Any, Any, None]]
-Left = Literal["nothing", "running", "perhaps"]
+ReportProgress = Callable[[Progress | BlockedLoop], Coroutine[Any, Any, None]]
+Remaining = Literal["nothing", "running", "perhaps"]
 
 
 @dataclass(frozen=True, slots=True)
-class Returned:
+class ReturnValue:
     """Yielded last by a tool that is an async generator, which cannot return: its result is `value` alone."""
 
     value: Any
 
 
 @dataclass(slots=True)
-class Ended:
+class ToolRun:
     """How a run ended, and what is left of it: nothing; `task`, which could not be stopped; perhaps something."""
 
     status: CallStatus
     outcome: Outcome
     task: asyncio.Task[Outcome] | None = None
-    left: Left = "nothing"
+    remaining: Remaining = "nothing"
 
 
 async def run_tool(
@@ -67,133 +67,137 @@ async def run_tool(
     arguments: Sequence[Any],
     keywords: Mapping[str, Any],
     *,
-    lent: LentThread,
-    report: Report,
+    caller_thread: CallerThread,
+    report: ReportProgress,
     timeout: float | None = None,
-) -> Ended:
+) -> ToolRun:
     """Run a tool to its end, its deadline (seconds from when it begins), or until this task is cancelled.
 
     Cancelling is not passed on: the outcome says `cancelled`, or `unknown` where the tool could not be stopped.
     """
     loop = asyncio.get_running_loop()
-    begun = asyncio.Event()
-    heard = () if timeout is None else (partial(_set_soon, loop, begun),)  # nobody else asks when it begins
-    place = place_of(tool, lent, *heard)
+    started = asyncio.Event()
+    callbacks = () if timeout is None else (partial(_set_threadsafe, loop, started),)  # nobody else asks when it begins
+    runner = runner_for(tool, caller_thread, *callbacks)
     if tool.is_async:
-        begun.set()
-    task = asyncio.create_task(_whole(tool, arguments, keywords, place, report))
+        started.set()
+    task = asyncio.create_task(_run_to_end(tool, arguments, keywords, runner, report))
     try:
-        in_time = await _wait(task, begun, timeout)
+        in_time = await _wait_for_deadline(task, started, timeout)
     except asyncio.CancelledError:
-        left = await _stop(task, place)
-        return Ended("cancelled" if left == "nothing" else "unknown", Outcome(), task, left)
+        remaining = await _stop(task, runner)
+        return ToolRun("cancelled" if remaining == "nothing" else "unknown", Outcome(), task, remaining)
     if not in_time:
-        return Ended("timed_out", Outcome(), task, await _stop(task, place))
+        return ToolRun("timed_out", Outcome(), task, await _stop(task, runner))
     outcome = task.result()
-    if outcome.by_person:
-        return Ended("cancelled", outcome)
-    return Ended("error" if outcome.error else "ok", outcome)
+    if outcome.is_interrupt:
+        return ToolRun("cancelled", outcome)
+    return ToolRun("error" if outcome.error else "ok", outcome)
 
 
-def place_of(tool: Tool, lent: LentThread, begun: Callable[[], None] = lambda: None) -> Place:
+def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], None] = lambda: None) -> Runner:
     """Say where a tool's synchronous work is done."""
     if tool.executor:
-        return InExecutor(tool.executor, begun)
-    return InWorker(begun) if tool.thread or not lent.is_served else OnLent(lent, begun)
+        return ExecutorRunner(tool.executor, on_start)
+    return (
+        WorkerThreadRunner(on_start)
+        if tool.thread or not caller_thread.is_attached
+        else CallerThreadRunner(caller_thread, on_start)
+    )
 
 
-def _set_soon(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
+def _set_threadsafe(loop: asyncio.AbstractEventLoop, event: asyncio.Event) -> None:
     loop.call_soon_threadsafe(event.set)
 
 
-async def _wait(task: asyncio.Task[Outcome], begun: asyncio.Event, timeout: float | None) -> bool:
+async def _wait_for_deadline(task: asyncio.Task[Outcome], started: asyncio.Event, timeout: float | None) -> bool:
     if timeout is None:
         await asyncio.wait({task})
         return True
-    beginning = asyncio.create_task(begun.wait())
+    start_task = asyncio.create_task(started.wait())
     try:
-        await asyncio.wait({task, beginning}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, start_task}, return_when=asyncio.FIRST_COMPLETED)
         done, _ = await asyncio.wait({task}, timeout=timeout)
     finally:
-        beginning.cancel()
+        start_task.cancel()
     return bool(done)
 
 
-async def _stop(task: asyncio.Task[Outcome], place: Place) -> Left:
+async def _stop(task: asyncio.Task[Outcome], runner: Runner) -> Remaining:
     """Stop a run; says what is left of it."""
-    found = place.stop()
-    if found == "out_of_reach":
+    stop_result = runner.stop()
+    if stop_result == "out_of_reach":
         await _wait_uncancelled(task, STEP_GRACE)  # a step of a generator may end, and no other follows
-        return "nothing" if task.done() and place.has_refused else "running"
-    if found != "interrupted":
+        return "nothing" if task.done() and runner.has_refused else "running"
+    if stop_result != "interrupted":
         task.cancel()
-    await _wait_uncancelled(task, GRACE)
+    await _wait_uncancelled(task, STOP_GRACE_SECONDS)
     if not task.done():
         return "running"
-    return "perhaps" if found == "uncertain" else "nothing"
+    return "perhaps" if stop_result == "uncertain" else "nothing"
 
 
 async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not task.done() and (left := end - time.monotonic()) > 0:
+    deadline = time.monotonic() + seconds
+    while not task.done() and (remaining := deadline - time.monotonic()) > 0:
         with suppress(asyncio.CancelledError):  # a second one changes nothing about the tool
-            await asyncio.wait({task}, timeout=left)
+            await asyncio.wait({task}, timeout=remaining)
 
 
-async def _whole(
-    tool: Tool, arguments: Sequence[Any], keywords: Mapping[str, Any], place: Place, report: Report
+async def _run_to_end(
+    tool: Tool, arguments: Sequence[Any], keywords: Mapping[str, Any], runner: Runner, report: ReportProgress
 ) -> Outcome:
     """Call the function and follow whatever it gives to its end; nothing is raised."""
-    function, reported = partial(tool.function, *arguments, **keywords), _from_any_loop(report)
+    function, report_back = partial(tool.function, *arguments, **keywords), _report_from_any_loop(report)
     try:
         if tool.is_async:
-            outcome = await _on_its_loop(tool, partial(_awaited, function, reported), report)
+            outcome = await _run_on_loop(tool, partial(_await_value, function, report_back), report)
         else:
-            outcome = await place.do(function)
+            outcome = await runner.run(function)
             if inspect.isawaitable(outcome.value) or inspect.isasyncgen(outcome.value):
                 value = outcome.value
-                outcome = await _on_its_loop(tool, partial(_awaited, lambda: value, reported), report)
-        given = (*arguments, *keywords.values())
-        if any(outcome.value is one for one in given):
+                outcome = await _run_on_loop(tool, partial(_await_value, lambda: value, report_back), report)
+        inputs = (*arguments, *keywords.values())
+        if any(outcome.value is item for item in inputs):
             return outcome  # a generator that is handed back is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):
-            return await _steps(outcome.value, place, _Yields(report))
+            return await _run_generator(outcome.value, runner, _GeneratorOutput(report))
         return outcome
     except BaseException as error:  # noqa: BLE001 - SystemExit and its like must not reach the loop
         return Outcome(error=error)
 
 
-async def _on_its_loop(tool: Tool, work: Callable[[], Awaitable[Any]], report: Report) -> Outcome:
+async def _run_on_loop(tool: Tool, work: Callable[[], Awaitable[Any]], report: ReportProgress) -> Outcome:
     """Run asynchronous work: nbtool's own here, a person's on the loop of tools; one that blocked that is named."""
-    if tool.is_ours:
+    if tool.is_builtin:
         return Outcome(await work())
-    outcome, blocker = await on_tool_loop(work, tool.name)
+    outcome, blocker = await run_on_tool_loop(work, tool.name)
     if blocker:
-        await report(Blocked(blocker))
+        await report(BlockedLoop(blocker))
     return outcome
 
 
-async def _awaited(function: Callable[[], Any], report: Report) -> Any:
+async def _await_value(function: Callable[[], Any], report: ReportProgress) -> Any:
     value = function()
     if inspect.isawaitable(value):
         value = await value
-    return await _async_steps(value, _Yields(report)) if inspect.isasyncgen(value) else value
+    return await _run_async_generator(value, _GeneratorOutput(report)) if inspect.isasyncgen(value) else value
 
 
-def _from_any_loop(report: Report) -> Report:
+def _report_from_any_loop(report: ReportProgress) -> ReportProgress:
     """Give a report that can be awaited on another loop than this one."""
-    home = asyncio.get_running_loop()
+    own_loop = asyncio.get_running_loop()
 
-    async def reported(progress: Progress | Blocked) -> None:
-        if asyncio.get_running_loop() is home:
+    async def reported(progress: Progress | BlockedLoop) -> None:
+        if asyncio.get_running_loop() is own_loop:
             await report(progress)
         else:
-            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(report(progress), home))
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(report(progress), own_loop))
 
     return reported
 
 
-async def _steps(steps: Iterator[Any], place: Place, yields: _Yields) -> Outcome:
+async def _run_generator(steps: Iterator[Any], runner: Runner, output: _GeneratorOutput) -> Outcome:
     def step() -> tuple[bool, Any]:
         try:
             return False, next(steps)
@@ -201,57 +205,57 @@ async def _steps(steps: Iterator[Any], place: Place, yields: _Yields) -> Outcome
             return True, stop.value
 
     while True:
-        outcome = await place.do(step)
+        outcome = await runner.run(step)
         if outcome.error:
             return outcome
         is_last, value = outcome.value
         if is_last:
-            await yields.flush()
-            return Outcome(value if value is not None else yields.joined())
-        await yields.take(value)
+            await output.flush()
+            return Outcome(value if value is not None else output.result())
+        await output.add(value)
 
 
-async def _async_steps(steps: AsyncIterator[Any], yields: _Yields) -> Any:
+async def _run_async_generator(steps: AsyncIterator[Any], output: _GeneratorOutput) -> Any:
     async for value in steps:
-        if isinstance(value, Returned):
-            await yields.flush()
+        if isinstance(value, ReturnValue):
+            await output.flush()
             return value.value
-        await yields.take(value)
-    await yields.flush()
-    return yields.joined()
+        await output.add(value)
+    await output.flush()
+    return output.result()
 
 
-class _Yields:
+class _GeneratorOutput:
     """What a generator tool yields: progress, and pieces of its result."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportProgress) -> None:
         self._report = report
-        self._pieces: list[Any] = []
-        self._unsaid: list[str] = []
+        self._values: list[Any] = []
+        self._unreported: list[str] = []
         self._fraction: float | None = None
         self._last = 0.0
         self._count = 0
 
-    async def take(self, value: Any) -> None:
+    async def add(self, value: Any) -> None:
         self._count += 1
         if self._count > MAX_STEPS:
             raise RuntimeError(f"the tool yielded more than {MAX_STEPS} values")
         if isinstance(value, Progress):
             self._fraction = value.fraction if value.fraction is not None else self._fraction
-            self._unsaid.append(f"{value.text}\n" if value.text else "")
+            self._unreported.append(f"{value.text}\n" if value.text else "")
         else:
-            self._pieces.append(value)
-            self._unsaid.append(value if isinstance(value, str) else "")
+            self._values.append(value)
+            self._unreported.append(value if isinstance(value, str) else "")
         if time.monotonic() - self._last >= PROGRESS_INTERVAL:
             await self.flush()
 
     async def flush(self) -> None:
-        if self._unsaid:
-            text, self._unsaid, self._last = "".join(self._unsaid), [], time.monotonic()
+        if self._unreported:
+            text, self._unreported, self._last = "".join(self._unreported), [], time.monotonic()
             await self._report(Progress(text, self._fraction))
 
-    def joined(self) -> Any:
+    def result(self) -> Any:
         """Give what was yielded as one result: texts joined, anything else as a list."""
-        if self._pieces and all(isinstance(piece, str) for piece in self._pieces):
-            return "".join(self._pieces)
-        return self._pieces or None
+        if self._values and all(isinstance(piece, str) for piece in self._values):
+            return "".join(self._values)
+        return self._values or None

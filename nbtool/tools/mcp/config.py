@@ -14,18 +14,18 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
 from nbtool.server_url import parse_server_url
-from nbtool.tools.approval import digest_of
+from nbtool.tools.approval import make_digest
 from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 
-INHERITED = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
+INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
 """What a server on stdio gets of the notebook's environment: no keys, no proxies with passwords, no settings."""
 
 MAX_CONFIG = 1_000_000
 """Characters of a configuration file."""
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
-_REFUSED = re.compile(
+_INVALID_CHARACTERS = re.compile(
     r"LD_.*|DYLD_.*|PYTHON(PATH|HOME|STARTUP|BREAKPOINT|EXECUTABLE)|NODE_(OPTIONS|PATH)|BASH_ENV|ENV|BASH_FUNC_.*"
     r"|PERL5?(LIB|OPT|DB)|RUBY(LIB|OPT)|GCONV_PATH|_?JAVA_(TOOL_)?OPTIONS|JDK_JAVA_OPTIONS",
     re.IGNORECASE,
@@ -55,7 +55,7 @@ class ServerSpec:
     @property
     def identity(self) -> str:
         """What tells this server from another one of the same name; a new value of a variable does not."""
-        return f"mcp.{self.name}@{digest_of(**self.template)[:16]}"
+        return f"mcp.{self.name}@{make_digest(**self.template)[:16]}"
 
     def without_secrets(self, text: str) -> str:
         """Take the values of variables, headers and environment out of a text that a person or a model reads."""
@@ -64,7 +64,7 @@ class ServerSpec:
     @property
     def environment(self) -> dict[str, str]:
         """The whole environment of a server on stdio."""
-        inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+        inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
         return inherited | {name: value.get_secret_value() for name, value in self.env.items()}
 
 
@@ -76,15 +76,15 @@ def read_config(config: Mapping[str, Any] | str | Path) -> list[ServerSpec]:
     Raises:
         BadUsage: it cannot be read, or says nothing that makes sense.
     """
-    said = _file(Path(config)) if isinstance(config, str | Path) else config
-    servers = said.get("mcpServers") if isinstance(said, Mapping) else None
+    data = _read_file(Path(config)) if isinstance(config, str | Path) else config
+    servers = data.get("mcpServers") if isinstance(data, Mapping) else None
     if not isinstance(servers, Mapping) or not servers:
         fix = 'Expected is {"mcpServers": {name: {"command": …} or {"url": …}}}.'
         raise BadUsage("No MCP servers are named.", fix=fix)
-    return [_spec(name, entry) for name, entry in servers.items() if not _is_disabled(entry)]
+    return [_parse_entry(name, entry) for name, entry in servers.items() if not _is_disabled(entry)]
 
 
-def _file(path: Path) -> Any:
+def _read_file(path: Path) -> Any:
     try:
         text = path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -101,20 +101,20 @@ def _is_disabled(entry: Any) -> bool:
     return isinstance(entry, Mapping) and entry.get("disabled") is True
 
 
-def _spec(name: Any, entry: Any) -> ServerSpec:
+def _parse_entry(name: Any, entry: Any) -> ServerSpec:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise BadUsage(f"{name!r} is no name for an MCP server: 1 to 64 characters in one line are expected.")
     if not isinstance(entry, Mapping) or ("command" in entry) == ("url" in entry):
         raise BadUsage(f"The MCP server {name!r} needs either a command or a url.")
     expansion = Expansion(name)
     if "url" in entry:
-        return _at_address(name, entry, expansion)
+        return _parse_http_entry(name, entry, expansion)
     command, args, folder = entry["command"], entry.get("args", []), entry.get("cwd")
     if not _is_text(command) or not isinstance(args, list) or not all(map(_is_text, [*args, folder or "."])):
         raise BadUsage(f"The MCP server {name!r}: command and cwd are texts, args is a list of texts.")
-    env = _words(name, entry, "env", expansion)
+    env = _string_items(name, entry, "env", expansion)
     for variable in env:
-        if _REFUSED.fullmatch(variable) or "=" in variable or not variable:
+        if _INVALID_CHARACTERS.fullmatch(variable) or "=" in variable or not variable:
             raise BadUsage(
                 f"The MCP server {name!r} may not set {variable!r}.", fix="It would run other code than the server's."
             )
@@ -129,14 +129,14 @@ def _spec(name: Any, entry: Any) -> ServerSpec:
     )
 
 
-def _at_address(name: str, entry: Mapping[str, Any], expansion: Expansion) -> ServerSpec:
-    headers = _words(name, entry, "headers", expansion)
+def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion) -> ServerSpec:
+    headers = _string_items(name, entry, "headers", expansion)
     for header, value in headers.items():
         if not all(" " <= char <= "~" or char == "\t" for char in header + value.get_secret_value()):
-            raise BadUsage(f"The MCP server {name!r}: the header {visible(header)!r} holds what no header can.")
+            raise BadUsage(f"The MCP server {name!r}: the header {single_line(header)!r} holds what no header can.")
     return ServerSpec(
         name,
-        url=_url(name, entry, expansion),
+        url=_parse_url(name, entry, expansion),
         headers=headers,
         template={"command": "", "args": [], "url": entry["url"]},
         variables=expansion.values,
@@ -144,7 +144,7 @@ def _at_address(name: str, entry: Mapping[str, Any], expansion: Expansion) -> Se
     )
 
 
-def _url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str:
+def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str:
     url = entry["url"]
     if entry.get("type") == "sse":
         raise BadUsage(f"The MCP server {name!r} speaks SSE, which MCP gave up.", fix="Use streamable HTTP.")
@@ -163,11 +163,11 @@ def _url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str:
     return url.strip()
 
 
-def _words(name: str, entry: Mapping[str, Any], key: str, expansion: Expansion) -> dict[str, SecretStr]:
-    said = entry.get(key) or {}
-    if not isinstance(said, Mapping) or not all(_is_text(word) for pair in said.items() for word in pair):
+def _string_items(name: str, entry: Mapping[str, Any], key: str, expansion: Expansion) -> dict[str, SecretStr]:
+    value_given = entry.get(key) or {}
+    if not isinstance(value_given, Mapping) or not all(_is_text(item) for pair in value_given.items() for item in pair):
         raise BadUsage(f"The MCP server {name!r}: {key} holds texts by their names.")
-    return {word: SecretStr(expansion.expand(value, f"{key}.{word}").strip()) for word, value in said.items()}
+    return {item: SecretStr(expansion.expand(value, f"{key}.{item}").strip()) for item, value in value_given.items()}
 
 
 def _is_text(value: Any) -> bool:

@@ -19,17 +19,17 @@ from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.session import Session
 from nbtool.tools.mcp.supervisor import LEFT_OUT
-from nbtool.tools.mcp.tool_list import Listed, called
+from nbtool.tools.mcp.tool_list import RemoteTool, server_label
 from nbtool.tools.tool import Progress
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 
 if TYPE_CHECKING:
     from mcp.types import LoggingMessageNotificationParams
 
-FIRST_PAUSE = 0.25
+INITIAL_DELAY = 0.25
 """Seconds between the first two attempts to reach a server; each failure doubles them."""
 
-MAX_PAUSE = 5.0
+MAX_DELAY = 5.0
 """Seconds between two attempts, at most."""
 
 MAX_WAIT = 1.0
@@ -47,7 +47,7 @@ MAX_PROGRESS_TEXT = 200
 MAX_READ = 10 * MAX_PROGRESS_TEXT
 """Characters of such a text that are looked at."""
 
-Check = Callable[[dict[str, Listed]], None]
+Check = Callable[[dict[str, RemoteTool]], None]
 Report = Callable[[Progress], object]
 
 _log = logging.getLogger("nbtool.mcp")
@@ -63,7 +63,7 @@ class Connection:
         self._session = Session(spec, self._on_log)
         self._lock = asyncio.Lock()
         self._failures = 0
-        self._not_before = 0.0
+        self._retry_at = 0.0
         self._last_failure = ""
         self._is_closed = False
         self._process = os.getpid()
@@ -74,9 +74,9 @@ class Connection:
         """What the server says that a model should know of it, in the session that is."""
         return self._session.instructions
 
-    def open(self, left: float, seconds: float) -> dict[str, Listed]:
+    def open(self, remaining: float, seconds: float) -> dict[str, RemoteTool]:
         """Wait for the first session; raises McpFailed."""
-        return self._session.wait_until_open(left, seconds)
+        return self._session.wait_until_open(remaining, seconds)
 
     def begin_close(self) -> None:
         """Let the session end, do not wait for it, and start no other."""
@@ -88,9 +88,9 @@ class Connection:
         self._is_closed = True
         self._session.close()
 
-    async def listed(self) -> dict[str, Listed]:
+    async def list_tools(self) -> dict[str, RemoteTool]:
         """List the tools as they are now, in a new session where the former has ended; raises McpFailed."""
-        return (await self._listing())[1]
+        return (await self._session_and_tools())[1]
 
     async def call(self, name: str, arguments: dict[str, Any], check: Check, report: Report) -> Any:
         """List the tools, let `check` look at them, and call one; the call is never repeated.
@@ -99,71 +99,71 @@ class Connection:
             McpFailed: the server cannot be reached, or what `check` raises.
             ToolFailed: the tool failed, in its own words.
         """
-        session, tools = await self._listing()
+        session, tools = await self._session_and_tools()
         check(tools)
         key, progress = object(), _CallProgress(report)
         self._calls[key] = progress
         try:
             return await session.call(name, arguments, progress.on_progress)
         except SessionLost:
-            session.retire()
+            session.mark_lost()
             raise
         finally:
             del self._calls[key]
             progress.close()
 
-    async def _listing(self) -> tuple[Session, dict[str, Listed]]:
+    async def _session_and_tools(self) -> tuple[Session, dict[str, RemoteTool]]:
         if os.getpid() != self._process:
             raise McpFailed(
-                f"{called(self.spec.name)} belongs to the process that started it; this is a fork of that process.",
+                f"{server_label(self.spec.name)} belongs to the process that started it; this is a fork of it.",
                 fix="Start it here with `mcp_servers`.",
             )
-        session = await self._ready()
+        session = await self._live_session()
         try:
-            return session, await session.listed()
+            return session, await session.list_tools()
         except SessionLost:
-            session.retire()
-        session = await self._ready()
-        return session, await session.listed()
+            session.mark_lost()
+        session = await self._live_session()
+        return session, await session.list_tools()
 
-    async def _ready(self) -> Session:
+    async def _live_session(self) -> Session:
         """Give a session that lives; starts one where there is none."""
         async with self._lock:
             if self._is_closed:
-                raise McpFailed(f"{called(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
+                raise McpFailed(f"{server_label(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
             if self._session.is_live:
                 return self._session
-            await self._pause()
+            await self._wait_before_retry()
             session = Session(self.spec, self._on_log)
             try:
-                await self._opened(session)
+                await self._wait_until_open(session)
             except ToolFailed as error:
                 session.stop()
                 self._failures += 1
-                self._not_before = time.monotonic() + min(MAX_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
+                self._retry_at = time.monotonic() + min(MAX_DELAY, INITIAL_DELAY * 2 ** (self._failures - 1))
                 self._last_failure = str(error)
                 raise
             except BaseException:
                 session.stop()
                 raise
             self._session, self._failures = session, 0
-            self._note(f"{called(self.spec.name)} was reached again, in a new session.")
+            self._add_notice(f"{server_label(self.spec.name)} was reached again, in a new session.")
             return session
 
-    async def _opened(self, session: Session) -> None:
-        opened = asyncio.wrap_future(session.opened)
-        done, _ = await asyncio.wait({opened}, timeout=self._seconds)
+    async def _wait_until_open(self, session: Session) -> None:
+        future = asyncio.wrap_future(session.when_open)
+        done, _ = await asyncio.wait({future}, timeout=self._seconds)
         if not done:
-            raise session.unanswered(self._seconds)
-        opened.result()
+            raise session.timeout_error(self._seconds)
+        future.result()
 
-    async def _pause(self) -> None:
+    async def _wait_before_retry(self) -> None:
         """Wait until the next attempt is due, or fail where that takes long."""
-        left = self._not_before - time.monotonic()
-        if left > MAX_WAIT:
-            raise McpFailed(self._last_failure, fix=f"It is tried again in {math.ceil(left)} s at the earliest.")
-        if left > 0:
-            await asyncio.sleep(left)
+        remaining = self._retry_at - time.monotonic()
+        if remaining > MAX_WAIT:
+            raise McpFailed(self._last_failure, fix=f"It is tried again in {math.ceil(remaining)} s at the earliest.")
+        if remaining > 0:
+            await asyncio.sleep(remaining)
 
     def _on_log(self, params: LoggingMessageNotificationParams) -> None:
         """Hear a log message; those of the keeper tell of lines that are no messages."""
@@ -171,16 +171,16 @@ class Connection:
             for progress in self._calls.values():
                 progress.left_out += params.data
             return
-        text = _short(self.spec.without_secrets(str(params.data)))
+        text = _truncate(self.spec.without_secrets(str(params.data)))
         if params.logger == "nbtool":
-            self._note(f"{called(self.spec.name)} printed a line that is no message: {text!r}")
+            self._add_notice(f"{server_label(self.spec.name)} printed a line that is no message: {text!r}")
         elif len(self._calls) == 1:  # of several calls, nobody knows whose it is
             (progress,) = self._calls.values()
             progress.add(f"[{params.level}] {text}", None)
         else:
-            _log.info("%s logs (%s): %s", called(self.spec.name), params.level, text)
+            _log.info("%s logs (%s): %s", server_label(self.spec.name), params.level, text)
 
-    def _note(self, notice: str) -> None:
+    def _add_notice(self, notice: str) -> None:
         if len(self.notices) < MAX_NOTICES:
             self.notices.append(notice)
             _log.warning(notice)
@@ -196,9 +196,9 @@ class _CallProgress:
 
     async def on_progress(self, progress: float, total: float | None, message: str | None) -> None:
         fraction = progress / total if total and math.isfinite(progress) and math.isfinite(total) else None
-        known = None if fraction is None else min(max(fraction, 0.0), 1.0)
-        text = _short(message or "")
-        self.add(text if text or known is not None else f"{progress:g}", known)
+        clamped = None if fraction is None else min(max(fraction, 0.0), 1.0)
+        text = _truncate(message or "")
+        self.add(text if text or clamped is not None else f"{progress:g}", clamped)
 
     def add(self, text: str, fraction: float | None) -> None:
         self._count += 1
@@ -213,8 +213,8 @@ class _CallProgress:
             self._report(Progress(f"({count:,} notes of progress and log messages were left out)"))
 
 
-def _short(text: str) -> str:
-    beginning = visible(text[:MAX_READ])
+def _truncate(text: str) -> str:
+    beginning = single_line(text[:MAX_READ])
     if unread := len(text[MAX_READ:]):
         return f"{beginning[:MAX_PROGRESS_TEXT]}[{left_out(max(0, len(beginning) - MAX_PROGRESS_TEXT) + unread)}]"
     return shorten(beginning, MAX_PROGRESS_TEXT)

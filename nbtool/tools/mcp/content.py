@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from nbtool.errors import ToolFailed
 from nbtool.messages import Media
 from nbtool.shorten import shorten
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 
 if TYPE_CHECKING:
     from mcp.types import BlobResourceContents, CallToolResult, ContentBlock, TextResourceContents
@@ -24,7 +24,7 @@ MAX_NAME = 200
 _MIME = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
 
 
-def value_of(result: CallToolResult) -> Any:
+def result_value(result: CallToolResult) -> Any:
     """Give what a tool answered; one thing as itself, several as a list.
 
     What stands both in the text and in the structured content is given once, by the one that says more: data is better
@@ -34,49 +34,51 @@ def value_of(result: CallToolResult) -> Any:
     Raises:
         ToolFailed: the server says that the call failed, in its own words.
     """
-    parts: list[Any] = [_part(block) for block in result.content]
+    parts: list[Any] = [_block_text(block) for block in result.content]
     if result.is_error:
         raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed and did not say why.")
     texts = [part for part in parts if isinstance(part, str)]
     media = [part for part in parts if not isinstance(part, str)]
     data = result.structured_content
-    if data is None or (media and _repeats(data, result.content)):
+    if data is None or (media and _is_repeated(data, result.content)):
         value = parts if media else ["\n".join(texts)] if texts else []
     elif media:
-        value = [*parts, unwrapped(data)] if _better(texts, data) != "text" else parts
+        value = [*parts, unwrap_result(data)] if _merge_texts(texts, data) != "text" else parts
     else:
-        value = {"data": [unwrapped(data)], "text": ["\n".join(texts)], "both": ["\n".join(texts), unwrapped(data)]}[
-            _better(texts, data)
-        ]
+        value = {
+            "data": [unwrap_result(data)],
+            "text": ["\n".join(texts)],
+            "both": ["\n".join(texts), unwrap_result(data)],
+        }[_merge_texts(texts, data)]
     return value[0] if len(value) == 1 else value or None
 
 
-def unwrapped(data: Any) -> Any:
+def unwrap_result(data: Any) -> Any:
     """Give structured content without the object that packages put around a result that is none."""
     return data["result"] if isinstance(data, dict) and list(data) == ["result"] else data
 
 
-def _better(texts: list[str], data: Any) -> Literal["data", "text", "both"]:
+def _merge_texts(texts: list[str], data: Any) -> Literal["data", "text", "both"]:
     """Say which of the two covers the other."""
-    text, inner = "\n".join(texts).strip(), unwrapped(data)
-    if not text or _is_json_of(text, data, inner) or [_json(one) for one in texts] == inner:
+    text, parsed = "\n".join(texts).strip(), unwrap_result(data)
+    if not text or _is_json_of(text, data, parsed) or [_json(single_text) for single_text in texts] == parsed:
         return "data"
-    leaves = list(_leaves(inner))
-    if isinstance(inner, dict) and all(isinstance(leaf, str) and leaf.strip() == text for leaf in leaves):
+    values = list(_leaves(parsed))
+    if isinstance(parsed, dict) and all(isinstance(value, str) and value.strip() == text for value in values):
         return "text"
-    said = _words(text)
-    if said <= _words(json.dumps(inner, ensure_ascii=False)):
+    words = _word_set(text)
+    if words <= _word_set(json.dumps(parsed, ensure_ascii=False)):
         return "data"
-    return "text" if all(_words(str(leaf)) <= said for leaf in leaves) else "both"
+    return "text" if all(_word_set(str(value)) <= words for value in values) else "both"
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     return set(_WORD.findall(text.lower()))
 
 
 def _is_json_of(text: str, *values: Any) -> bool:
-    written = _json(text)
-    return any(written == value or text == str(value) for value in values)
+    parsed = _json(text)
+    return any(parsed == value or text == str(value) for value in values)
 
 
 def _json(text: str) -> Any:
@@ -88,24 +90,24 @@ def _json(text: str) -> Any:
 
 def _leaves(value: Any) -> Iterator[Any]:
     """Give the texts, numbers and truth values within a value."""
-    rest = [value]
-    while rest:
-        match rest.pop():
+    remaining = [value]
+    while remaining:
+        match remaining.pop():
             case dict() as members:
-                rest += members.values()
+                remaining += members.values()
             case list() as items:
-                rest += items
+                remaining += items
             case leaf:
                 yield leaf
 
 
-def _repeats(data: Any, content: Sequence[ContentBlock]) -> bool:
+def _is_repeated(data: Any, content: Sequence[ContentBlock]) -> bool:
     """Whether structured content holds the bytes of an image or a sound that stands beside it."""
-    inside = {leaf for leaf in _leaves(data) if isinstance(leaf, str)}
-    return any(getattr(block, "data", None) in inside for block in content)
+    values = {value for value in _leaves(data) if isinstance(value, str)}
+    return any(getattr(block, "data", None) in values for block in content)
 
 
-def _part(block: ContentBlock) -> str | Media:
+def _block_text(block: ContentBlock) -> str | Media:
     """Give one block; nothing that it links to is fetched."""
     match block.type:
         case "text":
@@ -113,12 +115,12 @@ def _part(block: ContentBlock) -> str | Media:
         case "image" | "audio":
             return _media(block.data, block.mime_type, "")
         case "resource_link":
-            return f"[{visible(block.name)}: {visible(str(block.uri))}]"
+            return f"[{single_line(block.name)}: {single_line(str(block.uri))}]"
         case "resource":  # pragma: no branch - the protocol has no other block
-            return _resource(block.resource)
+            return _resource_text(block.resource)
 
 
-def _resource(resource: TextResourceContents | BlobResourceContents) -> str | Media:
+def _resource_text(resource: TextResourceContents | BlobResourceContents) -> str | Media:
     if resource_text := getattr(resource, "text", ""):
         return str(resource_text)
     return _media(getattr(resource, "blob", ""), resource.mime_type, str(resource.uri))
@@ -127,6 +129,6 @@ def _resource(resource: TextResourceContents | BlobResourceContents) -> str | Me
 def _media(data: str, mime: str | None, name: str) -> str | Media:
     mime = mime if mime and _MIME.fullmatch(mime) else "application/octet-stream"
     try:
-        return Media(mime, b64decode(data, validate=True), name=shorten(visible(name), MAX_NAME))
+        return Media(mime, b64decode(data, validate=True), name=shorten(single_line(name), MAX_NAME))
     except (binascii.Error, ValueError):
         return f"[{mime} that is no base64]"

@@ -16,17 +16,17 @@ from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.mcp.errors import SessionLost
 from nbtool.tools.mcp.http import MAX_EVENTS, Exchange, describe_status
-from nbtool.tools.mcp.tool_list import called
-from nbtool.tools.values.render import error_text
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.mcp.tool_list import server_label
+from nbtool.tools.values.render import format_error
+from nbtool.tools.values.sanitize import single_line
 
-MAX_WORDS = 2_000
+MAX_MESSAGE_CHARS = 2_000
 """Characters of a server's own words in an error."""
 
-LAST_LINES = 3
+STDERR_LINES = 3
 """Lines of the end of a server's stderr that an error tells."""
 
-MAX_LAST_WORDS = 500
+MAX_STDERR_CHARS = 500
 """Characters of them."""
 
 NOT_REPEATED = " It is not known whether the tool ran, and the call was not repeated."
@@ -34,110 +34,120 @@ NOT_REPEATED = " It is not known whether the tool ran, and the call was not repe
 _MESSAGES = ("application/json", "text/event-stream")
 
 
-def failure_of(error: BaseException, spec: ServerSpec, noted: Exchange, stderr: TextIO, *, is_call: bool) -> ToolFailed:
+def to_tool_failure(
+    error: BaseException, spec: ServerSpec, current: Exchange, stderr: TextIO, *, is_call: bool
+) -> ToolFailed:
     """Make an error, new each time; `is_call` says that a tool may have run. A `SessionLost` ends the session."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ToolFailed):
         return error
-    who, unknown = called(spec.name), NOT_REPEATED if is_call else ""
-    failure = _of_body(spec, noted, is_call=is_call) or _of_status(spec, noted, is_call=is_call)
+    server, outcome_note = server_label(spec.name), NOT_REPEATED if is_call else ""
+    failure = _body_failure(spec, current, is_call=is_call) or _status_failure(spec, current, is_call=is_call)
     if failure:
         return failure
     if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
-        return _closed(error, spec, noted, stderr, is_call=is_call)
+        return _session_closed(error, spec, current, stderr, is_call=is_call)
     if isinstance(error, MCPError):
-        if unread := {supervisor.TOO_LARGE: _too_large, supervisor.TOO_COMPLEX: _too_complex}.get(str(error.data)):
-            return unread(who, is_call=is_call)
-        return McpFailed(f"{who} says: {_clean(spec, error.message)}")
+        if unread_note := {supervisor.TOO_LARGE: _too_large_error, supervisor.TOO_COMPLEX: _too_complex_error}.get(
+            str(error.data)
+        ):
+            return unread_note(server, is_call=is_call)
+        return McpFailed(f"{server} says: {_clean(spec, error.message)}")
     if str(error):
-        return McpFailed(f"{who} failed: {_clean(spec, error_text(error))}")
-    how, last_words = read_end(stderr)
-    return SessionLost(f"{who} has ended{how}.{unknown}", fix=_clean(spec, last_words))
+        return McpFailed(f"{server} failed: {_clean(spec, format_error(error))}")
+    exit_phrase, stderr_text = parse_exit_report(stderr)
+    return SessionLost(f"{server} has ended{exit_phrase}.{outcome_note}", fix=_clean(spec, stderr_text))
 
 
-def _closed(error: MCPError, spec: ServerSpec, noted: Exchange, stderr: TextIO, *, is_call: bool) -> ToolFailed:
+def _session_closed(
+    error: MCPError, spec: ServerSpec, current: Exchange, stderr: TextIO, *, is_call: bool
+) -> ToolFailed:
     """Tell an end of the connection from an error of the server, for both have the same code."""
-    who, unknown = called(spec.name), NOT_REPEATED if is_call else ""
+    server, outcome_note = server_label(spec.name), NOT_REPEATED if is_call else ""
     if spec.url:
-        is_over = not noted.status or (noted.is_stream and noted.is_at_end)
-        text = f"{who} broke off its answer.{unknown}" if is_over else f"{who} says: {_clean(spec, error.message)}"
+        is_over = not current.status or (current.is_stream and current.is_at_end)
+        text = (
+            f"{server} broke off its answer.{outcome_note}"
+            if is_over
+            else f"{server} says: {_clean(spec, error.message)}"
+        )
         return McpFailed(text) if is_call else SessionLost(text)
-    how, last_words = read_end(stderr)
-    if how or last_words:
-        return SessionLost(f"{who} has ended{how}.{unknown}", fix=_clean(spec, last_words))
-    text = f"{who} says: {_clean(spec, error.message)}"
+    exit_phrase, stderr_text = parse_exit_report(stderr)
+    if exit_phrase or stderr_text:
+        return SessionLost(f"{server} has ended{exit_phrase}.{outcome_note}", fix=_clean(spec, stderr_text))
+    text = f"{server} says: {_clean(spec, error.message)}"
     return McpFailed(text) if is_call else SessionLost(text)
 
 
-def _of_body(spec: ServerSpec, noted: Exchange, *, is_call: bool) -> ToolFailed | None:
+def _body_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> ToolFailed | None:
     """Make the error of a request that was not sent, or whose answer could not be read."""
-    who, unknown = called(spec.name), NOT_REPEATED if is_call else ""
-    match noted.problem:
+    server, outcome_note = server_label(spec.name), NOT_REPEATED if is_call else ""
+    match current.problem:
         case "unsent":
-            return SessionLost(f"{who} cannot be reached: {noted.detail}.", fix="Start it, or check its url.")
+            return SessionLost(f"{server} cannot be reached: {current.detail}.", fix="Start it, or check its url.")
         case "broken":
-            return SessionLost(f"{who} broke off the connection.{unknown}")
+            return SessionLost(f"{server} broke off the connection.{outcome_note}")
         case "too_large":
-            return _too_large(who, is_call=is_call)
+            return _too_large_error(server, is_call=is_call)
         case "too_complex":
-            return _too_complex(who, is_call=is_call)
+            return _too_complex_error(server, is_call=is_call)
         case "too_many":
             return McpFailed(
-                f"{who} sent more than {MAX_EVENTS:,} messages in one answer and was not read on.{unknown}"
+                f"{server} sent more than {MAX_EVENTS:,} messages in one answer and was not read on.{outcome_note}"
             )
         case "compressed":
-            return McpFailed(f"{who} sent a compressed answer, though it was asked not to.{unknown}")
+            return McpFailed(f"{server} sent a compressed answer, though it was asked not to.{outcome_note}")
     return None
 
 
-def _of_status(spec: ServerSpec, noted: Exchange, *, is_call: bool) -> ToolFailed | None:
+def _status_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> ToolFailed | None:
     """Make the error of an answer that HTTP itself says is none."""
-    who, status = called(spec.name), noted.status
+    server, status = server_label(spec.name), current.status
     is_refused = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-    if noted.is_session_gone or (noted.had_session and status == HTTPStatus.BAD_REQUEST and not is_call):
+    if current.is_session_gone or (current.had_session and status == HTTPStatus.BAD_REQUEST and not is_call):
         fix = "The tool did not run. Call it again: a new session is started." if is_call else ""
-        return SessionLost(f"{who} no longer knows this session ({status}).", fix=fix)
-    if noted.is_rpc_error and not is_refused:
-        return McpFailed(f"{who} says: {noted.detail}")
+        return SessionLost(f"{server} no longer knows this session ({status}).", fix=fix)
+    if current.is_rpc_error and not is_refused:
+        return McpFailed(f"{server} says: {current.detail}")
     if status >= HTTPStatus.BAD_REQUEST:
-        what, fix = describe_status(spec, noted)
-        return McpFailed(f"{who} {what}", fix=fix)
-    if status == HTTPStatus.OK and noted.content_type not in _MESSAGES:
-        kind = shorten(visible(noted.content_type), 60) or "no content type"
-        return McpFailed(f"{who} answered with {kind}, not with MCP.", fix="Check the path of its url.")
+        problem, fix = describe_status(spec, current)
+        return McpFailed(f"{server} {problem}", fix=fix)
+    if status == HTTPStatus.OK and current.content_type not in _MESSAGES:
+        kind = shorten(single_line(current.content_type), 60) or "no content type"
+        return McpFailed(f"{server} answered with {kind}, not with MCP.", fix="Check the path of its url.")
     return None
 
 
-def _too_large(who: str, *, is_call: bool) -> McpFailed:
-    text = f"{who} answered with more than {supervisor.MAX_MESSAGE} bytes, which were not read."
+def _too_large_error(server: str, *, is_call: bool) -> McpFailed:
+    text = f"{server} answered with more than {supervisor.MAX_MESSAGE} bytes, which were not read."
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
 
 
-def _too_complex(who: str, *, is_call: bool) -> McpFailed:
+def _too_complex_error(server: str, *, is_call: bool) -> McpFailed:
     text = (
-        f"{who} answered with more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels of them,"
+        f"{server} answered with more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels of them,"
         " which were not read."
     )
     return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
 
 
-def read_end(stderr: TextIO) -> tuple[str, str]:
+def parse_exit_report(stderr: TextIO) -> tuple[str, str]:
     """Read how a server ended, and the last lines of its stderr; its supervisor wrote both down."""
     stderr.seek(0)
     text = stderr.read()
     try:
         end = json.loads(text)
-        status, words, problem = end["exit"], str(end["stderr"]), str(end["problem"])
+        status, report_text, problem = end["exit"], str(end["stderr"]), str(end["problem"])
     except (ValueError, KeyError, TypeError):  # the supervisor itself could not be run
-        status, words, problem = None, text, ""
-    lines = [visible(line) for line in words.splitlines() if line.strip()][-LAST_LINES:]
-    last = " / ".join(lines)[-MAX_LAST_WORDS:]
+        status, report_text, problem = None, text, ""
+    lines = [single_line(line) for line in report_text.splitlines() if line.strip()][-STDERR_LINES:]
+    last = " / ".join(lines)[-MAX_STDERR_CHARS:]
     parts = [problem and f"{problem.rstrip('.')}.", f"The last lines of its stderr: {last}" if last else ""]
-    return _how(status), " ".join(part for part in parts if part)
+    return _exit_phrase(status), " ".join(part for part in parts if part)
 
 
-def _how(status: int | None) -> str:
+def _exit_phrase(status: int | None) -> str:
     if status is None:
         return ""
     if status >= 0:
@@ -149,4 +159,4 @@ def _how(status: int | None) -> str:
 
 
 def _clean(spec: ServerSpec, text: str) -> str:
-    return shorten(spec.without_secrets(visible(text)), MAX_WORDS)
+    return shorten(spec.without_secrets(single_line(text)), MAX_MESSAGE_CHARS)

@@ -23,7 +23,7 @@ import httpx2
 from nbtool.shorten import shorten
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 
 HTTP_SECONDS = 30.0
 """Seconds to reach a server, and to say something to it."""
@@ -31,17 +31,17 @@ HTTP_SECONDS = 30.0
 PROBE_SECONDS = 3.0
 """Seconds in which an address shows that it speaks the SSE transport."""
 
-MAX_ERROR = 64 * 1024
+MAX_ERROR_BYTES = 64 * 1024
 """Bytes of the body of an error that are read."""
 
-MAX_WORDS = 500
+MAX_MESSAGE_CHARS = 500
 """Characters of a server's own words in an error."""
 
 MAX_EVENTS = 10_000
 """Messages of one answer that is a stream; the call that gets more fails and says so."""
 
 SESSION_ID = "mcp-session-id"
-_UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _PATH_FIX = "Check the path of its url; that of streamable HTTP often ends in /mcp."
 _SSE_FIX = (
@@ -80,10 +80,10 @@ _exchange: ContextVar[Exchange | None] = ContextVar("nbtool_mcp_exchange", defau
 @contextmanager
 def exchange() -> Iterator[Exchange]:
     """Note what becomes of the requests that are made within."""
-    noted = Exchange()
-    token = _exchange.set(noted)
+    current = Exchange()
+    token = _exchange.set(current)
     try:
-        yield noted
+        yield current
     finally:
         _exchange.reset(token)
 
@@ -117,49 +117,51 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request, to the real address where the public one is meant."""
-        noted = (_exchange.get() if request.method == "POST" else None) or Exchange()
-        noted.had_session = SESSION_ID in request.headers
-        noted.status, noted.problem, noted.is_rpc_error, noted.is_at_end = 0, "", False, False
+        current = (_exchange.get() if request.method == "POST" else None) or Exchange()
+        current.had_session = SESSION_ID in request.headers
+        current.status, current.problem, current.is_rpc_error, current.is_at_end = 0, "", False, False
         url = httpx2.URL(self._spec.url) if request.url == self._public else request.url
-        sent = httpx2.Request(
+        forwarded = httpx2.Request(
             request.method, url, headers=request.headers, stream=request.stream, extensions=request.extensions
         )
         try:
-            response = await self._inner.handle_async_request(sent)
+            response = await self._inner.handle_async_request(forwarded)
         except httpx2.TransportError as error:
-            noted.problem = "unsent" if isinstance(error, _UNSENT) else "broken"
-            noted.detail = self._clean(str(error) or type(error).__name__)
+            current.problem = "unsent" if isinstance(error, _NOT_SENT_ERRORS) else "broken"
+            current.detail = self._clean(str(error) or type(error).__name__)
             if request.method == "DELETE":  # the session of a server that is gone needs no end
                 return httpx2.Response(HTTPStatus.NO_CONTENT)
             return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
-        return await self._noted(response, noted, is_answer=request.method == "POST")
+        return await self._record_response(response, current, is_answer=request.method == "POST")
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._inner.aclose()
 
-    async def _noted(self, response: httpx2.Response, noted: Exchange, *, is_answer: bool) -> httpx2.Response:
+    async def _record_response(
+        self, response: httpx2.Response, current: Exchange, *, is_answer: bool
+    ) -> httpx2.Response:
         headers = response.headers
-        noted.status, noted.content_type = response.status_code, headers.get("content-type", "").partition(";")[0]
-        noted.is_stream = noted.content_type.strip().lower() == "text/event-stream"
-        body = Body(response.stream, noted, MAX_EVENTS if is_answer else None)
+        current.status, current.content_type = response.status_code, headers.get("content-type", "").partition(";")[0]
+        current.is_stream = current.content_type.strip().lower() == "text/event-stream"
+        body = Body(response.stream, current, MAX_EVENTS if is_answer else None)
         if headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
-            noted.problem = "compressed"
+            current.problem = "compressed"
             await response.aclose()
             return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
         if response.status_code < HTTPStatus.BAD_REQUEST:
             response.stream = body
             return response
-        noted.challenge, noted.retry_after = headers.get("www-authenticate", ""), headers.get("retry-after", "")
-        data = await body.beginning(MAX_ERROR)
+        current.challenge, current.retry_after = headers.get("www-authenticate", ""), headers.get("retry-after", "")
+        data = await body.read_start(MAX_ERROR_BYTES)
         await response.aclose()
-        noted.detail, noted.is_rpc_error = _words(data)
-        noted.detail = self._clean(noted.detail)
-        kept = {name: headers[name] for name in ("content-type", "location") if name in headers}
-        return httpx2.Response(response.status_code, headers=kept, content=data)
+        current.detail, current.is_rpc_error = _error_message(data)
+        current.detail = self._clean(current.detail)
+        shown_headers = {name: headers[name] for name in ("content-type", "location") if name in headers}
+        return httpx2.Response(response.status_code, headers=shown_headers, content=data)
 
     def _clean(self, text: str) -> str:
-        return shorten(self._spec.without_secrets(visible(text)), MAX_WORDS)
+        return shorten(self._spec.without_secrets(single_line(text)), MAX_MESSAGE_CHARS)
 
 
 def _proxy_for(url: httpx2.URL) -> str | None:
@@ -172,88 +174,88 @@ def _proxy_for(url: httpx2.URL) -> str | None:
 class Body(httpx2.AsyncByteStream):
     """A body within bounds: all of it where it is one message, each event where it is a stream of them."""
 
-    def __init__(self, whole: Any, noted: Exchange, max_events: int | None = None) -> None:
-        self._whole = whole
-        self._noted = noted
-        self._is_stream = noted.is_stream
-        self._left = math.inf if max_events is None else max_events
+    def __init__(self, stream: Any, current: Exchange, max_events: int | None = None) -> None:
+        self._stream = stream
+        self._exchange = current
+        self._is_stream = current.is_stream
+        self._events_left = math.inf if max_events is None else max_events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size, tail, complexity = 0, b"", supervisor.Complexity()
         try:
-            async for data in self._whole:
+            async for data in self._stream:
                 size += len(data)
                 if self._is_stream:
-                    seen = tail + data
-                    if (end := max(map(seen.rfind, (b"\n\n", b"\r\n\r\n", b"\r\r")))) >= 0:
-                        size = len(seen) - end
-                    tail = seen[-3:]
+                    size_seen = tail + data
+                    if (end := max(map(size_seen.rfind, (b"\n\n", b"\r\n\r\n", b"\r\r")))) >= 0:
+                        size = len(size_seen) - end
+                    tail = size_seen[-3:]
                 if size > supervisor.MAX_MESSAGE:
-                    self._noted.problem = "too_large"
+                    self._exchange.problem = "too_large"
                     raise httpx2.StreamError("The body is too large.")
                 if self._are_too_many(data):
-                    self._noted.problem = "too_many"
+                    self._exchange.problem = "too_many"
                     raise httpx2.StreamError("The stream holds too many messages.")
                 if self._is_complex(data, complexity):
-                    self._noted.problem = "too_complex"
+                    self._exchange.problem = "too_complex"
                     raise httpx2.StreamError("The body holds too many values.")
                 yield data
-            self._noted.is_at_end = True
+            self._exchange.is_at_end = True
         except httpx2.TransportError as error:
-            self._noted.problem = "broken"
+            self._exchange.problem = "broken"
             raise httpx2.StreamError(type(error).__name__) from error
 
     def _are_too_many(self, data: bytes) -> bool:
         """Count the events of a stream."""
         if self._is_stream:
-            self._left -= len(_EVENT_END.findall(data))
-        return self._left < 0
+            self._events_left -= len(_EVENT_END.findall(data))
+        return self._events_left < 0
 
     def _is_complex(self, data: bytes, complexity: supervisor.Complexity) -> bool:
         """Count the values of the body, or of each event of a stream."""
         for number, event in enumerate(_EVENT_END.split(data) if self._is_stream else (data,)):
             if number:
-                complexity.begin()
-            if complexity.is_over(event):
+                complexity.reset()
+            if complexity.exceeds_limits(event):
                 return True
         return False
 
     async def aclose(self) -> None:
         """Close the body below."""
-        await self._whole.aclose()
+        await self._stream.aclose()
 
-    async def beginning(self, most: int) -> bytes:
+    async def read_start(self, max_bytes: int) -> bytes:
         """Read at most so many bytes; of a body that breaks off, what came."""
         data = b""
         try:
-            async for piece in self:
-                data += piece
-                if len(data) >= most:
+            async for chunk in self:
+                data += chunk
+                if len(data) >= max_bytes:
                     break
         except httpx2.StreamError:
-            self._noted.problem = ""
-        return data[:most]
+            self._exchange.problem = ""
+        return data[:max_bytes]
 
 
-def describe_status(spec: ServerSpec, noted: Exchange) -> tuple[str, str]:
+def describe_status(spec: ServerSpec, current: Exchange) -> tuple[str, str]:
     """Say what an answer that is an error means, and what to do about it."""
-    status = noted.status
+    status = current.status
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         phrase = str(status)
-    words = f": {noted.detail}" if noted.detail else ""
-    return f"answered {phrase}{words}.".replace("..", "."), _remedy(spec, noted)
+    message = f": {current.detail}" if current.detail else ""
+    return f"answered {phrase}{message}.".replace("..", "."), _status_fix(spec, current)
 
 
-def _remedy(spec: ServerSpec, noted: Exchange) -> str:
-    match noted.status:
+def _status_fix(spec: ServerSpec, current: Exchange) -> str:
+    match current.status:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-            return _key_fix(spec, noted)
+            return _key_fix(spec, current)
         case HTTPStatus.FORBIDDEN:
-            return "Its key may not do this, or none was sent: check the right of the key. " + _key_fix(spec, noted)
+            return "Its key may not do this, or none was sent: check the right of the key. " + _key_fix(spec, current)
         case HTTPStatus.TOO_MANY_REQUESTS:
-            wait = shorten(visible(noted.retry_after), 40)
+            wait = shorten(single_line(current.retry_after), 40)
             return f"Wait before the next call{f' (it says: {wait} s)' if wait else ''}."
         case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return "Try again later; the log of the server knows more."
@@ -261,11 +263,11 @@ def _remedy(spec: ServerSpec, noted: Exchange) -> str:
             return _PATH_FIX
 
 
-def _key_fix(spec: ServerSpec, noted: Exchange) -> str:
+def _key_fix(spec: ServerSpec, current: Exchange) -> str:
     """Name the header or the environment variable that the key comes from."""
     oauth = (
         " It offers OAuth, which nbtool does not speak: create a token at its site."
-        if "resource_metadata" in (noted.challenge)
+        if "resource_metadata" in (current.challenge)
         else ""
     )
     name = next((name for name in spec.headers if name.lower() == "authorization"), next(iter(spec.headers), ""))
@@ -277,12 +279,12 @@ def _key_fix(spec: ServerSpec, noted: Exchange) -> str:
     return f"Add {example} to its configuration and set the environment variable MCP_TOKEN.{oauth}"
 
 
-async def speaks_sse(spec: ServerSpec, noted: Exchange) -> bool:
+async def uses_sse(spec: ServerSpec, current: Exchange) -> bool:
     """Ask an address that turned a session down whether it speaks the SSE transport, as the specification describes.
 
     https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#backwards-compatibility
     """
-    if noted.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+    if current.status not in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
         return False
     try:
         async with asyncio.timeout(PROBE_SECONDS), http_client(spec) as client:
@@ -297,19 +299,19 @@ async def speaks_sse(spec: ServerSpec, noted: Exchange) -> bool:
     return False
 
 
-def sse_advice() -> tuple[str, str]:
+def sse_hint() -> tuple[str, str]:
     """Say that an address speaks the SSE transport, and what to do."""
     return "speaks the old HTTP+SSE transport at this address, which MCP replaced by streamable HTTP.", _SSE_FIX
 
 
-def _words(data: bytes) -> tuple[str, bool]:
+def _error_message(data: bytes) -> tuple[str, bool]:
     """Find a server's own words in the body of an error, and whether they are an error of JSON-RPC."""
     try:
-        said = json.loads(data)
+        payload = json.loads(data)
     except (ValueError, RecursionError):
         return "", False
-    is_rpc_error = isinstance(said, dict) and isinstance(said.get("error"), dict) and "code" in said["error"]
-    while isinstance(said, dict):
+    is_rpc_error = isinstance(payload, dict) and isinstance(payload.get("error"), dict) and "code" in payload["error"]
+    while isinstance(payload, dict):
         keys = ("error_description", "message", "detail", "error")
-        said = next((said[key] for key in keys if said.get(key)), "")
-    return said if isinstance(said, str) else "", is_rpc_error
+        payload = next((payload[key] for key in keys if payload.get(key)), "")
+    return payload if isinstance(payload, str) else "", is_rpc_error

@@ -13,26 +13,26 @@ from pathlib import Path
 from typing import Any, Self
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.shorten import shorten
-from nbtool.tools.approval import Policy, digest_of
-from nbtool.tools.execution.runner import Returned
+from nbtool.tools.approval import Policy, make_digest
+from nbtool.tools.execution.runner import ReturnValue
 from nbtool.tools.mcp.config import ServerSpec, read_config
 from nbtool.tools.mcp.connection import Connection
 from nbtool.tools.mcp.tool_list import (
     MAX_DIFFERENCE,
     MAX_NAME,
-    Listed,
     RemoteParameters,
-    called,
-    difference,
-    fitted,
+    RemoteTool,
+    diff_tools,
+    model_tool_name,
     quoted_instructions,
+    server_label,
 )
 from nbtool.tools.tool import Progress, Tool
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.line_diff import line_diff
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 
 CONNECT_SECONDS = 30.0
 """Seconds in which a server must have greeted and listed its tools; all of them begin at once."""
@@ -60,16 +60,16 @@ def mcp_servers(
         BadUsage: the configuration makes no sense, or the package `mcp` is not installed.
         McpFailed: no server could be used.
     """
-    if core().is_current():
+    if background_loop().is_current():
         raise BadUsage("MCP servers cannot be started on nbtool's own loop.", fix="Start them before the chat.")
     specs = read_config(config)
     servers = [McpServer(spec, call_seconds, connect_seconds) for spec in specs]
     deadline = time.monotonic() + connect_seconds
-    failures = [failed for server in servers if (failed := server.open(deadline, connect_seconds))]
+    failures = [failure for server in servers if (failure := server.open(deadline, connect_seconds))]
     if failures and len(failures) == len(servers):
         raise failures[0] if len(failures) == 1 else McpFailed(" ".join(map(str, failures)))
-    for failed in failures:
-        warnings.warn(str(failed), RuntimeWarning, stacklevel=2)
+    for failure in failures:
+        warnings.warn(str(failure), RuntimeWarning, stacklevel=2)
     return McpServers([server for server in servers if not server.error])
 
 
@@ -79,8 +79,8 @@ class McpServer:
     What the server said of its tools when it was first asked is what the model is told, until a person knows of a
     change: before every call the server lists its tools again, and a tool that it now describes otherwise is not
     called. The next call shows the person the difference, whatever the policy; approving it takes the new description
-    over. Tools that came later are offered after `accept()`. A server's instructions for the model are passed on as its
-    own words, as they were when it was accepted.
+    over. Tools that came later are offered after `accept_changes()`. A server's instructions for the model are passed
+    on as its own words, as they were when it was accepted.
 
     A session that ended comes back: the next call starts another, and compares its tools with those that were accepted.
     A call itself is never repeated.
@@ -93,9 +93,9 @@ class McpServer:
         self.error: ToolFailed | None = None
         self._spec = spec
         self._call_seconds = call_seconds
-        self._pinned: dict[str, Listed] = {}
-        self._now: dict[str, Listed] = {}
-        self._made: dict[tuple[Listed, Listed], Tool] = {}
+        self._accepted: dict[str, RemoteTool] = {}
+        self._latest: dict[str, RemoteTool] = {}
+        self._tool_cache: dict[tuple[RemoteTool, RemoteTool], Tool] = {}
         self._instructions = ""
         self._connection = Connection(spec, connect_seconds)
         weakref.finalize(self, self._connection.begin_close)  # at the kernel's exit too
@@ -103,7 +103,7 @@ class McpServer:
     def open(self, deadline: float, seconds: float) -> ToolFailed | None:
         """Wait for the first listing until a time of the monotonic clock; gives the error where there is one."""
         try:
-            self._pinned = self._now = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
+            self._accepted = self._latest = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
             self._instructions = self._connection.instructions
             self.tools()
         except (ToolFailed, BadUsage) as error:
@@ -117,13 +117,15 @@ class McpServer:
         Raises:
             BadUsage: two have one name.
         """
-        pairs = [(pinned, self._now[name]) for name, pinned in self._pinned.items() if name in self._now]
-        found: dict[str, Tool] = {}
-        for pinned, now in pairs:
-            tool = self._made.get((pinned, now)) or self._made.setdefault((pinned, now), self._tool(pinned, now))
-            if found.setdefault(tool.name, tool) is not tool:
-                raise BadUsage(f"{called(self.name)} has two tools that are both called {tool.name!r}.")
-        return found
+        pairs = [(accepted, self._latest[name]) for name, accepted in self._accepted.items() if name in self._latest]
+        tools_by_name: dict[str, Tool] = {}
+        for accepted, latest in pairs:
+            tool = self._tool_cache.get((accepted, latest)) or self._tool_cache.setdefault(
+                (accepted, latest), self._make_tool(accepted, latest)
+            )
+            if tools_by_name.setdefault(tool.name, tool) is not tool:
+                raise BadUsage(f"{server_label(self.name)} has two tools that are both called {tool.name!r}.")
+        return tools_by_name
 
     def rules(self) -> str:
         """Give the server's instructions, each line marked as its own words."""
@@ -134,24 +136,24 @@ class McpServer:
         """What went wrong and was survived, or how the server ended."""
         return tuple(self._connection.notices)
 
-    def changes(self) -> str:
+    def pending_changes(self) -> str:
         """Ask the server what it offers now and give the difference to what was accepted; empty for none.
 
         Raises:
             McpFailed: the server does not answer.
         """
-        self._now = core().spawn(self._connection.listed()).result()
-        nothing = Listed("", "", "{}")
-        names = {**self._pinned, **self._now}
-        pairs = {name: (self._pinned.get(name, nothing), self._now.get(name, nothing)) for name in names}
-        changed = [f"{name}:\n{difference(*pair)}" for name, pair in pairs.items() if pair[0] != pair[1]]
+        self._latest = background_loop().submit(self._connection.list_tools()).result()
+        empty = RemoteTool("", "", "{}")
+        names = {**self._accepted, **self._latest}
+        pairs = {name: (self._accepted.get(name, empty), self._latest.get(name, empty)) for name in names}
+        changed = [f"{name}:\n{diff_tools(*pair)}" for name, pair in pairs.items() if pair[0] != pair[1]]
         if instructions := line_diff(self._instructions, self._connection.instructions, "instructions"):
             changed.append(f"instructions:\n{instructions}")
         return "\n".join(changed)
 
-    def accept(self) -> None:
+    def accept_changes(self) -> None:
         """Take over what the server offers as of the last look at it: changed tools, and new ones."""
-        self._pinned = dict(self._now)
+        self._accepted = dict(self._latest)
         self._instructions = self._connection.instructions
 
     def close(self) -> None:
@@ -159,68 +161,70 @@ class McpServer:
         self._connection.close()
 
     def __repr__(self) -> str:
-        return f"McpServer({self.name!r}, {len(self._pinned)} tools)"
+        return f"McpServer({self.name!r}, {len(self._accepted)} tools)"
 
-    def _tool(self, pinned: Listed, now: Listed) -> Tool:
-        name = fitted(self.name, pinned.name)
-        policy, notice, refusal = Policy(), "", ""
-        if pinned != now:
-            policy, changed = Policy(sensitive=True), difference(pinned, now)
+    def _make_tool(self, accepted: RemoteTool, latest: RemoteTool) -> Tool:
+        name = model_tool_name(self.name, accepted.name)
+        policy, notice, rejection = Policy(), "", ""
+        if accepted != latest:
+            policy, changed = Policy(sensitive=True), diff_tools(accepted, latest)
             if len(changed) > MAX_DIFFERENCE:
-                refusal = (
-                    f"{called(self.name)} changed this tool by more than can be shown at a gate ({len(changed)} "
+                rejection = (
+                    f"{server_label(self.name)} changed this tool by more than can be shown at a gate ({len(changed)} "
                     "characters), so it is not called. The user can print the server's `changes()` and `accept()` them."
                 )
-            notice = f"{called(self.name)} changed this tool after it was accepted:\n{changed}"
+            notice = f"{server_label(self.name)} changed this tool after it was accepted:\n{changed}"
         return Tool(
-            function=partial(self._call, now),
+            function=partial(self._call_tool, latest),
             name=name,
-            description=pinned.description,
-            parameters=RemoteParameters({}, None, pinned.schema, refusal=refusal),
+            description=accepted.description,
+            parameters=RemoteParameters({}, None, accepted.schema, refusal=rejection),
             policy=policy,
             timeout=self._call_seconds,
-            digest=digest_of(name=name, text=now.text),
-            identity=f"{self._spec.identity}.{pinned.name}",
-            origin=f"mcp.{self.name}.{pinned.name}",
+            digest=make_digest(name=name, text=latest.text),
+            identity=f"{self._spec.identity}.{accepted.name}",
+            origin=f"mcp.{self.name}.{accepted.name}",
             notice=notice,
             sends_to="server",
         )
 
-    async def _call(self, seen: Listed, arguments: dict[str, Any]) -> AsyncIterator[Progress | Returned]:
+    async def _call_tool(
+        self, approved: RemoteTool, arguments: dict[str, Any]
+    ) -> AsyncIterator[Progress | ReturnValue]:
         """Call a tool, if it still is what was seen at the gate, and tell what the server says of its progress."""
-        loop, told = asyncio.get_running_loop(), asyncio.Queue[Progress | None]()
+        loop, progress_queue = asyncio.get_running_loop(), asyncio.Queue[Progress | None]()
 
-        def tell(progress: Progress | None) -> None:
+        def enqueue(progress: Progress | None) -> None:
             with suppress(RuntimeError):  # the loop of a call that was cancelled may have ended
-                loop.call_soon_threadsafe(told.put_nowait, progress)
+                loop.call_soon_threadsafe(progress_queue.put_nowait, progress)
 
-        check = partial(self._check, seen)
-        future = core().spawn(self._connection.call(seen.name, arguments, check, tell))
-        future.add_done_callback(lambda _: tell(None))
+        check = partial(self._check_unchanged, approved)
+        future = background_loop().submit(self._connection.call(approved.name, arguments, check, enqueue))
+        future.add_done_callback(lambda _: enqueue(None))
         try:
-            while (progress := await told.get()) is not None:
+            while (progress := await progress_queue.get()) is not None:
                 yield progress
         finally:
             future.cancel()
-        yield Returned(future.result())
+        yield ReturnValue(future.result())
 
-    def _check(self, seen: Listed, tools: dict[str, Listed]) -> None:
+    def _check_unchanged(self, approved: RemoteTool, tools: dict[str, RemoteTool]) -> None:
         """Look whether a tool still is what was seen at the gate.
 
         Raises:
             McpFailed: it is gone, or has changed.
         """
-        self._now = tools
-        found, name = self._now.get(seen.name), shorten(visible(seen.name), MAX_NAME)
-        if found is None:
-            raise McpFailed(f"{called(self.name)} no longer has the tool {name!r}.")
-        if found != seen:
+        self._latest = tools
+        current, name = self._latest.get(approved.name), shorten(single_line(approved.name), MAX_NAME)
+        if current is None:
+            raise McpFailed(f"{server_label(self.name)} no longer has the tool {name!r}.")
+        if current != approved:
             raise McpFailed(
-                f"{called(self.name)} has changed the tool {name!r}, so it was not called.",
+                f"{server_label(self.name)} has changed the tool {name!r}, so it was not called.",
                 fix="Call it again: the user is then asked about the change.",
             )
-        if seen.name in self._pinned:  # a tool that has changed asks always, so its change was approved
-            self._pinned = {**self._pinned, seen.name: seen}
+        if approved.name in self._accepted:  # a tool that has changed asks always, so its change was approved
+            self._accepted = {**self._accepted, approved.name: approved}
 
 
 class McpServers(Toolset):

@@ -19,12 +19,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 from nbtool.errors import BadUsage, McpFailed, ToolFailed
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.tools.mcp import supervisor
 from nbtool.tools.mcp.config import ServerSpec
-from nbtool.tools.mcp.content import value_of
+from nbtool.tools.mcp.content import result_value
 from nbtool.tools.mcp.errors import SessionLost
-from nbtool.tools.mcp.tool_list import MAX_PAGES, Listed, called, listed
+from nbtool.tools.mcp.tool_list import MAX_PAGES, RemoteTool, parse_tools, server_label
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -50,63 +50,63 @@ class Session:
         require_mcp()
         self.spec = spec
         self.instructions = ""
-        self.opened: Future[dict[str, Listed]] = Future()
+        self.when_open: Future[dict[str, RemoteTool]] = Future()
         self._on_log = on_log
         self._client: Client | None = None
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed in _live
-        self._end = ("", "")
+        self._exit_report = ("", "")
         self._closing = asyncio.Event()
-        self._life = core().spawn(self._live())
+        self._task = background_loop().submit(self._run())
 
     @property
     def is_live(self) -> bool:
         """Whether questions can be asked; that a server has gone is seen when one is."""
         return self._client is not None
 
-    def wait_until_open(self, left: float, seconds: float) -> dict[str, Listed]:
-        """Wait for what is `left` of the `seconds` until the server has greeted and listed its tools.
+    def wait_until_open(self, remaining: float, seconds: float) -> dict[str, RemoteTool]:
+        """Wait for what is `remaining` of the `seconds` until the server has greeted and listed its tools.
 
         Raises:
             McpFailed: it cannot be started or reached, says no, or has not answered in time; then it is stopped.
         """
         try:
-            return self.opened.result(left)
+            return self.when_open.result(remaining)
         except NotYet:
             self.stop()
-            raise self.unanswered(seconds) from None
+            raise self.timeout_error(seconds) from None
 
-    def unanswered(self, seconds: float) -> McpFailed:
+    def timeout_error(self, seconds: float) -> McpFailed:
         """Make the error of a server that did not greet in time."""
         return McpFailed(
-            f"{called(self.spec.name)} did not answer `initialize` within {seconds:g} s.",
+            f"{server_label(self.spec.name)} did not answer `initialize` within {seconds:g} s.",
             fix="It was stopped; see whether its command runs in a terminal.",
         )
 
     def stop(self) -> None:
         """End the session where it is, and do not wait for it."""
-        self._life.cancel()
+        self._task.cancel()
 
-    def retire(self) -> None:
+    def mark_lost(self) -> None:
         """Take no more questions, and end; on nbtool's loop."""
         self._client = None
         self._closing.set()
 
     def begin_close(self) -> None:
         """Let the session end, and do not wait for it."""
-        core().call_soon(self._closing.set)
+        background_loop().call_soon(self._closing.set)
 
     def close(self) -> None:
         """End the session and the server's processes; a second time changes nothing."""
         self.begin_close()
-        if not core().is_current():
+        if not background_loop().is_current():
             try:
-                self._life.exception(CLOSE_SECONDS)
+                self._task.exception(CLOSE_SECONDS)
             except NotYet:
                 self.stop()
             except Stopped:  # it had not answered in time, and its keeper sees to the rest
                 return
 
-    async def listed(self) -> dict[str, Listed]:
+    async def list_tools(self) -> dict[str, RemoteTool]:
         """List the tools as they are now.
 
         Raises:
@@ -116,14 +116,16 @@ class Session:
         from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
 
         client = self._running()
-        with exchange() as noted:
+        with exchange() as current:
             try:
                 async with asyncio.timeout(LIST_SECONDS):
                     return await self._list(client)
             except TimeoutError:
-                raise McpFailed(f"{called(self.spec.name)} did not list its tools within {LIST_SECONDS:g} s.") from None
+                raise McpFailed(
+                    f"{server_label(self.spec.name)} did not list its tools within {LIST_SECONDS:g} s."
+                ) from None
             except Exception as error:
-                raise self._failure(error, noted, is_call=False) from error
+                raise self._failure(error, current, is_call=False) from error
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT) -> Any:
         """Call a tool, once, and give what it answers.
@@ -136,39 +138,41 @@ class Session:
         from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
 
         client = self._running()
-        with exchange() as noted:
+        with exchange() as current:
             try:
                 # not `Client.call_tool`: where a schema changed meanwhile, that would list the tools and call again
                 result = await client.session.call_tool(name, arguments, progress_callback=on_progress)
             except Exception as error:
-                raise self._failure(error, noted, is_call=True) from error
-        return await asyncio.to_thread(value_of, result)
+                raise self._failure(error, current, is_call=True) from error
+        return await asyncio.to_thread(result_value, result)
 
     def _running(self) -> Client:
         if self._client is None:
-            raise SessionLost(f"{called(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
+            raise SessionLost(f"{server_label(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
         return self._client
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
 
         with self._stderr:
             try:
-                with exchange() as noted:
-                    async with self._connected() as client:
+                with exchange() as current:
+                    async with self._connect() as client:
                         self.instructions = client.instructions or ""
                         tools = await self._list(client)
                         self._client = client
-                        self.opened.set_result(tools)
+                        self.when_open.set_result(tools)
                         await self._closing.wait()
             except Exception as error:  # noqa: BLE001 - whatever a server brings about is its own failure
-                if not self.opened.done():  # pragma: no branch - what fails as it closes has nobody left to tell
-                    self.opened.set_exception(await self._advised(self._failure(error, noted, is_call=False), noted))
+                if not self.when_open.done():  # pragma: no branch - what fails as it closes has nobody left to tell
+                    self.when_open.set_exception(
+                        await self._with_transport_hint(self._failure(error, current, is_call=False), current)
+                    )
             finally:
                 self._client = None
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Client]:
+    async def _connect(self) -> AsyncIterator[Client]:
         from mcp import Client  # noqa: PLC0415 - loaded only where there is a server
 
         async with AsyncExitStack() as stack:
@@ -178,30 +182,30 @@ class Session:
     async def _log(self, params: LoggingMessageNotificationParams) -> None:
         self._on_log(params)
 
-    async def _list(self, client: Client) -> dict[str, Listed]:
-        found: dict[str, Listed] = {}
+    async def _list(self, client: Client) -> dict[str, RemoteTool]:
+        parsed: dict[str, RemoteTool] = {}
         cursor = None
         for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
-            found = listed(self.spec.name, page.tools, found)
+            parsed = parse_tools(self.spec.name, page.tools, parsed)
             cursor = page.next_cursor
             if cursor is None:
-                return found
-        raise McpFailed(f"{called(self.spec.name)} lists its tools in more than {MAX_PAGES} pages.")
+                return parsed
+        raise McpFailed(f"{server_label(self.spec.name)} lists its tools in more than {MAX_PAGES} pages.")
 
-    async def _advised(self, failure: ToolFailed, noted: Exchange) -> ToolFailed:
+    async def _with_transport_hint(self, failure: ToolFailed, current: Exchange) -> ToolFailed:
         """Say more of an address that does not open a session: it may speak another transport."""
-        from nbtool.tools.mcp.http import speaks_sse, sse_advice  # noqa: PLC0415 - loaded only where there is a server
+        from nbtool.tools.mcp.http import sse_hint, uses_sse  # noqa: PLC0415 - loaded only where there is a server
 
-        if self.spec.url and await speaks_sse(self.spec, noted):
-            what, fix = sse_advice()
-            return McpFailed(f"{called(self.spec.name)} {what}", fix=fix)
+        if self.spec.url and await uses_sse(self.spec, current):
+            problem, fix = sse_hint()
+            return McpFailed(f"{server_label(self.spec.name)} {problem}", fix=fix)
         return failure
 
-    def _failure(self, error: BaseException, noted: Exchange, *, is_call: bool) -> ToolFailed:
-        from nbtool.tools.mcp.failures import failure_of  # noqa: PLC0415 - loaded only where there is a server
+    def _failure(self, error: BaseException, current: Exchange, *, is_call: bool) -> ToolFailed:
+        from nbtool.tools.mcp.failures import to_tool_failure  # noqa: PLC0415 - loaded only where there is a server
 
-        return failure_of(error, self.spec, noted, self._stderr, is_call=is_call)
+        return to_tool_failure(error, self.spec, current, self._stderr, is_call=is_call)
 
 
 async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:

@@ -28,10 +28,10 @@ MAX_MESSAGE = 16 * 1024 * 1024
 MAX_DROPPED = 1024 * 1024 * 1024
 """Bytes of one message that are dropped; a longer one ends the server."""
 
-PIECE = 64 * 1024
+READ_BYTES = 64 * 1024
 """Bytes of a message that is too large which are read at once."""
 
-SEEN = 1_000
+ID_SEARCH_BYTES = 1_000
 """Bytes at both ends of a message that is too large in which its id is looked for."""
 
 TOO_LARGE = "nbtool: too large"
@@ -46,10 +46,10 @@ MAX_TOKENS = 500_000
 TOO_COMPLEX = "nbtool: too complex"
 """What the `data` of an error says that stands for a message of too many values, or too deeply nested."""
 
-PLAIN = 64 * 1024
+MAX_UNCOUNTED_BYTES = 64 * 1024
 """Bytes of a message up to which its values are not counted."""
 
-MAX_NOISE = 20
+MAX_STRAY_LINES = 20
 """Lines that are no messages which are told; more are dropped."""
 
 MAX_UNASKED = 2_000
@@ -58,13 +58,13 @@ MAX_UNASKED = 2_000
 LEFT_OUT = "nbtool.left_out"
 """The logger of the message that tells how many were left out."""
 
-MAX_LINE = 200
+MAX_LINE_CHARS = 200
 """Characters that are told of such a line."""
 
-MAX_LAST_WORDS = 2_000
+MAX_STDERR_BYTES = 2_000
 """Bytes of stderr that are told when the server has ended."""
 
-GRACE = 1.0
+STOP_GRACE_SECONDS = 1.0
 """Seconds that a server is given to end by itself."""
 
 _finish = threading.Lock()
@@ -86,22 +86,24 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
     assert server.stdin
     assert server.stdout
     assert server.stderr
-    last_words = bytearray()
-    hearing = threading.Thread(target=hear, args=(server.stderr, last_words), daemon=True)
-    hearing.start()
+    stderr_tail = bytearray()
+    stderr_thread = threading.Thread(target=read_stderr, args=(server.stderr, stderr_tail), daemon=True)
+    stderr_thread.start()
     flow = Flow()
-    threading.Thread(target=feed, args=(server, server.stdin, flow), daemon=True).start()
+    threading.Thread(target=pump_stdin, args=(server, server.stdin, flow), daemon=True).start()
     problem = ""
     with contextlib.suppress(OSError):  # the notebook is gone
-        if not pass_on(server.stdout, sys.stdout.buffer, flow):
+        if not pump_stdout(server.stdout, sys.stdout.buffer, flow):
             problem = f"It sent a message of more than {MAX_DROPPED} bytes."
     with contextlib.suppress(subprocess.TimeoutExpired):
-        server.wait(GRACE)
-    hearing.join(GRACE)
-    end(server, report(server.returncode, bytes(last_words), problem))
+        server.wait(STOP_GRACE_SECONDS)
+    stderr_thread.join(STOP_GRACE_SECONDS)
+    kill_group(server, report(server.returncode, bytes(stderr_tail), problem))
 
 
-def feed(server: subprocess.Popen[bytes], stdin: IO[bytes], flow: Flow) -> None:  # pragma: no cover - ends its process
+def pump_stdin(
+    server: subprocess.Popen[bytes], stdin: IO[bytes], flow: Flow
+) -> None:  # pragma: no cover - ends its process
     """Give the server what the notebook says; when that has ended, see that the server ends."""
     while data := os.read(0, 65536):
         flow.note_question(data)
@@ -111,8 +113,8 @@ def feed(server: subprocess.Popen[bytes], stdin: IO[bytes], flow: Flow) -> None:
     with contextlib.suppress(OSError):
         stdin.close()
     with contextlib.suppress(subprocess.TimeoutExpired):
-        server.wait(GRACE)
-    end(server, "")
+        server.wait(STOP_GRACE_SECONDS)
+    kill_group(server, "")
 
 
 class Flow:
@@ -149,32 +151,32 @@ def is_answer(line: bytes) -> bool:
     return isinstance(message, dict) and "id" in message and ("result" in message or "error" in message)
 
 
-def pass_on(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
+def pump_stdout(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
     """Pass messages on until the server says no more; False when one did not end within `MAX_DROPPED`."""
-    noise = 0
+    stray_lines = 0
     while line := stdout.readline(MAX_MESSAGE + 1):
         if len(line) > MAX_MESSAGE:
-            size, end_of_line = drop_rest(stdout, line)
+            size, end_of_line = skip_message(stdout, line)
             if size > MAX_DROPPED:
                 return False
-            line = answer_for(line[:SEEN], end_of_line, size)
+            line = error_answer(line[:ID_SEARCH_BYTES], end_of_line, size)
         elif is_complex(line):
-            line = answer_for(line[:SEEN], line[-SEEN:], len(line), TOO_COMPLEX)
+            line = error_answer(line[:ID_SEARCH_BYTES], line[-ID_SEARCH_BYTES:], len(line), TOO_COMPLEX)
         if not is_message(line):
-            noise += bool(line.strip())
-            line = told(line) if line.strip() and noise <= MAX_NOISE else b""
+            stray_lines += bool(line.strip())
+            line = as_log_message(line) if line.strip() and stray_lines <= MAX_STRAY_LINES else b""
         if line and (line := flow.passing(line)):
             out.write(line)
             out.flush()
     return True
 
 
-def drop_rest(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
+def skip_message(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
     """Read a message to its end and keep only its size and its last bytes."""
-    size, tail = len(line), line[-SEEN:]
-    while not tail.endswith(b"\n") and size <= MAX_DROPPED and (piece := stdout.readline(PIECE)):
-        size += len(piece)
-        tail = (tail + piece)[-SEEN:]
+    size, tail = len(line), line[-ID_SEARCH_BYTES:]
+    while not tail.endswith(b"\n") and size <= MAX_DROPPED and (chunk := stdout.readline(READ_BYTES)):
+        size += len(chunk)
+        tail = (tail + chunk)[-ID_SEARCH_BYTES:]
     return size, tail
 
 
@@ -182,49 +184,49 @@ class Complexity:
     """Counts the values and levels of a message, which may come in pieces."""
 
     def __init__(self) -> None:
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
+    def reset(self) -> None:
         """Begin another message."""
         self._count = self._depth = 0
         self._is_in_text = self._is_escaped = False
 
-    def is_over(self, data: bytes) -> bool:
+    def exceeds_limits(self, data: bytes) -> bool:
         """Take the next bytes; True where the message holds more values or levels than its reader could take."""
-        at = int(self._is_escaped and bool(data))
+        position = int(self._is_escaped and bool(data))
         if self._is_in_text and data:
-            rest = _REST.match(data, at)
+            rest = _REST.match(data, position)
             assert rest  # it matches anything
-            at = rest.end()
-            self._note_text(rest[1])
-        for token in _TOKEN.finditer(data, at):
+            position = rest.end()
+            self._set_text_state(rest[1])
+        for token in _TOKEN.finditer(data, position):
             first = data[token.start()]
             if first == b'"'[0]:
-                self._note_text(token[1])
+                self._set_text_state(token[1])
             self._count += 1
             self._depth += (first in b"[{") - (first in b"]}")
             if self._count > MAX_TOKENS or self._depth > MAX_NESTING:
                 return True
         return False
 
-    def _note_text(self, end: bytes) -> None:
+    def _set_text_state(self, end: bytes) -> None:
         self._is_in_text, self._is_escaped = end != b'"', end == b"\\"
 
 
 def is_complex(line: bytes) -> bool:
     """Whether a message holds more values or levels than its reader could take."""
-    if len(line) <= PLAIN and line.count(b"[") + line.count(b"{") <= MAX_NESTING:
+    if len(line) <= MAX_UNCOUNTED_BYTES and line.count(b"[") + line.count(b"{") <= MAX_NESTING:
         return False
-    return Complexity().is_over(line)
+    return Complexity().exceeds_limits(line)
 
 
-def answer_for(head: bytes, tail: bytes, size: int, problem: str = TOO_LARGE) -> bytes:
+def error_answer(head: bytes, tail: bytes, size: int, problem: str = TOO_LARGE) -> bytes:
     """Write the error that a call gets in place of an answer that was not read; without its id, a line of noise."""
-    found = _ID_FIRST.match(head) or _ID_LAST.search(tail)
-    if not found:
+    match = _ID_FIRST.match(head) or _ID_LAST.search(tail)
+    if not match:
         return b"a message of %d bytes that was dropped\n" % size
     error = {"code": -32603, "message": f"a message of {size} bytes", "data": problem}
-    answer = {"jsonrpc": "2.0", "id": json.loads(found[1]), "error": error}
+    answer = {"jsonrpc": "2.0", "id": json.loads(match[1]), "error": error}
     return json.dumps(answer).encode() + b"\n"
 
 
@@ -233,10 +235,14 @@ def is_message(line: bytes) -> bool:
     return line.lstrip().startswith(b"{") and b'"jsonrpc"' in line and line.endswith(b"\n")
 
 
-def told(line: bytes) -> bytes:
+def as_log_message(line: bytes) -> bytes:
     """Make a log message of a line that is no message."""
     text = line.decode("utf-8", "replace").strip()
-    text = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}[… {len(text) - MAX_LINE:,} characters more]"
+    text = (
+        text
+        if len(text) <= MAX_LINE_CHARS
+        else f"{text[:MAX_LINE_CHARS]}[… {len(text) - MAX_LINE_CHARS:,} characters more]"
+    )
     return log_message("warning", "nbtool", text)
 
 
@@ -246,24 +252,24 @@ def log_message(level: str, logger: str, data: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).encode() + b"\n"
 
 
-def hear(stderr: IO[bytes], last_words: bytearray) -> None:
+def read_stderr(stderr: IO[bytes], stderr_tail: bytearray) -> None:
     """Remember the end of what the server writes to stderr."""
     with contextlib.suppress(OSError, ValueError):
         while data := os.read(stderr.fileno(), 65536):
-            last_words += data
-            del last_words[:-MAX_LAST_WORDS]
+            stderr_tail += data
+            del stderr_tail[:-MAX_STDERR_BYTES]
 
 
-def report(status: int | None, last_words: bytes, problem: str) -> str:
+def report(status: int | None, stderr_tail: bytes, problem: str) -> str:
     """Write how the server ended, for the notebook."""
-    return json.dumps({"exit": status, "stderr": last_words.decode("utf-8", "replace"), "problem": problem})
+    return json.dumps({"exit": status, "stderr": stderr_tail.decode("utf-8", "replace"), "problem": problem})
 
 
-def end(server: subprocess.Popen[bytes], words: str) -> None:  # pragma: no cover - ends its process
+def kill_group(server: subprocess.Popen[bytes], text: str) -> None:  # pragma: no cover - ends its process
     """Report the end and kill whatever is left, this program included."""
     _finish.acquire()  # held for ever: the process ends here
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(words)
+        sys.stderr.write(text)
         sys.stderr.flush()
     server.kill()
     if os.name == "posix" and os.getpgid(0) == os.getpid():  # the group is its own, and holds what the server started

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from nbtool.errors import BadUsage
 
-MIN_SECRET = 4
+MIN_SECRET_CHARS = 4
 """Characters of a value from which on it is taken out of messages; shorter ones stand in any text."""
 
 HIDDEN = "***"
@@ -26,20 +26,20 @@ class Expansion:
     server: str
     values: dict[str, SecretStr] = field(default_factory=dict)
 
-    def expand(self, text: str, where: str) -> str:
-        """Put the values of the environment into a text; `where` names the text in an error.
+    def expand(self, text: str, location: str) -> str:
+        """Put the values of the environment into a text; `location` names the text in an error.
 
         Raises:
             BadUsage: a variable is not set and has no default.
         """
 
-        def value_of(found: re.Match[str]) -> str:
-            name, default = found[1], found[2]
+        def value_of(match: re.Match[str]) -> str:
+            name, default = match[1], match[2]
             value = os.environ.get(name)
             if value is None or (value == "" and default is not None):
                 if default is None:
                     fix = f'Set it first (os.environ["{name}"] = …), or write ${{{name}:-default}}.'
-                    problem = f"{where} needs the environment variable {name}, which is not set."
+                    problem = f"{location} needs the environment variable {name}, which is not set."
                     raise BadUsage(f"The MCP server {self.server!r}: {problem}", fix=fix)
                 return default
             self.values[name] = SecretStr(value)
@@ -50,7 +50,7 @@ class Expansion:
 
 def variables_in(text: str) -> tuple[str, ...]:
     """Give the names of the variables in a text."""
-    return tuple(dict.fromkeys(found[1] for found in _VARIABLE.finditer(text)))
+    return tuple(dict.fromkeys(names[1] for names in _VARIABLE.finditer(text)))
 
 
 def without_secrets(text: str, variables: Mapping[str, SecretStr], others: Mapping[str, SecretStr]) -> str:
@@ -58,6 +58,6 @@ def without_secrets(text: str, variables: Mapping[str, SecretStr], others: Mappi
     hidden = {value.get_secret_value(): HIDDEN for value in others.values()}
     hidden |= {value.get_secret_value(): f"${{{name}}}" for name, value in variables.items()}
     for value in sorted(hidden, key=len, reverse=True):
-        if len(value) >= MIN_SECRET:
+        if len(value) >= MIN_SECRET_CHARS:
             text = text.replace(value, hidden[value])
     return text

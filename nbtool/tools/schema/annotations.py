@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from nbtool.errors import BadUsage
 from nbtool.tools.values.describe import type_name
 
-TOKEN = "\0reference"
+REFERENCE_KEY = "\0reference"
 """The key of a placeholder for a live object in JSON that is being validated; no argument of a model has it."""
 
 
@@ -27,12 +27,12 @@ def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
         return Any
     while isinstance(function, functools.partial):
         function = function.func
-    plain = inspect.unwrap(getattr(function, "__func__", function))
-    plain = plain if hasattr(plain, "__globals__") else type(plain).__call__
-    names = dict(inspect.getclosurevars(plain).nonlocals) if inspect.isfunction(plain) else {}
+    unwrapped = inspect.unwrap(getattr(function, "__func__", function))
+    unwrapped = unwrapped if hasattr(unwrapped, "__globals__") else type(unwrapped).__call__
+    names = dict(inspect.getclosurevars(unwrapped).nonlocals) if inspect.isfunction(unwrapped) else {}
     holder = types.SimpleNamespace(__annotations__={"it": raw.annotation})
     try:
-        return typing.get_type_hints(holder, getattr(plain, "__globals__", {}), names, include_extras=True)["it"]
+        return typing.get_type_hints(holder, getattr(unwrapped, "__globals__", {}), names, include_extras=True)["it"]
     except Exception as error:
         raise BadUsage(
             f"The annotation {raw.annotation!r} of the parameter {raw.name!r} cannot be resolved: {error}.",
@@ -40,7 +40,7 @@ def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
         ) from error
 
 
-def lift(annotation: Any) -> Any:
+def to_json_type(annotation: Any) -> Any:
     """Replace what JSON cannot say by a reference to it."""
     if annotation is Any or annotation is object or isinstance(annotation, typing.TypeVar):
         return Any
@@ -48,23 +48,23 @@ def lift(annotation: Any) -> Any:
         return annotation
     if typing.is_typeddict(annotation):
         return _typed_dict(annotation)
-    origin, inner = get_origin(annotation), get_args(annotation)
+    origin, element = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return Annotated[lift(inner[0]), *inner[1:]]
+        return Annotated[to_json_type(element[0]), *element[1:]]
     if origin in (Union, types.UnionType):
-        return Union[tuple(lift(one) for one in inner)]  # noqa: UP007 - built from values
+        return Union[tuple(to_json_type(argument) for argument in element)]  # noqa: UP007 - built from values
     if origin in _CONTAINERS:
-        return origin[tuple(one if one is ... else lift(one) for one in inner)]
+        return origin[tuple(argument if argument is ... else to_json_type(argument) for argument in element)]
     kind = origin or annotation
     if kind is collections.abc.Callable or inspect.isclass(kind):
-        return Annotated[Any, Live(kind)]
+        return Annotated[Any, ReferenceTo(kind)]
     raise BadUsage(f"The annotation {annotation!r} cannot be described to a model.", fix="Use a class or Any.")
 
 
 def takes_objects(lifted: Any) -> bool:
     """Whether a lifted annotation holds a class whose instances are taken by reference."""
     inner = [*get_args(lifted), *(lifted.__annotations__.values() if typing.is_typeddict(lifted) else ())]
-    return isinstance(lifted, Live) or any(map(takes_objects, inner))
+    return isinstance(lifted, ReferenceTo) or any(map(takes_objects, inner))
 
 
 def _typed_dict(annotation: Any) -> Any:
@@ -74,12 +74,12 @@ def _typed_dict(annotation: Any) -> Any:
     hints = typing.get_type_hints(annotation, include_extras=True)
     fields = {}
     for name, hint in hints.items():
-        marker, inner = get_origin(hint), hint
+        marker, element = get_origin(hint), hint
         if marker in (typing.Required, typing.NotRequired):
-            inner = get_args(hint)[0]
+            element = get_args(hint)[0]
         else:
             marker = typing.NotRequired if name in annotation.__optional_keys__ else typing.Required
-        fields[name] = marker[lift(inner)]
+        fields[name] = marker[to_json_type(element)]
     return typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[operator]  # made of values
 
 
@@ -97,7 +97,7 @@ def _is_json(annotation: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class ReferenceTo:
     """Stands in an annotation for a class whose instances are taken by reference."""
 
     kind: Any
@@ -118,7 +118,7 @@ class Live:
     def check(self, value: Any, info: Any) -> Any:
         """Let an instance of the class through, or the one that a placeholder stands for."""
         objects = info.context or {}
-        given = objects[value[TOKEN]] if isinstance(value, dict) and TOKEN in value else value
-        if not isinstance(given, self.kind):
+        value_given = objects[value[REFERENCE_KEY]] if isinstance(value, dict) and REFERENCE_KEY in value else value
+        if not isinstance(value_given, self.kind):
             raise ValueError(f"a reference to a {self.name}")
-        return given
+        return value_given

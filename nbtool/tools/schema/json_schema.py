@@ -6,58 +6,58 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def untitled(schema: Any, *, of_names: bool = False) -> Any:
+def drop_titles(schema: Any, *, is_property_map: bool = False) -> Any:
     """Drop the titles that pydantic makes of names; properties that are called `title` stay."""
     if isinstance(schema, list):
-        return [untitled(one) for one in schema]
+        return [drop_titles(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        key: untitled(value, of_names=key in ("properties", "$defs") and not of_names)
+        key: drop_titles(value, is_property_map=key in ("properties", "$defs") and not is_property_map)
         for key, value in schema.items()
-        if of_names or key != "title"
+        if is_property_map or key != "title"
     }
 
 
-def inlined(schema: dict[str, Any]) -> dict[str, Any]:
+def inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
     """Write definitions where they are used, because several servers do not follow `$ref`; recursive ones stay."""
-    shared = schema.get("$defs", {})
-    recursive = {name for name in shared if _reaches(shared[name], name, shared, set())}
-    made: dict[str, Any] = _written_out(
-        {key: value for key, value in schema.items() if key != "$defs"}, shared, recursive
+    definitions = schema.get("$defs", {})
+    recursive = {name for name in definitions if _is_recursive(definitions[name], name, definitions, set())}
+    result: dict[str, Any] = _inline(
+        {key: value for key, value in schema.items() if key != "$defs"}, definitions, recursive
     )
     if recursive:
-        made["$defs"] = {name: _written_out(shared[name], shared, recursive) for name in sorted(recursive)}
-    return made
+        result["$defs"] = {name: _inline(definitions[name], definitions, recursive) for name in sorted(recursive)}
+    return result
 
 
-def _written_out(schema: Any, shared: Mapping[str, Any], recursive: set[str]) -> Any:
+def _inline(schema: Any, definitions: Mapping[str, Any], recursive: set[str]) -> Any:
     if isinstance(schema, list):
-        return [_written_out(one, shared, recursive) for one in schema]
+        return [_inline(item, definitions, recursive) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    name = _ref(schema)
+    name = _ref_name(schema)
     if name and name not in recursive:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
-        return {**_written_out(shared[name], shared, recursive), **_written_out(rest, shared, recursive)}
-    return {key: _written_out(value, shared, recursive) for key, value in schema.items()}
+        return {**_inline(definitions[name], definitions, recursive), **_inline(rest, definitions, recursive)}
+    return {key: _inline(value, definitions, recursive) for key, value in schema.items()}
 
 
-def _reaches(schema: Any, goal: str, shared: Mapping[str, Any], seen: set[str]) -> bool:
+def _is_recursive(schema: Any, goal: str, definitions: Mapping[str, Any], visited: set[str]) -> bool:
     if isinstance(schema, list):
-        return any(_reaches(one, goal, shared, seen) for one in schema)
+        return any(_is_recursive(item, goal, definitions, visited) for item in schema)
     if not isinstance(schema, dict):
         return False
-    name = _ref(schema)
+    name = _ref_name(schema)
     if name == goal:
         return True
-    if name and name not in seen:
-        seen.add(name)
-        if _reaches(shared[name], goal, shared, seen):
+    if name and name not in visited:
+        visited.add(name)
+        if _is_recursive(definitions[name], goal, definitions, visited):
             return True
-    return any(_reaches(value, goal, shared, seen) for value in schema.values())
+    return any(_is_recursive(value, goal, definitions, visited) for value in schema.values())
 
 
-def _ref(schema: Mapping[str, Any]) -> str:
+def _ref_name(schema: Mapping[str, Any]) -> str:
     ref = schema.get("$ref")
     return ref.removeprefix("#/$defs/") if isinstance(ref, str) else ""

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.shorten import shorten
-from nbtool.tools.schema.annotations import TOKEN, annotation_of, lift
-from nbtool.tools.schema.json_schema import inlined, untitled
+from nbtool.tools.schema.annotations import REFERENCE_KEY, annotation_of, to_json_type
+from nbtool.tools.schema.json_schema import drop_titles, inline_refs
 from nbtool.tools.values.describe import describe
-from nbtool.tools.variables.references import Link, Path, Resolved
+from nbtool.tools.variables.references import Path, ReferenceTarget, ResolvedArguments
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION = 4_000
 """Characters of a docstring that a model is told."""
 
-MAX_GOT = 80
+MAX_VALUE_CHARS = 80
 """Characters of a wrong value that an error repeats."""
 
 MAX_PROBLEMS = 5
 """Problems that one error lists."""
 
-PLAIN = (str, int, float, bool, types.NoneType)
+PLAIN_TYPES = (str, int, float, bool, types.NoneType)
 """The types of values that JSON has, but lists and objects."""
 
 _KINDS = inspect.Parameter
@@ -60,15 +60,15 @@ class Parameter:
 class Parameters:
     """The parameters of a tool: their JSON schema, a validator, and the way back into a Python call.
 
-    `are_plain`: texts, numbers and truth values, whose validation runs nobody's own code and takes no time.
+    `is_plain`: texts, numbers and truth values, whose validation runs nobody's own code and takes no time.
     """
 
-    known: Mapping[str, Parameter]
+    by_name: Mapping[str, Parameter]
     extra: Parameter | None
     schema: Mapping[str, Any]
-    are_plain: bool = False
+    is_plain: bool = False
 
-    def check(self, resolved: Resolved) -> dict[str, Any]:
+    def check(self, resolved: ResolvedArguments) -> dict[str, Any]:
         """Validate arguments and give their values by name; an object that was referred to stays the same object.
 
         Raises:
@@ -77,55 +77,63 @@ class Parameters:
         values: dict[str, Any] = {}
         problems = [
             f"{name!r} is missing"
-            for name, one in self.known.items()
-            if one.is_required and name not in resolved.arguments
+            for name, declared in self.by_name.items()
+            if declared.is_required and name not in resolved.arguments
         ]
         for name in resolved.arguments:
-            parameter = self.known.get(name, self.extra)
+            parameter = self.by_name.get(name, self.extra)
             if parameter is None:
-                problems.append(f"{shorten(name, MAX_GOT)!r} is not expected")
+                problems.append(f"{shorten(name, MAX_VALUE_CHARS)!r} is not expected")
                 continue
             try:
-                values[name] = _checked(parameter, name, resolved)
+                values[name] = _validate(parameter, name, resolved)
             except InvalidArguments as problem:
                 problems.append(problem.message)
         if problems:
-            raise self._refusal(problems)
+            raise self._invalid_arguments(problems)
         return values
 
     def takes_text(self, name: str, value: Any) -> bool:
         """Whether a parameter takes a text, and not this object."""
         from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was made
 
-        parameter = self.known.get(name, self.extra)
+        parameter = self.by_name.get(name, self.extra)
         if parameter is None or isinstance(value, str):
             return False
         try:
-            parameter.adapter.validate_python(_unboxed(value), strict=True)
+            parameter.adapter.validate_python(_unwrap_scalar(value), strict=True)
         except ValidationError:
             return _is_free_text(_json_schema(parameter.adapter))
         return False
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give validated values as positional and keyword arguments; what was not given is left to the defaults."""
-        several = next((one.name for one in self.known.values() if one.kind is _KINDS.VAR_POSITIONAL), None)
-        spread = list(values.get(several, ())) if several else []
+        variadic = next(
+            (declared.name for declared in self.by_name.values() if declared.kind is _KINDS.VAR_POSITIONAL), None
+        )
+        variadic_values = list(values.get(variadic, ())) if variadic else []
         positional: list[Any] = []
-        keywords: dict[str, Any] = {name: value for name, value in values.items() if name not in self.known}
-        for name, one in self.known.items():
-            by_place = one.kind is _KINDS.POSITIONAL_ONLY or (spread and one.kind is _KINDS.POSITIONAL_OR_KEYWORD)
-            if name == several:
-                positional += spread
-            elif by_place:
-                positional.append(values.get(name, one.default))
+        keywords: dict[str, Any] = {name: value for name, value in values.items() if name not in self.by_name}
+        for name, declared in self.by_name.items():
+            is_positional = declared.kind is _KINDS.POSITIONAL_ONLY or (
+                variadic_values and declared.kind is _KINDS.POSITIONAL_OR_KEYWORD
+            )
+            if name == variadic:
+                positional += variadic_values
+            elif is_positional:
+                positional.append(values.get(name, declared.default))
             elif name in values:
                 keywords[name] = values[name]
         return positional, keywords
 
-    def _refusal(self, problems: list[str]) -> InvalidArguments:
-        more = f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
-        shown = ", ".join(f"{name}{'' if one.is_required else ' (optional)'}" for name, one in self.known.items())
-        return InvalidArguments(f"{'; '.join(problems[:MAX_PROBLEMS])}{more}.", fix=f"Parameters: {shown or 'none'}.")
+    def _invalid_arguments(self, problems: list[str]) -> InvalidArguments:
+        omitted = f" and {len(problems) - MAX_PROBLEMS} more" if len(problems) > MAX_PROBLEMS else ""
+        listed = ", ".join(
+            f"{name}{'' if declared.is_required else ' (optional)'}" for name, declared in self.by_name.items()
+        )
+        return InvalidArguments(
+            f"{'; '.join(problems[:MAX_PROBLEMS])}{omitted}.", fix=f"Parameters: {listed or 'none'}."
+        )
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
@@ -138,20 +146,20 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
         signature = inspect.signature(function)
     except (ValueError, TypeError) as error:
         raise BadUsage(f"The signature of {function!r} cannot be read.", fix="Wrap it in a function.") from error
-    description, of_parameters = _docstring(function)
-    known: dict[str, Parameter] = {}
+    description, parameter_texts = _parse_docstring(function)
+    by_name: dict[str, Parameter] = {}
     extra = None
     for raw in signature.parameters.values():
-        parameter = _parameter(raw, function)
+        parameter = _make_parameter(raw, function)
         if raw.kind is _KINDS.VAR_KEYWORD:
             extra = parameter
         else:
-            known[raw.name] = parameter
-    are_plain = extra is None and all(one.is_plain for one in known.values())
-    return description, Parameters(known, extra, _schema(known, extra, of_parameters), are_plain)
+            by_name[raw.name] = parameter
+    is_plain = extra is None and all(declared.is_plain for declared in by_name.values())
+    return description, Parameters(by_name, extra, _make_schema(by_name, extra, parameter_texts), is_plain)
 
 
-def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     import docstring_parser  # noqa: PLC0415 - only where a tool is made
 
     text = inspect.getdoc(function.func if isinstance(function, functools.partial) else function) or ""
@@ -159,45 +167,45 @@ def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
         parsed = docstring_parser.parse(text)
     except docstring_parser.ParseError:
         return shorten(text, MAX_DESCRIPTION), {}
-    pieces = [parsed.short_description, parsed.long_description]
+    texts = [parsed.short_description, parsed.long_description]
     if parsed.returns and parsed.returns.description:
-        pieces.append(f"Returns: {parsed.returns.description}")
-    of_parameters = {one.arg_name.lstrip("*"): one.description or "" for one in parsed.params}
-    return shorten("\n\n".join(piece for piece in pieces if piece), MAX_DESCRIPTION), of_parameters
+        texts.append(f"Returns: {parsed.returns.description}")
+    parameter_texts = {entry.arg_name.lstrip("*"): entry.description or "" for entry in parsed.params}
+    return shorten("\n\n".join(text_part for text_part in texts if text_part), MAX_DESCRIPTION), parameter_texts
 
 
-def _parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
+def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
     from pydantic import TypeAdapter  # noqa: PLC0415 - only where a tool is made
 
     annotation = annotation_of(raw, function)
     if raw.default is None:
         annotation = Union[annotation, None]  # noqa: UP007 - built from a value
-    lifted = lift(annotation)
+    json_type = to_json_type(annotation)
     if raw.kind is _KINDS.VAR_POSITIONAL:
-        lifted = list[lifted]  # type: ignore[valid-type]
-    return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(lifted), _says_plain(lifted))
+        json_type = list[json_type]  # type: ignore[valid-type]
+    return Parameter(raw.name, raw.kind, raw.default, TypeAdapter(json_type), _is_plain_annotation(json_type))
 
 
-def _says_plain(annotation: Any) -> bool:
+def _is_plain_annotation(annotation: Any) -> bool:
     if get_origin(annotation) in (Union, types.UnionType):
-        return all(_says_plain(one) for one in get_args(annotation))
-    return annotation in PLAIN
+        return all(_is_plain_annotation(member) for member in get_args(annotation))
+    return annotation in PLAIN_TYPES
 
 
-def _checked(parameter: Parameter, name: str, resolved: Resolved) -> Any:
+def _validate(parameter: Parameter, name: str, resolved: ResolvedArguments) -> Any:
     from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was made
 
     value = resolved.arguments[name]
     try:
         if (name,) in resolved.objects:
-            parameter.adapter.validate_python(_unboxed(value), strict=True)
+            parameter.adapter.validate_python(_unwrap_scalar(value), strict=True)
             return value
-        objects = {path: found for path, found in resolved.objects.items() if path[0] == name}
+        objects = {path: value_at for path, value_at in resolved.objects.items() if path[0] == name}
         tokens = dict(enumerate(objects.values()))
         data = json.dumps(_with_tokens(value, (name,), {path: n for n, path in enumerate(objects)}, tokens))
         valid = parameter.adapter.validate_json(data, strict=True, context=tokens)
     except ValidationError as error:
-        raise InvalidArguments(_problem(parameter, name, resolved, error)) from None
+        raise InvalidArguments(_error_message(parameter, name, resolved, error)) from None
     except (ValueError, TypeError, RecursionError) as error:
         raise InvalidArguments(f"{name!r} cannot be read: {type(error).__name__}") from None
     return _with_objects(valid, objects)
@@ -206,57 +214,63 @@ def _checked(parameter: Parameter, name: str, resolved: Resolved) -> Any:
 def _with_tokens(value: Any, path: Path, numbers: Mapping[Path, int], objects: Mapping[int, Any]) -> Any:
     """Put a token, or the like of a plain value, where a live object stands, so that the rest is JSON."""
     if path in numbers:
-        live = objects[numbers[path]]
-        return live if type(live) in (str, int, float, bool, types.NoneType) else {TOKEN: numbers[path]}
+        referenced = objects[numbers[path]]
+        return (
+            referenced
+            if type(referenced) in (str, int, float, bool, types.NoneType)
+            else {REFERENCE_KEY: numbers[path]}
+        )
     if isinstance(value, dict):
-        return {key: _with_tokens(inner, (*path, key), numbers, objects) for key, inner in value.items()}
+        return {key: _with_tokens(item, (*path, key), numbers, objects) for key, item in value.items()}
     if isinstance(value, list):
-        return [_with_tokens(inner, (*path, index), numbers, objects) for index, inner in enumerate(value)]
+        return [_with_tokens(item, (*path, index), numbers, objects) for index, item in enumerate(value)]
     return value
 
 
 def _with_objects(valid: Any, objects: Mapping[Path, Any]) -> Any:
     """Put the live objects back where validation kept plain containers."""
     for path, value in objects.items():
-        place = valid
+        container = valid
         for step in path[1:-1]:
-            place = _at(place, step)
-        if type(place) in (dict, list):
-            place[path[-1]] = value
-        elif _at(place, path[-1]) is not value:
+            container = _step_into(container, step)
+        if type(container) in (dict, list):
+            container[path[-1]] = value
+        elif _step_into(container, path[-1]) is not value:
             raise InvalidArguments(f"{path[0]!r}: a reference cannot stand at {path[1:]!r}; give it whole")
     return valid
 
 
-def _at(place: Any, step: str | int) -> Any:
+def _step_into(container: Any, step: str | int) -> Any:
     """Give what validation made of one step into an argument, or None."""
     try:
-        return place[step] if isinstance(step, int) or isinstance(place, dict) else getattr(place, step, None)
+        return (
+            container[step] if isinstance(step, int) or isinstance(container, dict) else getattr(container, step, None)
+        )
     except (LookupError, TypeError):
         return None
 
 
-def _unboxed(value: Any) -> Any:
+def _unwrap_scalar(value: Any) -> Any:
     """Give the Python number inside a numpy scalar, so that an np.int64 passes for an int."""
     is_scalar = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if is_scalar else value
 
 
-def _problem(parameter: Parameter, name: str, resolved: Resolved, error: Any) -> str:
+def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments, error: Any) -> str:
     links = resolved.links_in(name)
     if links:  # what a reference holds must not come back to the model inside an error
-        what = "; ".join(f"{link.reference.text} is a {describe(link.value)}" for link in links)
-        return f"{name!r}: {_expected(parameter)} is expected; {what}{_way_to_text(parameter, links)}"
+        referenced = "; ".join(f"{link.reference.text} is a {describe(link.value)}" for link in links)
+        return f"{name!r}: {_expected_types(parameter)} is expected; {referenced}{_text_hint(parameter, links)}"
     first = error.errors(include_url=False, include_context=False)[0]
-    place = "".join(
+    location = "".join(
         f"[{step!r}]" for step in first["loc"] if not isinstance(step, str) or not step.startswith("function-")
     )
-    got = json.dumps(first["input"], default=describe, ensure_ascii=False)
+    received = json.dumps(first["input"], default=describe, ensure_ascii=False)
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"{name!r}{place}: expected {message}, got {shorten(got, MAX_GOT)}"
+    return f"{name!r}{location}: expected {message}, got {shorten(received, MAX_VALUE_CHARS)}"
 
 
-def _way_to_text(parameter: Parameter, links: Sequence[Link]) -> str:
+def _text_hint(parameter: Parameter, links: Sequence[ReferenceTarget]) -> str:
     """Say how an object is given as a text, where a text is taken."""
     objects = [link for link in links if link.text is None and not isinstance(link.value, str)]
     if not objects or '"string"' not in json.dumps(_json_schema(parameter.adapter)):
@@ -269,48 +283,61 @@ def _way_to_text(parameter: Parameter, links: Sequence[Link]) -> str:
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
     """Whether any text will do, alone or among other kinds of values."""
-    kinds = [one for one in (schema, *schema.get("anyOf", ())) if one.get("type") == "string"]
-    return any(not one.keys() & {"enum", "const", "format"} for one in kinds)
+    kinds = [option for option in (schema, *schema.get("anyOf", ())) if option.get("type") == "string"]
+    return any(not option.keys() & {"enum", "const", "format"} for option in kinds)
 
 
-def _expected(parameter: Parameter) -> str:
+def _expected_types(parameter: Parameter) -> str:
     schema = _json_schema(parameter.adapter)
-    kinds = [one for one in (schema, *schema.get("anyOf", ())) if "type" in one or "const" in one or "enum" in one]
-    words = [
-        str(one.get("description") if _is_reference(one) else one.get("type", "one of a few values")) for one in kinds
+    kinds = [
+        option
+        for option in (schema, *schema.get("anyOf", ()))
+        if "type" in option or "const" in option or "enum" in option
     ]
-    return " or ".join(words) or "another value"
+    names = [
+        str(option.get("description") if _is_reference(option) else option.get("type", "one of a few values"))
+        for option in kinds
+    ]
+    return " or ".join(names) or "another value"
 
 
 def _is_reference(schema: Mapping[str, Any]) -> bool:
     return str(schema.get("description", "")).startswith("a reference: ")
 
 
-def _schema(known: Mapping[str, Parameter], extra: Parameter | None, described: Mapping[str, str]) -> dict[str, Any]:
+def _make_schema(
+    declared: Mapping[str, Parameter], extra: Parameter | None, texts: Mapping[str, str]
+) -> dict[str, Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - only where a tool is made
 
-    everything = [*known.values(), *([extra] if extra else [])]
+    all_parameters = [*declared.values(), *([extra] if extra else [])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        by_name, shared = TypeAdapter.json_schemas([(one.name, "validation", one.adapter) for one in everything])
-    properties = {name: _property(by_name[name, "validation"], one, described) for name, one in known.items()}
+        by_name, definitions = TypeAdapter.json_schemas(
+            [(parameter.name, "validation", parameter.adapter) for parameter in all_parameters]
+        )
+    properties = {
+        name: _property_schema(by_name[name, "validation"], parameter, texts) for name, parameter in declared.items()
+    }
     schema: dict[str, Any] = {"type": "object", "properties": properties}
-    if required := [name for name, one in known.items() if one.is_required]:
+    if required := [name for name, parameter in declared.items() if parameter.is_required]:
         schema["required"] = required
-    schema["additionalProperties"] = _property(by_name[extra.name, "validation"], extra, described) if extra else False
-    if "$defs" in shared:
-        schema["$defs"] = shared["$defs"]
-    return inlined(untitled(schema))
+    schema["additionalProperties"] = (
+        _property_schema(by_name[extra.name, "validation"], extra, texts) if extra else False
+    )
+    if "$defs" in definitions:
+        schema["$defs"] = definitions["$defs"]
+    return inline_refs(drop_titles(schema))
 
 
-def _property(schema: Mapping[str, Any], parameter: Parameter, described: Mapping[str, str]) -> dict[str, Any]:
-    made = dict(schema)
-    said, own = described.get(parameter.name, ""), str(made.get("description", ""))
-    if said or own:
-        made["description"] = f"{said} ({own})" if said and own else said or own
-    if parameter.default is not _KINDS.empty and "default" not in made and _is_plain(parameter.default):
-        made["default"] = parameter.default
-    return made
+def _property_schema(schema: Mapping[str, Any], parameter: Parameter, texts: Mapping[str, str]) -> dict[str, Any]:
+    property_schema = dict(schema)
+    text, own_text = texts.get(parameter.name, ""), str(property_schema.get("description", ""))
+    if text or own_text:
+        property_schema["description"] = f"{text} ({own_text})" if text and own_text else text or own_text
+    if parameter.default is not _KINDS.empty and "default" not in property_schema and _is_plain(parameter.default):
+        property_schema["default"] = parameter.default
+    return property_schema
 
 
 def _json_schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:

@@ -9,23 +9,23 @@ from typing import Any
 
 from nbtool.shorten import shorten
 
-FILE = "<script>"
-MAIN = "_main"
-OWN = "_own"
+SCRIPT_FILE = "<script>"
+MAIN_NAME = "_main"
+OWN_NAMES = "_own"
 
 MAX_SCRIPT = 20_000
 """Characters of a script."""
 
-_SAFE = """
+_SAFE_BUILTINS = """
 abs all any bool bytes chr dict divmod enumerate filter float format frozenset hash hex int isinstance issubclass iter
 len list map max min next oct ord pow range repr reversed round set slice sorted str sum tuple zip
 ArithmeticError AssertionError AttributeError Exception IndexError KeyError LookupError NameError NotImplementedError
 OverflowError RecursionError RuntimeError StopIteration TimeoutError TypeError UnicodeError ValueError ZeroDivisionError
 """
-BUILTINS: dict[str, Any] = {name: getattr(builtins, name) for name in _SAFE.split()}
+BUILTINS: dict[str, Any] = {name: getattr(builtins, name) for name in _SAFE_BUILTINS.split()}
 """What a script has besides the tools: nothing that reads, writes, imports or evaluates."""
 
-_REFUSED: dict[type[ast.AST], str] = {
+_FORBIDDEN_NODES: dict[type[ast.AST], str] = {
     ast.Import: "imports",
     ast.ImportFrom: "imports",
     ast.ClassDef: "classes",
@@ -38,7 +38,7 @@ _REFUSED: dict[type[ast.AST], str] = {
 }
 
 
-def checked(script: str) -> str:
+def validate(script: str) -> str:
     """Give a script that may run.
 
     Raises:
@@ -46,34 +46,34 @@ def checked(script: str) -> str:
     """
     if len(script) > MAX_SCRIPT:
         raise ValueError(f"a script of at most {MAX_SCRIPT} characters, not {len(script)}")
-    for node in ast.walk(_parsed(script)):
-        if what := _refused(node):
-            raise ValueError(f"a script without {what} (line {getattr(node, 'lineno', 1)})")
+    for node in ast.walk(_parse(script)):
+        if construct := _forbidden(node):
+            raise ValueError(f"a script without {construct} (line {getattr(node, 'lineno', 1)})")
     return script
 
 
-def compiled(script: str) -> CodeType:
-    """Make a script the function `MAIN`, so that it may return; the value of a last expression is returned too.
+def compile_script(script: str) -> CodeType:
+    """Make a script the function `MAIN_NAME`, so that it may return; the value of a last expression is returned too.
 
     Texts in it that hold references are marked as the model's own words, the only ones that are resolved.
     """
-    main = ast.parse(f"def {MAIN}(): pass").body[0]
+    main = ast.parse(f"def {MAIN_NAME}(): pass").body[0]
     assert isinstance(main, ast.FunctionDef)
-    body = _parsed(script).body
+    body = _parse(script).body
     if body and isinstance(last := body[-1], ast.Expr):
         body[-1] = ast.copy_location(ast.Return(last.value), last)
-    main.body = [_References().visit(node) for node in body] or main.body
+    main.body = [_MarkReferences().visit(node) for node in body] or main.body
     module = ast.fix_missing_locations(ast.Module([main], []))
-    return compile(module, FILE, "exec", dont_inherit=True)
+    return compile(module, SCRIPT_FILE, "exec", dont_inherit=True)
 
 
-class _References(ast.NodeTransformer):
+class _MarkReferences(ast.NodeTransformer):
     """Wraps texts that hold references; those in f-strings and patterns are left as they are."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if not isinstance(node.value, str) or "$VAR_REF{{" not in node.value:
             return node
-        return ast.copy_location(ast.Call(ast.Name(OWN, ast.Load()), [node], []), node)
+        return ast.copy_location(ast.Call(ast.Name(OWN_NAMES, ast.Load()), [node], []), node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         return node
@@ -85,22 +85,22 @@ class _References(ast.NodeTransformer):
         return node
 
 
-def _parsed(script: str) -> ast.Module:
+def _parse(script: str) -> ast.Module:
     try:
-        return ast.parse(script, FILE)
+        return ast.parse(script, SCRIPT_FILE)
     except SyntaxError as error:
         raise ValueError(f"Python: {error.msg} (line {error.lineno})") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ValueError(f"Python: {error}") from None
 
 
-def _refused(node: ast.AST) -> str:
-    if what := _REFUSED.get(type(node)):
-        return what
+def _forbidden(node: ast.AST) -> str:
+    if construct := _FORBIDDEN_NODES.get(type(node)):
+        return construct
     if isinstance(node, ast.ExceptHandler) and node.type is None:
         return "a bare except; name what it catches"
-    named = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest")]
-    for name in [*named, *(node.names if isinstance(node, ast.Global | ast.Nonlocal) else ())]:
+    identifiers = [getattr(node, field, None) for field in ("id", "attr", "name", "arg", "rest")]
+    for name in [*identifiers, *(node.names if isinstance(node, ast.Global | ast.Nonlocal) else ())]:
         if isinstance(name, str) and name.startswith("_") and name != "_":
             return f"names that begin with _, as {shorten(name, 40)!r}"
     return ""

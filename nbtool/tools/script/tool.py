@@ -14,20 +14,20 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from nbtool.errors import ToolFailed
-from nbtool.thread_pool import in_worker
+from nbtool.thread_pool import run_in_worker
 from nbtool.tools.approval import Policy
-from nbtool.tools.builtin import made
-from nbtool.tools.calls.run import running_call
-from nbtool.tools.script.compile import checked, compiled
+from nbtool.tools.builtin import builtin_tool
+from nbtool.tools.calls.run import current_call
+from nbtool.tools.script.compile import compile_script, validate
 from nbtool.tools.script.run import ScriptRun
-from nbtool.tools.toolset import Toolset, factory
+from nbtool.tools.toolset import Toolset, toolset_factory
 
 NAME = "RunScript"
-GRACE = 1.0
+STOP_SECONDS = 1.0
 """Seconds that a script is given to end when it is stopped."""
 
 
-@factory
+@toolset_factory
 def script_tools() -> Toolset:
     """Give the tool that runs scripts, as a toolset.
 
@@ -37,10 +37,10 @@ def script_tools() -> Toolset:
     a thread of its own; the synchronous tools that it calls run where they always do.
     """
     policy = Policy("ask_always", sensitive=True)
-    return Toolset("script", [made(run_script, "nbtool.script", policy, name=NAME)])
+    return Toolset("script", [builtin_tool(run_script, "nbtool.script", policy, name=NAME)])
 
 
-async def run_script(script: Annotated[str, AfterValidator(checked)]) -> Any:
+async def run_script(script: Annotated[str, AfterValidator(validate)]) -> Any:
     """Run one Python script that calls the other tools as functions; use it where many calls depend on each other.
 
     Every other tool is a function of its name (with _ for -), with the same arguments, and gives the raw value, not the
@@ -51,20 +51,20 @@ async def run_script(script: Annotated[str, AfterValidator(checked)]) -> Any:
     Args:
         script: the Python code.
     """
-    run = ScriptRun(running_call(), asyncio.get_running_loop(), without=NAME)
-    code = compiled(script)
-    work = in_worker(lambda: run.execute(code))
+    run = ScriptRun(current_call(), asyncio.get_running_loop(), excluded=NAME)
+    code = compile_script(script)
+    work = run_in_worker(lambda: run.execute(code))
     try:
-        while not work.done() and run.left > 0:
-            await asyncio.wait({work}, timeout=run.left)
+        while not work.done() and run.remaining_seconds > 0:
+            await asyncio.wait({work}, timeout=run.remaining_seconds)
         run.stop()
-        await asyncio.wait({work}, timeout=GRACE)
+        await asyncio.wait({work}, timeout=STOP_SECONDS)
     except asyncio.CancelledError:
         run.stop()
         await asyncio.wait({work})  # as long as it runs, this call does, and whoever cancelled it can say so
         raise
     if not work.done():
-        raise ToolFailed(run.told("The script took too long and cannot be stopped: it is still running."))
+        raise ToolFailed(run.output("The script took too long and cannot be stopped: it is still running."))
     outcome = work.result()
     if outcome.error:
         raise outcome.error

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from nbtool.shorten import shorten
-from nbtool.tools.values.sanitize import visible
+from nbtool.tools.values.sanitize import single_line
 
 MAX_COLUMNS = 50
 """Columns of a frame that a description names."""
@@ -25,7 +25,7 @@ MAX_COLUMNS = 50
 MAX_COLUMN_NAME = 64
 """Characters of a column's name that a description shows."""
 
-_TOLD_DTYPE = re.compile(
+_SAFE_DTYPE = re.compile(
     r"\w+(?:\[pyarrow\])?"
     r"|(?:datetime64|timedelta64|period|timestamp|duration)\[[A-Za-z-]{1,6}(?:, ?(?:tz=)?[\w/+:-]{1,40})?\]"
     r"(?:\[pyarrow\])?"
@@ -43,8 +43,8 @@ _IMMUTABLE_TYPE = 1 << 8
 Describe = Callable[[Any], "str | tuple[str, str]"]
 """Returns what a value is, or that and what its columns are."""
 
-_serials: dict[int, tuple[weakref.ref[Any], int]] = {}
-_next_serial = itertools.count(1)
+_object_tokens: dict[int, tuple[weakref.ref[Any], int]] = {}
+_next_token = itertools.count(1)
 
 
 def describe(value: Any) -> str:
@@ -70,15 +70,15 @@ def _parts(value: Any) -> tuple[str, str]:
             return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}", ""
     except Exception:  # noqa: BLE001 - an object that lies about its own shape is described by its type
         return declared_name(kind), ""
-    return _builtin(value), ""
+    return _describe_builtin(value), ""
 
 
 def type_name(kind: type) -> str:
     """Name a type as people do: without its module."""
-    return shorten(visible(kind.__name__), MAX_COLUMN_NAME)
+    return shorten(single_line(kind.__name__), MAX_COLUMN_NAME)
 
 
-def grouped(number: int) -> str:
+def format_number(number: int) -> str:
     """Write a number with thin groups: 1 204 332."""
     return f"{number:,}".replace(",", " ")
 
@@ -87,13 +87,13 @@ def dtype_name(dtype: Any) -> str:
     """Name the type of a column, without what is a value in it: categories, names of fields, what fills the gaps."""
     if type(dtype).__module__.partition(".")[0] not in ("pandas", "numpy", "polars", "pyarrow", "torch", "builtins"):
         return declared_name(type(dtype))
-    name = visible(str(dtype))
+    name = single_line(str(dtype))
     base = re.match(r"[A-Za-z]\w*", name, re.ASCII)
     if base and base[0] in ("List", "Array") and getattr(dtype, "inner", None) is not None:
         return f"{base[0]}({dtype_name(dtype.inner)})"
     if name.startswith("Sparse["):
         return f"Sparse[{dtype_name(dtype.subtype)}]"
-    return name if _TOLD_DTYPE.fullmatch(name) else base[0] if base else type_name(type(dtype))
+    return name if _SAFE_DTYPE.fullmatch(name) else base[0] if base else type_name(type(dtype))
 
 
 def declared_name(kind: type) -> str:
@@ -114,111 +114,112 @@ def has_value_labels(value: Any) -> bool:
 
 
 def _is_declared(kind: type) -> bool:
-    place = kind.__qualname__
+    qualified_name = kind.__qualname__
     flags = kind.__flags__
-    if not flags & _HEAP_TYPE or flags & _IMMUTABLE_TYPE or "<locals>" in place:
+    if not flags & _HEAP_TYPE or flags & _IMMUTABLE_TYPE or "<locals>" in qualified_name:
         return True
-    found: Any = sys.modules.get(kind.__module__)
-    for part in place.split("."):
-        found = getattr(found, part, None)
-    return isinstance(found, type)
+    current: Any = sys.modules.get(kind.__module__)
+    for part in qualified_name.split("."):
+        current = getattr(current, part, None)
+    return isinstance(current, type)
 
 
-def identity(value: Any) -> str:
+def object_token(value: Any) -> str:
     """Give a word for this very object that no other object gets, also after it is gone.
 
     An id is used again; a number that is counted up is not. Objects that cannot be watched (lists, numbers, texts) are
     known by their id.
     """
-    known = _serials.get(id(value))
-    if known and known[0]() is value:
-        return f"#{known[1]}"
+    entry = _object_tokens.get(id(value))
+    if entry and entry[0]() is value:
+        return f"#{entry[1]}"
     try:
-        watched = weakref.ref(value, partial(_forget, id(value)))
+        reference = weakref.ref(value, partial(_forget_object, id(value)))
     except TypeError:
         return str(id(value))
-    _serials[id(value)] = (watched, next(_next_serial))
-    return f"#{_serials[id(value)][1]}"
+    _object_tokens[id(value)] = (reference, next(_next_token))
+    return f"#{_object_tokens[id(value)][1]}"
 
 
-def _forget(key: int, _: object) -> None:
-    _serials.pop(key, None)
+def _forget_object(key: int, _: object) -> None:
+    _object_tokens.pop(key, None)
 
 
-def _builtin(value: Any) -> str:
+def _describe_builtin(value: Any) -> str:
     name = declared_name(type(value))
     if issubclass(type(value), str):  # asking the object itself for its class could run its code
-        return f"{name}, {grouped(str.__len__(value))} characters"
+        return f"{name}, {format_number(str.__len__(value))} characters"
     if issubclass(type(value), (bytes, bytearray)):
-        return f"{name}, {grouped(len(value))} bytes"
+        return f"{name}, {format_number(len(value))} bytes"
     if type(value) in (list, tuple, dict, set, frozenset):
-        return f"{name}, {grouped(len(value))} items"
+        return f"{name}, {format_number(len(value))} items"
     return name
 
 
-def _frame(value: Any) -> tuple[str, str]:
+def _describe_frame(value: Any) -> tuple[str, str]:
     rows, width = value.shape
-    size = f"DataFrame, {grouped(rows)} rows by {grouped(width)} columns"
+    size = f"DataFrame, {format_number(rows)} rows by {format_number(width)} columns"
     if has_value_labels(value):
-        return f"{size}, named by values{_of_names(value.columns)}", ""
+        return f"{size}, named by values{_column_names(value.columns)}", ""
     columns = [
-        f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} ({dtype_name(dtype)})"
+        f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} ({dtype_name(dtype)})"
         for name, dtype in zip(list(value.columns)[:MAX_COLUMNS], list(value.dtypes)[:MAX_COLUMNS], strict=False)
     ]
-    more = f" and {grouped(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
+    more = f" and {format_number(width - MAX_COLUMNS)} more" if width > MAX_COLUMNS else ""
     return size, f"{', '.join(columns)}{more}"
 
 
-def _of_names(columns: Any) -> str:
-    names = [repr(shorten(visible(name), MAX_COLUMN_NAME)) for name in columns.names if isinstance(name, str)]
+def _column_names(columns: Any) -> str:
+    names = [repr(shorten(single_line(name), MAX_COLUMN_NAME)) for name in columns.names if isinstance(name, str)]
     return f" of {', '.join(names)}" if names else ""
 
 
-def _series(value: Any) -> str:
+def _describe_series(value: Any) -> str:
     is_named = not has_value_labels(value) and value.name
-    name = f" {shorten(visible(str(value.name)), MAX_COLUMN_NAME)!r}" if is_named else ""
-    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {grouped(len(value))} rows"
+    name = f" {shorten(single_line(str(value.name)), MAX_COLUMN_NAME)!r}" if is_named else ""
+    return f"{type_name(type(value))}{name}, {dtype_name(value.dtype)}, {format_number(len(value))} rows"
 
 
-def _array(value: Any) -> str:
+def _describe_array(value: Any) -> str:
     return f"ndarray, {value.dtype.name}, shape {tuple(value.shape)}"
 
 
-def _dataset(value: Any) -> str | tuple[str, str]:
+def _describe_dataset(value: Any) -> str | tuple[str, str]:
     """Name the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
     sizes = ", ".join(
-        f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} {grouped(size)}" for name, size in value.sizes.items()
+        f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} {format_number(size)}"
+        for name, size in value.sizes.items()
     )
     if not hasattr(value, "data_vars"):
         return f"DataArray, {dtype_name(value.dtype)}, {sizes}"
     names = list(value.data_vars)
-    told = ", ".join(
-        f"{shorten(visible(str(name)), MAX_COLUMN_NAME)} ({dtype_name(value[name].dtype)})"
+    variables = ", ".join(
+        f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} ({dtype_name(value[name].dtype)})"
         for name in names[:MAX_COLUMNS]
     )
-    more = f" and {grouped(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
-    return f"Dataset, {sizes}", f"{told}{more}"
+    more = f" and {format_number(len(names) - MAX_COLUMNS)} more" if len(names) > MAX_COLUMNS else ""
+    return f"Dataset, {sizes}", f"{variables}{more}"
 
 
-def _tensor(value: Any) -> str:
+def _describe_tensor(value: Any) -> str:
     return f"Tensor, {str(value.dtype).removeprefix('torch.')}, shape {tuple(value.shape)}"
 
 
-def _figure(value: Any) -> str:
+def _describe_figure(value: Any) -> str:
     width, height = (round(inches * value.dpi) for inches in value.get_size_inches())
     return f"matplotlib Figure, {width} by {height} pixels, {len(value.axes)} axes"
 
 
-def _plotly(value: Any) -> str:
+def _describe_plotly(value: Any) -> str:
     return f"plotly Figure, {len(value.data)} traces"
 
 
 _SPECIAL: dict[str, dict[str, Describe]] = {
-    "pandas": {"DataFrame": _frame, "Series": _series},
-    "polars": {"DataFrame": _frame, "Series": _series},
-    "numpy": {"ndarray": _array},
-    "xarray": {"Dataset": _dataset, "DataArray": _dataset},
-    "torch": {"Tensor": _tensor},
-    "matplotlib": {"Figure": _figure},
-    "plotly": {"Figure": _plotly},
+    "pandas": {"DataFrame": _describe_frame, "Series": _describe_series},
+    "polars": {"DataFrame": _describe_frame, "Series": _describe_series},
+    "numpy": {"ndarray": _describe_array},
+    "xarray": {"Dataset": _describe_dataset, "DataArray": _describe_dataset},
+    "torch": {"Tensor": _describe_tensor},
+    "matplotlib": {"Figure": _describe_figure},
+    "plotly": {"Figure": _describe_plotly},
 }

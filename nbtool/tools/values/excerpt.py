@@ -14,7 +14,7 @@ _masking: ContextVar[tuple[object, ...]] = ContextVar("nbtool_masking", default=
 
 
 @contextmanager
-def masked_by(plugins: Sequence[object]) -> Iterator[None]:
+def masking(plugins: Sequence[object]) -> Iterator[None]:
     """Let every text that is cut within be masked first by these plugins, as far as they have `mask_text`."""
     token = _masking.set(tuple(plugin for plugin in plugins if hasattr(plugin, "mask_text")))
     try:
@@ -23,20 +23,20 @@ def masked_by(plugins: Sequence[object]) -> Iterator[None]:
         _masking.reset(token)
 
 
-def masked(text: str) -> str:
+def mask_text(text: str) -> str:
     """Give a text as it may be cut."""
     for plugin in _masking.get():
         text = plugin.mask_text(text)  # type: ignore[attr-defined]  # those without it were left out
     return text
 
 
-def restored(piece: str) -> str:
+def restore_text(text: str) -> str:
     """Give a piece of a masked text with the values back that stand whole in it."""
     for plugin in reversed(_masking.get()):
-        piece = plugin.restore_text(piece)  # type: ignore[attr-defined]  # it comes with mask_text
-    return piece
+        text = plugin.restore_text(text)  # type: ignore[attr-defined]  # it comes with mask_text
+    return text
 
 
 def excerpt(text: str, start: int, end: int | None = None) -> str:
     """Give a piece of a text, counted in the characters of the masked one."""
-    return restored(masked(text)[start:end])
+    return restore_text(mask_text(text)[start:end])

@@ -40,23 +40,23 @@ def line_diff(before: str, after: str, name: str) -> str:
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
     """Find what changed between the lines that begin both texts and those that end both."""
     shorter = min(len(old), len(new))
-    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
-    tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
+    head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
+    tail = next((index for index in range(shorter - head) if old[-1 - index] != new[-1 - index]), shorter - head)
     numbers: dict[str, int] = {}
-    a, b = (
+    old_lines, new_lines = (
         [numbers.setdefault(line, len(numbers)) for line in lines[head : len(lines) - tail]] for lines in (old, new)
     )
-    steps = _shortest(a, b)
-    return None if steps is None else _joined(steps, head)
+    steps = _shortest_path(old_lines, new_lines)
+    return None if steps is None else _join_steps(steps, head)
 
 
-def _shortest(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | None:
+def _shortest_path(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | None:
     """Find the lines that come and go, first to last; None where that takes too many steps.
 
     The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the time is bounded by
     the number of edits, which `difflib` does not bound by anything.
     """
-    reach, trace, left = {1: 0}, [], MAX_STEPS
+    reach, trace, steps_left = {1: 0}, [], MAX_STEPS
     for edits in range(min(len(a) + len(b), MAX_EDITS) + 1):
         trace.append(reach.copy())
         for k in range(-edits, edits + 1, 2):
@@ -66,10 +66,10 @@ def _shortest(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | None:
             while x < len(a) and y < len(b) and a[x] == b[y]:
                 x, y = x + 1, y + 1
             reach[k] = x
-            left -= x - begin + 1
+            steps_left -= x - begin + 1
             if x >= len(a) and y >= len(b):
                 return _walk_back(trace, len(a), len(b))
-        if left < 0:
+        if steps_left < 0:
             return None
     return None
 
@@ -87,16 +87,16 @@ def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, i
     return steps[::-1]
 
 
-def _joined(steps: list[tuple[int, int, bool]], head: int) -> list[Edit]:
+def _join_steps(steps: list[tuple[int, int, bool]], head: int) -> list[Edit]:
     """Join edits that touch each other."""
     edits: list[Edit] = []
     for x, y, comes in steps:
-        i, j = x + head, y + head
-        end = (i, j + 1) if comes else (i + 1, j)
-        if edits and edits[-1][1] == i and edits[-1][3] == j:
+        old_index, new_index = x + head, y + head
+        end = (old_index, new_index + 1) if comes else (old_index + 1, new_index)
+        if edits and edits[-1][1] == old_index and edits[-1][3] == new_index:
             edits[-1] = (edits[-1][0], end[0], edits[-1][2], end[1])
         else:
-            edits.append((i, end[0], j, end[1]))
+            edits.append((old_index, end[0], new_index, end[1]))
     return edits
 
 
@@ -115,17 +115,17 @@ def _hunk(group: list[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator
     first, last = group[0], group[-1]
     before, after = min(CONTEXT, first[0]), min(CONTEXT, len(old) - last[1])
     begin, end = first[0] - before, last[1] + after
-    yield f"@@ -{_span(begin, end)} +{_span(first[2] - before, last[3] + after)} @@"
-    at = begin
-    for i, to, j, up_to in group:
-        yield from (f" {line}" for line in old[at:i])
-        yield from (f"-{line}" for line in old[i:to])
-        yield from (f"+{line}" for line in new[j:up_to])
-        at = to
-    yield from (f" {line}" for line in old[at:end])
+    yield f"@@ -{_hunk_range(begin, end)} +{_hunk_range(first[2] - before, last[3] + after)} @@"
+    position = begin
+    for old_index, to, new_index, up_to in group:
+        yield from (f" {line}" for line in old[position:old_index])
+        yield from (f"-{line}" for line in old[old_index:to])
+        yield from (f"+{line}" for line in new[new_index:up_to])
+        position = to
+    yield from (f" {line}" for line in old[position:end])
 
 
-def _span(begin: int, end: int) -> str:
+def _hunk_range(begin: int, end: int) -> str:
     """Write a range of lines as unified diffs do."""
     length = end - begin
     return f"{begin + 1}" if length == 1 else f"{begin + 1 if length else begin},{length}"

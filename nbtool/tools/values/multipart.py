@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class Parts(dict[str, Any]):
+class MultipartResult(dict[str, Any]):
     """Named parts, and the text that a model reads of them; `$VAR_REF{{name['part']}}` is one of them itself."""
 
     def __init__(self, text: str, **parts: Any) -> None:

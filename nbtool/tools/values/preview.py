@@ -11,69 +11,71 @@ from typing import Any
 
 from nbtool.shorten import shorten
 
-ROWS = 5
+MAX_ROWS = 5
 """Rows that are shown of a table."""
 
-COLUMNS = 8
+MAX_COLUMNS = 8
 """Columns that are shown of a table."""
 
-CELL = 40
+MAX_CELL_CHARS = 40
 """Characters that are shown of one cell."""
 
 PLAIN_PACKAGES = ("numpy", "pandas", "datetime", "decimal")
 """Packages whose values are told by their own words."""
 
-Glance = dict[str, Any]
+TablePreview = dict[str, Any]
 """`columns`: the names; `rows`: the cells of each row; all texts. `more_rows`, `more_columns`: those left out."""
 
 
-def glance(value: Any) -> Glance | None:
+def preview_table(value: Any) -> TablePreview | None:
     """Give the first rows; None for what is no table, and where a table cannot be read."""
     try:
-        return _of_library(value) or _of_plain(value)
+        return _preview_library(value) or _preview_plain(value)
     except Exception:  # noqa: BLE001 - a table of somebody's own making may fail in any way; it is told by its shape then
         return None
 
 
-def _of_library(value: Any) -> Glance | None:
+def _preview_library(value: Any) -> TablePreview | None:
     kind = f"{type(value).__module__.partition('.')[0]}.{type(value).__name__}"
     match kind:
         case "pandas.DataFrame":
-            part = value.iloc[:ROWS, :COLUMNS]
-            return _glance(part.columns, part.itertuples(index=False, name=None), value.shape)
+            part = value.iloc[:MAX_ROWS, :MAX_COLUMNS]
+            return _make_preview(part.columns, part.itertuples(index=False, name=None), value.shape)
         case "pandas.Series":
-            part = value.iloc[:ROWS]
-            return _glance(("", part.name), zip(part.index, part, strict=True), (len(value), 2))
+            part = value.iloc[:MAX_ROWS]
+            return _make_preview(("", part.name), zip(part.index, part, strict=True), (len(value), 2))
         case "polars.DataFrame":
-            part = value.head(ROWS).select(value.columns[:COLUMNS])
-            return _glance(part.columns, part.iter_rows(), value.shape)
+            part = value.head(MAX_ROWS).select(value.columns[:MAX_COLUMNS])
+            return _make_preview(part.columns, part.iter_rows(), value.shape)
         case "polars.Series":
-            return _glance((value.name,), ((one,) for one in value.head(ROWS)), (len(value), 1))
+            return _make_preview((value.name,), ((item,) for item in value.head(MAX_ROWS)), (len(value), 1))
         case "numpy.ndarray" if value.ndim == 2:
-            return _glance(range(min(value.shape[1], COLUMNS)), (row[:COLUMNS] for row in value[:ROWS]), value.shape)
+            return _make_preview(
+                range(min(value.shape[1], MAX_COLUMNS)), (row[:MAX_COLUMNS] for row in value[:MAX_ROWS]), value.shape
+            )
         case _:
             return None
 
 
-def _of_plain(value: Any) -> Glance | None:
+def _preview_plain(value: Any) -> TablePreview | None:
     if type(value) is dict and value:
-        return _glance(("key", "value"), islice(value.items(), ROWS), (len(value), 2))
+        return _make_preview(("key", "value"), islice(value.items(), MAX_ROWS), (len(value), 2))
     if type(value) not in (list, tuple) or not value:
         return None
-    first = list(islice(value, ROWS))
+    first = list(islice(value, MAX_ROWS))
     if all(type(row) is dict for row in first):
         names = list(dict.fromkeys(name for row in first for name in row))
-        rows = ([row.get(name, "") for name in names[:COLUMNS]] for row in first)
-        return _glance(names[:COLUMNS], rows, (len(value), len(names)))
-    return _glance(("",), ([one] for one in first), (len(value), 1))
+        rows = ([row.get(name, "") for name in names[:MAX_COLUMNS]] for row in first)
+        return _make_preview(names[:MAX_COLUMNS], rows, (len(value), len(names)))
+    return _make_preview(("",), ([item] for item in first), (len(value), 1))
 
 
-def _glance(columns: Any, rows: Any, shape: tuple[int, int]) -> Glance:
+def _make_preview(columns: Any, rows: Any, shape: tuple[int, int]) -> TablePreview:
     """Write the first rows; `shape` is that of the whole table."""
-    names = [_cell(name) for name in islice(columns, COLUMNS)]
-    shown = [[_cell(one) for one in islice(row, COLUMNS)] for row in islice(rows, ROWS)]
-    more = {"more_rows": max(0, shape[0] - len(shown)), "more_columns": max(0, shape[1] - len(names))}
-    return {"columns": names, "rows": shown, **{name: count for name, count in more.items() if count}}
+    names = [_cell(name) for name in islice(columns, MAX_COLUMNS)]
+    cells = [[_cell(cell) for cell in islice(row, MAX_COLUMNS)] for row in islice(rows, MAX_ROWS)]
+    omitted = {"more_rows": max(0, shape[0] - len(cells)), "more_columns": max(0, shape[1] - len(names))}
+    return {"columns": names, "rows": cells, **{name: count for name, count in omitted.items() if count}}
 
 
 def _cell(value: Any) -> str:
@@ -85,4 +87,4 @@ def _cell(value: Any) -> str:
         text = f"{type(value).__name__} of {len(value)}"
     else:
         text = type(value).__name__
-    return shorten(text.replace("\n", " "), CELL)
+    return shorten(text.replace("\n", " "), MAX_CELL_CHARS)

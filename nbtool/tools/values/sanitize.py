@@ -19,15 +19,15 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]{4,}")
 _PATH = re.compile(r"(?<![\w:/.~\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s'\":/\\<>|]+[/\\])+([^\s'\":/\\<>|]*)")
 
 
-def plain_text(text: str) -> str:
+def strip_controls(text: str) -> str:
     """Strip escape sequences and control characters; tabs and line ends stay."""
     text = _ESCAPES.sub("", clean_text(text))
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def visible(text: str) -> str:
+def single_line(text: str) -> str:
     """Bring a name into one plain line."""
-    return " ".join(plain_text(text).split())
+    return " ".join(strip_controls(text).split())
 
 
 def without_addresses(text: str) -> str:

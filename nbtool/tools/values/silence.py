@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from nbtool.loop import forget_in_children
+from nbtool.loop import reset_after_fork
 
 _lock = threading.Lock()
-_silent: dict[int, int] = {}
+_silent_threads: dict[int, int] = {}
 
 
 def _renew_lock() -> None:
@@ -19,17 +19,17 @@ def _renew_lock() -> None:
     _lock = threading.Lock()
 
 
-forget_in_children(_renew_lock)
+reset_after_fork(_renew_lock)
 
 
-class _Filter:
+class _ThreadFilter:
     """Stands before a stream and drops what silent threads write."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        if threading.get_ident() in _silent:
+        if threading.get_ident() in _silent_threads:
             return len(text)
         return int(self._stream.write(text) or 0)
 
@@ -38,32 +38,32 @@ class _Filter:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def suppress_output() -> Iterator[None]:
     """Swallow what this thread writes to stdout and stderr."""
-    me = threading.get_ident()
+    thread_id = threading.get_ident()
     with _lock:
-        _silent[me] = _silent.get(me, 0) + 1
-        _set_up()
+        _silent_threads[thread_id] = _silent_threads.get(thread_id, 0) + 1
+        _install()
     try:
         yield
     finally:
         with _lock:
-            _silent[me] -= 1
-            if not _silent[me]:
-                del _silent[me]
-            if not _silent:
-                _take_down()
+            _silent_threads[thread_id] -= 1
+            if not _silent_threads[thread_id]:
+                del _silent_threads[thread_id]
+            if not _silent_threads:
+                _uninstall()
 
 
-def _set_up() -> None:
+def _install() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if not isinstance(stream, _Filter) and stream is not None:
-            setattr(sys, name, _Filter(stream))
+        if not isinstance(stream, _ThreadFilter) and stream is not None:
+            setattr(sys, name, _ThreadFilter(stream))
 
 
-def _take_down() -> None:
+def _uninstall() -> None:
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
-        if isinstance(stream, _Filter):
+        if isinstance(stream, _ThreadFilter):
             setattr(sys, name, stream._stream)

@@ -7,32 +7,32 @@ from collections.abc import Iterable
 from typing import Any
 
 from nbtool.messages import Media
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.values.multipart import MultipartResult
 
-DEPTH = 4
+MAX_DEPTH = 4
 """Levels of containers and of objects in objects that are looked into."""
 
-SAMPLE = 50
+SAMPLE_ITEMS = 50
 """Items of a container from which the size of all is estimated."""
 
-UNKNOWN = 1_000
+UNKNOWN_SIZE = 1_000
 """Bytes that an object of unknown make counts at least."""
 
 _ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None))
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
-def size_of(value: Any, depth: int = DEPTH) -> int:
+def size_of(value: Any, depth: int = MAX_DEPTH) -> int:
     """Estimate the bytes an object takes, without walking more than a sample of a container."""
     if isinstance(value, Media):
         return len(value.data or b"")
-    if isinstance(value, Parts):
+    if isinstance(value, MultipartResult):
         return sum(size_of(part) for part in value.values())
     try:
-        known = _size_by_library(value)
+        library_size = _size_by_library(value)
     except Exception:  # noqa: BLE001 - an estimate; what cannot tell its size counts as its head alone
         return sys.getsizeof(object())
-    return _plain_size(value, depth) if known is None else known
+    return _plain_size(value, depth) if library_size is None else library_size
 
 
 def _size_by_library(value: Any) -> int | None:
@@ -54,15 +54,15 @@ def _plain_size(value: Any, depth: int) -> int:
     if kind in _ATOMS:
         return sys.getsizeof(value)
     if kind is dict:
-        return sys.getsizeof(value) + _mean(value.items(), depth) * len(value)
+        return sys.getsizeof(value) + _mean_size(value.items(), depth) * len(value)
     if kind in _CONTAINERS:
-        return sys.getsizeof(value) + _mean(value, depth) * len(value)
-    inside = getattr(value, "__dict__", None)
-    if depth <= 0 or type(inside) is not dict or isinstance(value, type):
-        return UNKNOWN
-    return UNKNOWN + _mean(inside.values(), depth) * len(inside)
+        return sys.getsizeof(value) + _mean_size(value, depth) * len(value)
+    attributes = getattr(value, "__dict__", None)
+    if depth <= 0 or type(attributes) is not dict or isinstance(value, type):
+        return UNKNOWN_SIZE
+    return UNKNOWN_SIZE + _mean_size(attributes.values(), depth) * len(attributes)
 
 
-def _mean(items: Iterable[Any], depth: int) -> int:
-    sample = [item for _, item in zip(range(SAMPLE), items, strict=False)] if depth > 0 else []
+def _mean_size(items: Iterable[Any], depth: int) -> int:
+    sample = [item for _, item in zip(range(SAMPLE_ITEMS), items, strict=False)] if depth > 0 else []
     return int(sum(size_of(item, depth - 1) for item in sample) / len(sample)) if sample else 0

@@ -13,15 +13,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from nbtool.tools.values.describe import describe, grouped
+from nbtool.tools.values.describe import describe, format_number
 from nbtool.tools.values.sizes import size_of
 
-MIN_COUNTED = 1_000
+MIN_COUNTED_BYTES = 1_000
 """Bytes below which a result that has no name is not counted."""
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class EvictedResult:
     """Stands in a call's record for a result that was dropped to make room."""
 
     description: str
@@ -63,10 +63,10 @@ class BoundedEntries(Generic[E]):
 
     max_entries: int
     max_bytes: int
-    dropped: int = 0
+    evicted_count: int = 0
     _entries: OrderedDict[str, E] = field(default_factory=OrderedDict)
     _unnamed: list[_Unnamed] = field(default_factory=list)
-    _turns: int = 0
+    _open_turns: int = 0
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -90,12 +90,12 @@ class BoundedEntries(Generic[E]):
         """Count an entry as used."""
         if entry := self._entries.get(name):
             self._entries.move_to_end(name)
-            entry.is_held = entry.is_held or self._turns > 0
+            entry.is_held = entry.is_held or self._open_turns > 0
 
     def put(self, entry: E) -> list[str]:
         """Keep an entry as the newest; gives the names of those that were dropped for it."""
         self.pop(entry.name)
-        entry.is_held = self._turns > 0
+        entry.is_held = self._open_turns > 0
         self._entries[entry.name] = entry
         return self._make_room()
 
@@ -112,32 +112,32 @@ class BoundedEntries(Generic[E]):
         entry = self._entries.get(name)
         if entry is not None and entry.value is record.result:
             entry.holders.append(weakref.ref(record))
-        elif not isinstance(record.result, Dropped) and (size := size_of(record.result)) >= MIN_COUNTED:
-            self._unnamed.append(_Unnamed(weakref.ref(record), size, self._turns > 0))
+        elif not isinstance(record.result, EvictedResult) and (size := size_of(record.result)) >= MIN_COUNTED_BYTES:
+            self._unnamed.append(_Unnamed(weakref.ref(record), size, self._open_turns > 0))
 
     def begin_turn(self) -> None:
         """Drop nothing from now on that the turn makes or uses."""
-        self._turns += 1
+        self._open_turns += 1
 
     def end_turn(self) -> list[str]:
         """Let the bound hold for the turn's results too; gives the names of those that were dropped."""
-        self._turns -= 1
-        if self._turns:
+        self._open_turns -= 1
+        if self._open_turns:
             return []
-        for one in (*self, *self._unnamed):
-            one.is_held = False
+        for entry in (*self, *self._unnamed):
+            entry.is_held = False
         return self._make_room()
 
     def _make_room(self) -> list[str]:
-        self._unnamed = [one for one in self._unnamed if one.holder() is not None]
+        self._unnamed = [unnamed for unnamed in self._unnamed if unnamed.holder() is not None]
         largest = next((entry for entry in reversed(self._entries.values()) if entry.size > self.max_bytes), None)
         size = self.size - (largest.size if largest else 0)
-        for one in list(self._unnamed):
-            if size > self.max_bytes and not one.is_held:
-                self._unnamed.remove(one)
-                _let_go(one.holder())
-                size -= one.size
-        gone: list[str] = []
+        for unnamed in list(self._unnamed):
+            if size > self.max_bytes and not unnamed.is_held:
+                self._unnamed.remove(unnamed)
+                _evict(unnamed.holder())
+                size -= unnamed.size
+        evicted: list[str] = []
         newest = next(reversed(self._entries), "")
         for name, entry in list(self._entries.items()):
             if len(self._entries) <= self.max_entries and size <= self.max_bytes:
@@ -145,13 +145,13 @@ class BoundedEntries(Generic[E]):
             if entry is not largest and name != newest and not (entry.is_pinned or entry.is_held):
                 del self._entries[name]
                 size -= entry.size
-                gone.append(name)
+                evicted.append(name)
                 for holder in entry.holders:
-                    _let_go(holder())
-        self.dropped += len(gone)
-        return gone
+                    _evict(holder())
+        self.evicted_count += len(evicted)
+        return evicted
 
 
-def _let_go(record: Holder | None) -> None:
-    if record is not None and not isinstance(record.result, Dropped):
-        record.result = Dropped(f"{describe(record.result)}, {grouped(size_of(record.result))} bytes")
+def _evict(record: Holder | None) -> None:
+    if record is not None and not isinstance(record.result, EvictedResult):
+        record.result = EvictedResult(f"{describe(record.result)}, {format_number(size_of(record.result))} bytes")

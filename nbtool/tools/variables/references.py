@@ -24,13 +24,13 @@ from nbtool.messages import clean_text
 from nbtool.shorten import shorten
 from nbtool.tools.values.describe import describe, summarize
 from nbtool.tools.values.excerpt import excerpt
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.values.multipart import MultipartResult
 
-OPENING = "$VAR_REF{{"
+REFERENCE_PREFIX = "$VAR_REF{{"
 """How a reference begins."""
 
 _CLOSING = "}}"
-_OPENING = re.compile(r"(\\)?\$VAR_REF\{\{")
+_PREFIX = re.compile(r"(\\)?\$VAR_REF\{\{")
 _KEY = r"""\[(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?[0-9]{1,18})\]"""
 _BODY = re.compile(
     rf"(?P<name>[\w\-/.]+)(?:(?P<keys>(?:{_KEY})+)|:(?P<start>[0-9]{{1,18}})(?::(?P<length>[0-9]{{1,18}}))?)?\}}\}}"
@@ -39,10 +39,20 @@ _ONE_KEY = re.compile(_KEY)
 
 Path = tuple[str | int, ...]
 
-__all__ = ["Link", "Path", "Reference", "Resolved", "describe", "look_up", "parse", "resolve", "unresolved"]
+__all__ = [
+    "Path",
+    "Reference",
+    "ReferenceTarget",
+    "ResolvedArguments",
+    "describe",
+    "parse",
+    "resolve",
+    "resolve_one",
+    "without_references",
+]
 
 
-class Store(Protocol):
+class ReferenceSource(Protocol):
     """Where references are looked up."""
 
     def value(self, name: str) -> Any:
@@ -51,7 +61,7 @@ class Store(Protocol):
     def text(self, name: str) -> str:
         """Give its text form; raises UnknownReference."""
 
-    def text_of(self, value: Any) -> str:
+    def render(self, value: Any) -> str:
         """Give the text form of an item of a variable."""
 
 
@@ -68,11 +78,11 @@ class Reference:
     @property
     def path(self) -> str:
         """What stands between the braces: the name, with keys or a slice."""
-        return self.text[len(OPENING) : -len(_CLOSING)]
+        return self.text[len(REFERENCE_PREFIX) : -len(_CLOSING)]
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ReferenceTarget:
     """A reference and what it stood for when it was resolved: the object, or the `text` that took its place."""
 
     reference: Reference
@@ -87,7 +97,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolved:
+class ResolvedArguments:
     """Arguments with their references resolved: fresh containers, and the very objects that were referred to.
 
     `objects` are the places that hold a live object, `links` all references by their place.
@@ -95,28 +105,28 @@ class Resolved:
 
     arguments: dict[str, Any] = field(repr=False)
     objects: dict[Path, Any] = field(default_factory=dict, repr=False)
-    links: dict[Path, tuple[Link, ...]] = field(default_factory=dict)
+    links: dict[Path, tuple[ReferenceTarget, ...]] = field(default_factory=dict)
 
-    def links_in(self, argument: str) -> tuple[Link, ...]:
+    def links_in(self, argument: str) -> tuple[ReferenceTarget, ...]:
         """Give the references inside one argument."""
         return tuple(link for path, links in self.links.items() if path[0] == argument for link in links)
 
 
-def resolve(arguments: Mapping[str, Any], store: Store) -> Resolved:
+def resolve(arguments: Mapping[str, Any], store: ReferenceSource) -> ResolvedArguments:
     """Resolve every reference in the arguments.
 
     Raises:
         UnknownReference: one is unknown, malformed, or its object is gone.
     """
-    resolved = Resolved({})
+    resolved = ResolvedArguments({})
     for name, value in arguments.items():
-        resolved.arguments[clean_text(name)] = _walk(value, (clean_text(name),), store, resolved)
+        resolved.arguments[clean_text(name)] = _resolve_value(value, (clean_text(name),), store, resolved)
     return resolved
 
 
-def unresolved(arguments: Mapping[str, Any]) -> Resolved:
+def without_references(arguments: Mapping[str, Any]) -> ResolvedArguments:
     """Give the arguments as they are, for a tool that reads references as text."""
-    return Resolved({clean_text(name): _fresh(value) for name, value in arguments.items()})
+    return ResolvedArguments({clean_text(name): _copy_json(value) for name, value in arguments.items()})
 
 
 def parse(text: str) -> list[str | Reference]:
@@ -125,26 +135,26 @@ def parse(text: str) -> list[str | Reference]:
     Raises:
         UnknownReference: what follows `$VAR_REF{{` is malformed.
     """
-    pieces: list[str | Reference] = []
-    done = 0
-    for opening in _OPENING.finditer(text):
-        if opening.start() < done:
+    segments: list[str | Reference] = []
+    position = 0
+    for opening in _PREFIX.finditer(text):
+        if opening.start() < position:
             continue  # inside a key of the reference before
-        pieces.append(text[done : opening.start()])
+        segments.append(text[position : opening.start()])
         if opening.group(1):
-            pieces.append(OPENING)
-            done = opening.end()
+            segments.append(REFERENCE_PREFIX)
+            position = opening.end()
             continue
         body = _BODY.match(text, opening.end())
         if body is None:
-            raise _malformed(text[opening.start() : opening.end() + 40])
-        pieces.append(_reference(text[opening.start() : body.end()], body))
-        done = body.end()
-    pieces.append(text[done:])
-    return [piece for piece in pieces if piece != ""]
+            raise _malformed_error(text[opening.start() : opening.end() + 40])
+        segments.append(_parse_reference(text[opening.start() : body.end()], body))
+        position = body.end()
+    segments.append(text[position:])
+    return [match for match in segments if match != ""]
 
 
-def look_up(reference: Reference, store: Store) -> Any:
+def resolve_one(reference: Reference, store: ReferenceSource) -> Any:
     """Give the object that a reference names, without its slice.
 
     Raises:
@@ -152,66 +162,71 @@ def look_up(reference: Reference, store: Store) -> Any:
     """
     value = store.value(reference.name)
     for key in reference.keys:
-        value = _item(value, key, reference)
+        value = _get_item(value, key, reference)
     return value
 
 
-def _walk(value: Any, path: Path, store: Store, resolved: Resolved) -> Any:
+def _resolve_value(value: Any, path: Path, store: ReferenceSource, resolved: ResolvedArguments) -> Any:
     if isinstance(value, str):
-        return _text(clean_text(value), path, store, resolved)
+        return _resolve_text(clean_text(value), path, store, resolved)
     if isinstance(value, Mapping):
         return {
-            clean_text(key): _walk(inner, (*path, clean_text(key)), store, resolved) for key, inner in value.items()
+            clean_text(key): _resolve_value(item, (*path, clean_text(key)), store, resolved)
+            for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [_walk(inner, (*path, index), store, resolved) for index, inner in enumerate(value)]
+        return [_resolve_value(item, (*path, index), store, resolved) for index, item in enumerate(value)]
     return value
 
 
-def _text(text: str, path: Path, store: Store, resolved: Resolved) -> Any:
-    if OPENING not in text:
+def _resolve_text(text: str, path: Path, store: ReferenceSource, resolved: ResolvedArguments) -> Any:
+    if REFERENCE_PREFIX not in text:
         return text
     pieces = parse(text)
-    is_whole = len(pieces) == 1
-    links = tuple(_link(piece, store, is_whole=is_whole) for piece in pieces if isinstance(piece, Reference))
+    is_single = len(pieces) == 1
+    links = tuple(
+        _resolve_reference(segment, store, is_single=is_single) for segment in pieces if isinstance(segment, Reference)
+    )
     if links:
         resolved.links[path] = links
-    if is_whole and links and links[0].text is None:
+    if is_single and links and links[0].text is None:
         resolved.objects[path] = links[0].value
         return links[0].value
-    found = iter(links)
-    return "".join(piece if isinstance(piece, str) else next(found).text or "" for piece in pieces)
+    remaining_links = iter(links)
+    return "".join(segment if isinstance(segment, str) else next(remaining_links).text or "" for segment in pieces)
 
 
-def _link(reference: Reference, store: Store, *, is_whole: bool) -> Link:
-    value = look_up(reference, store)
-    if is_whole and reference.start is None:
-        return Link(reference, value)
-    text = store.text_of(value) if reference.keys else store.text(reference.name)
+def _resolve_reference(reference: Reference, store: ReferenceSource, *, is_single: bool) -> ReferenceTarget:
+    value = resolve_one(reference, store)
+    if is_single and reference.start is None:
+        return ReferenceTarget(reference, value)
+    text = store.render(value) if reference.keys else store.text(reference.name)
     start = reference.start or 0
     if reference.start is None:
-        return Link(reference, value, text)
-    return Link(reference, value, excerpt(text, start, None if reference.length is None else start + reference.length))
+        return ReferenceTarget(reference, value, text)
+    return ReferenceTarget(
+        reference, value, excerpt(text, start, None if reference.length is None else start + reference.length)
+    )
 
 
-def _fresh(value: Any) -> Any:
+def _copy_json(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {clean_text(key): _fresh(inner) for key, inner in value.items()}
+        return {clean_text(key): _copy_json(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_fresh(inner) for inner in value]
+        return [_copy_json(item) for item in value]
     return clean_text(value) if isinstance(value, str) else value
 
 
-def _reference(text: str, body: re.Match[str]) -> Reference:
+def _parse_reference(text: str, body: re.Match[str]) -> Reference:
     start, length = body["start"], body["length"]
     try:
         keys = tuple(ast.literal_eval(key[1:-1]) for key in _ONE_KEY.findall(body["keys"] or ""))
     except (ValueError, SyntaxError):
-        raise _malformed(text) from None
+        raise _malformed_error(text) from None
     return Reference(text, body["name"], keys, int(start) if start else None, int(length) if length else None)
 
 
-def _malformed(text: str) -> UnknownReference:
+def _malformed_error(text: str) -> UnknownReference:
     return UnknownReference(
         f"{shorten(text, 60)!r} is no reference.",
         fix="Write $VAR_REF{{name}}, $VAR_REF{{name:start:length}} or $VAR_REF{{name['key']}}, "
@@ -219,21 +234,21 @@ def _malformed(text: str) -> UnknownReference:
     )
 
 
-def _item(value: Any, key: str | int, reference: Reference) -> Any:
+def _get_item(value: Any, key: str | int, reference: Reference) -> Any:
     """Give an item of a container whose look-up runs nobody's own code."""
-    wrong = UnknownReference(f"{reference.text} leads nowhere: {describe(value)} has no item {key!r}.")
+    errors = UnknownReference(f"{reference.text} leads nowhere: {describe(value)} has no item {key!r}.")
     kind = type(value)
     try:
-        if kind in (dict, list, tuple, Parts):
+        if kind in (dict, list, tuple, MultipartResult):
             return value[key]
         if kind.__module__.partition(".")[0] in ("pandas", "numpy", "polars"):
-            return _table_item(value, key)
+            return _get_table_item(value, key)
     except Exception:  # noqa: BLE001 - each library has errors of its own for what is not there
-        raise wrong from None
-    raise wrong
+        raise errors from None
+    raise errors
 
 
-def _table_item(value: Any, key: str | int) -> Any:
+def _get_table_item(value: Any, key: str | int) -> Any:
     if type(value).__module__.startswith("pandas") and type(value).__name__ == "Series" and isinstance(key, int):
         return value.iloc[key]
     return value[key]

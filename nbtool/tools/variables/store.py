@@ -32,15 +32,17 @@ MAX_ENTRIES = 1_000
 MAX_BYTES = 256 * 1024 * 1024
 """Bytes, as estimated, that they may take together, unless said otherwise."""
 
-DROPPED = "it was dropped to make room (`%config NbTool.result_bytes`, or Chat(result_bytes=…), says how much is kept)"
+EVICTED_REASON = (
+    "it was dropped to make room (`%config NbTool.result_bytes`, or Chat(result_bytes=…), says how much is kept)"
+)
 
-MAX_TEXT = 1_000_000
+MAX_TEXT_CHARS = 1_000_000
 """Characters of a text form."""
 
 MAX_NAMED = 20
 """Names that an error about an unknown reference lists."""
 
-MAX_GONE = 10_000
+MAX_INVALID = 10_000
 """Names of entries that are gone and still said to be."""
 
 _MISSING = object()
@@ -84,50 +86,50 @@ class Variables:
         max_entries: int = MAX_ENTRIES,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        self._look = notebook if callable(notebook) else (notebook if notebook is not None else {}).__getitem__
+        self._look_up = notebook if callable(notebook) else (notebook if notebook is not None else {}).__getitem__
         self._lock = threading.RLock()
         self._exposed: dict[str, Variable] = {}
-        self._kept: BoundedEntries[Variable] = BoundedEntries(max_entries, max_bytes)
-        self._gone: OrderedDict[str, str] = OrderedDict()
+        self._stored: BoundedEntries[Variable] = BoundedEntries(max_entries, max_bytes)
+        self._invalid: OrderedDict[str, str] = OrderedDict()
         self._counts: dict[str, int] = {}
 
     @property
     def max_bytes(self) -> int:
         """Bytes, as estimated, that results and notes may take together."""
-        return self._kept.max_bytes
+        return self._stored.max_bytes
 
     @max_bytes.setter
     def max_bytes(self, count: int) -> None:
         if count < 1:
             raise BadUsage(f"Results cannot be kept in {count} bytes.", fix="Give a number of bytes above 0.")
-        self._kept.max_bytes = count
+        self._stored.max_bytes = count
 
     @property
-    def dropped(self) -> int:
+    def evicted_count(self) -> int:
         """How many results and notes were dropped to make room."""
-        return self._kept.dropped
+        return self._stored.evicted_count
 
     @property
-    def kept_bytes(self) -> int:
+    def stored_bytes(self) -> int:
         """Bytes, as estimated, of all results and notes, and of what the records of calls hold besides."""
         with self._lock:
-            return self._kept.size
+            return self._stored.size
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def without_eviction(self) -> Iterator[None]:
         """Drop nothing of what is made or used within: a turn can go back to all that it has seen."""
         with self._lock:
-            self._kept.begin_turn()
+            self._stored.begin_turn()
         try:
             yield
         finally:
             with self._lock:
-                self._bury_dropped(self._kept.end_turn())
+                self._invalidate_evicted(self._stored.end_turn())
 
     def count(self, record: Holder, name: str = "") -> None:
         """Count the result that a call's record holds, which may be the variable `name`; dropped, it leaves both."""
         with self._lock:
-            self._kept.count(record, name)
+            self._stored.count(record, name)
 
     def expose(self, name: str, value: Any = _MISSING, *, readable: bool = False) -> None:
         """Let references point to a notebook object: to what `name` means there at the time, or to `value`.
@@ -138,16 +140,16 @@ class Variables:
         _check_name(name)
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
-            if former := self._kept.get(name):
-                raise BadUsage(f"{name!r} is a {former.kind} already.", fix="Expose it under another name.")
+            if existing := self._stored.get(name):
+                raise BadUsage(f"{name!r} is a {existing.kind} already.", fix="Expose it under another name.")
             try:
-                found = self._object(variable)
+                current = self._object(variable)
             except UnknownReference as error:
                 raise BadUsage(f"{name!r} cannot be exposed: {error}", fix="Define it first.") from error
-            if _is_secret(found):
+            if _is_secret(current):
                 raise BadUsage(f"{name!r} holds secrets and cannot be exposed.", fix="Expose a part that holds none.")
             self._exposed[name] = variable
-            self._gone.pop(name, None)
+            self._invalid.pop(name, None)
 
     def checkpoint(self) -> Callable[[], None]:
         """Give what puts the exposed names back as they are now."""
@@ -159,36 +161,36 @@ class Variables:
 
         return put_back
 
-    def afresh(self) -> Variables:
+    def fork(self) -> Variables:
         """Give a store with the same exposed variables, and no results and notes."""
-        fresh = Variables(self._look, max_entries=self._kept.max_entries, max_bytes=self.max_bytes)
+        forked = Variables(self._look_up, max_entries=self._stored.max_entries, max_bytes=self.max_bytes)
         with self._lock:
-            fresh._exposed = {name: replace(entry) for name, entry in self._exposed.items()}
-        return fresh
+            forked._exposed = {name: replace(entry) for name, entry in self._exposed.items()}
+        return forked
 
-    def hide(self, name: str) -> None:
+    def unexpose(self, name: str) -> None:
         """Take an exposed variable away; one that is not exposed stays so."""
         with self._lock:
             if self._exposed.pop(name, None):
-                self._bury(name, "it is no longer exposed")
+                self._invalidate(name, "it is no longer exposed")
 
-    def next_name(self, tool: str) -> str:
+    def reserve_name(self, tool: str) -> str:
         """Claim the name of a tool's next result; nothing is stored yet."""
         with self._lock:
             while True:
                 self._counts[tool] = self._counts.get(tool, 0) + 1
                 name = f"{tool}_{self._counts[tool]}_result"
-                if name not in self._kept and name not in self._exposed and name not in self._gone:
+                if name not in self._stored and name not in self._exposed and name not in self._invalid:
                     return name
 
-    def bury(self, names: Iterable[str], why: str) -> None:
+    def invalidate(self, names: Iterable[str], reason: str) -> None:
         """Let references to these names say why they mean nothing, until something is kept or exposed under them."""
         with self._lock:
             for name in names:
-                if name not in self._kept and name not in self._exposed:
-                    self._bury(name, why)
+                if name not in self._stored and name not in self._exposed:
+                    self._invalidate(name, reason)
 
-    def remember(
+    def store_result(
         self, name: str, value: Any, text: str | None = None, *, description: str = "", readable: bool = True
     ) -> str:
         """Keep a result that the model was shown; gives its name.
@@ -196,10 +198,10 @@ class Variables:
         Raises:
             BadUsage: the name belongs to an exposed variable.
         """
-        self._keep(Variable(name, "result", readable, value, text, description))
+        self._store(Variable(name, "result", readable, value, text, description))
         return name
 
-    def write(
+    def store_note(
         self, name: str, value: str | None = None, *, description: str | None = None, tags: Iterable[str] | None = None
     ) -> Variable:
         """Keep or change a note of the model.
@@ -209,16 +211,16 @@ class Variables:
         """
         _check_name(name)
         with self._lock:
-            former = self._kept.get(name)
-            if former and (former.kind != "note" or former.is_pinned):
-                raise BadUsage(f"{name!r} cannot be overwritten: it is a {former.kind}.", fix="Take another name.")
-            if former is None and value is None:
+            existing = self._stored.get(name)
+            if existing and (existing.kind != "note" or existing.is_pinned):
+                raise BadUsage(f"{name!r} cannot be overwritten: it is a {existing.kind}.", fix="Take another name.")
+            if existing is None and value is None:
                 raise BadUsage(f"The new variable {name!r} needs a value.")
-            held = value if value is not None else former.value if former else ""
-            said = description if description is not None else former.description if former else ""
-            tagged = tuple(tags) if tags is not None else former.tags if former else ()
-            note = Variable(name, "note", True, held, held, said, tagged)
-            self._keep(note)
+            text = value if value is not None else existing.value if existing else ""
+            note_description = description if description is not None else existing.description if existing else ""
+            note_tags = tuple(tags) if tags is not None else existing.tags if existing else ()
+            note = Variable(name, "note", True, text, text, note_description, note_tags)
+            self._store(note)
             return note
 
     def set_rules(self, rules: Iterable[tuple[str, str, str]]) -> None:
@@ -227,26 +229,26 @@ class Variables:
         Raises:
             BadUsage: a name is none, or belongs to an exposed variable.
         """
-        wanted = {name: (text, description) for name, text, description in rules}
+        missing = {name: (text, description) for name, text, description in rules}
         with self._lock:
-            for entry in list(self._kept):
-                if entry.kind == "rule" and wanted.get(entry.name) != (entry.text, entry.description):
-                    self._kept.pop(entry.name)
+            for entry in list(self._stored):
+                if entry.kind == "rule" and missing.get(entry.name) != (entry.text, entry.description):
+                    self._stored.pop(entry.name)
                 elif entry.kind == "rule":
-                    del wanted[entry.name]
-            for name, (text, description) in wanted.items():
+                    del missing[entry.name]
+            for name, (text, description) in missing.items():
                 _check_name(name)
-                self._keep(Variable(name, "rule", True, text, text, description))
+                self._store(Variable(name, "rule", True, text, text, description))
                 self.pin(name)
 
     def remove(self, name: str) -> bool:
         """Drop a result or a note; says whether there was one that may be dropped."""
         with self._lock:
-            entry = self._kept.get(name)
+            entry = self._stored.get(name)
             if entry is None or entry.is_pinned:
                 return False
-            self._kept.pop(name)
-            self._bury(name, "it was removed")
+            self._stored.pop(name)
+            self._invalidate(name, "it was removed")
             return True
 
     def pin(self, name: str, *, pinned: bool = True) -> None:
@@ -260,7 +262,7 @@ class Variables:
             UnknownReference: there is none; the text names near ones, or says why it is gone.
         """
         with self._lock:
-            self._kept.use(name)
+            self._stored.use(name)
             return self._entry(name)
 
     def value(self, name: str) -> Any:
@@ -272,27 +274,27 @@ class Variables:
         entry = self.get(name)
         if entry.text is not None:
             return entry.text
-        text = self.text_of(self._object(entry))
+        text = self.render(self._object(entry))
         if entry.kind != "exposed":
             entry.text = text
         return text
 
-    def text_of(self, value: Any) -> str:
-        """Give the text form of any object, at most `MAX_TEXT` characters."""
-        return render(value, MAX_TEXT).text
+    def render(self, value: Any) -> str:
+        """Give the text form of any object, at most `MAX_TEXT_CHARS` characters."""
+        return render(value, MAX_TEXT_CHARS).text
 
-    def entries(self) -> tuple[Variable, ...]:
+    def list_entries(self) -> tuple[Variable, ...]:
         """Give all entries: the exposed ones, then results and notes, most recently used first."""
         with self._lock:
-            return (*self._exposed.values(), *reversed(list(self._kept)))
+            return (*self._exposed.values(), *reversed(list(self._stored)))
 
-    def closed_objects(self) -> list[Any]:
+    def unreadable_objects(self) -> list[Any]:
         """Give the objects that may be passed on and not read.
 
         What many names share (numbers, truth values, a single character) is never taken for a variable's own.
         """
-        found = (self._peek(entry) for entry in self.entries() if not entry.is_readable)
-        return [value for value in found if not _is_shared(value)]
+        values = (self._value_or_none(entry) for entry in self.list_entries() if not entry.is_readable)
+        return [value for value in values if not _is_shared(value)]
 
     def describe(self, name: str) -> str:
         """Say what a variable is without saying what is in it; it does not count as used."""
@@ -303,56 +305,56 @@ class Variables:
 
     def _entry(self, name: str) -> Variable:
         with self._lock:
-            entry = self._exposed.get(name) or self._kept.get(name)
+            entry = self._exposed.get(name) or self._stored.get(name)
             if entry is None:
-                raise self._unknown(name)
+                raise self._unknown_error(name)
             return entry
 
     def _object(self, variable: Variable) -> Any:
         if not variable.is_live:
             return variable.value
         try:
-            value = self._look(variable.name)
+            value = self._look_up(variable.name)
         except LookupError:
             raise UnknownReference(f"{variable.name!r} is no longer defined in the notebook.") from None
         if _is_secret(value):
             raise UnknownReference(f"{variable.name!r} holds secrets and is not given out.")
         return value
 
-    def _peek(self, entry: Variable) -> Any:
+    def _value_or_none(self, entry: Variable) -> Any:
         try:
             return self._object(entry)
         except UnknownReference:
             return None
 
-    def _keep(self, entry: Variable) -> None:
+    def _store(self, entry: Variable) -> None:
         entry.size = size_of(entry.value) + len(entry.text or "")
         with self._lock:
             if entry.name in self._exposed:
                 raise BadUsage(f"{entry.name!r} is an exposed variable and cannot be overwritten.")
-            former = self._kept.get(entry.name)
-            entry.is_pinned = former is not None and former.is_pinned
-            self._gone.pop(entry.name, None)
-            self._bury_dropped(self._kept.put(entry))
+            existing = self._stored.get(entry.name)
+            entry.is_pinned = existing is not None and existing.is_pinned
+            self._invalid.pop(entry.name, None)
+            self._invalidate_evicted(self._stored.put(entry))
 
-    def _bury_dropped(self, names: Iterable[str]) -> None:
+    def _invalidate_evicted(self, names: Iterable[str]) -> None:
         for name in names:
-            self._bury(name, DROPPED)
+            self._invalidate(name, EVICTED_REASON)
 
-    def _bury(self, name: str, why: str) -> None:
-        self._gone[name] = why
-        while len(self._gone) > MAX_GONE:
-            self._gone.popitem(last=False)
+    def _invalidate(self, name: str, reason: str) -> None:
+        self._invalid[name] = reason
+        while len(self._invalid) > MAX_INVALID:
+            self._invalid.popitem(last=False)
 
-    def _unknown(self, name: str) -> UnknownReference:
-        if why := self._gone.get(name):
-            return UnknownReference(f"The variable {name!r} is gone: {why}.")
-        names = [entry.name for entry in self.entries()]
-        near = difflib.get_close_matches(name, names, n=3)
-        listed = [*near, *(other for other in names if other not in near)][:MAX_NAMED]
-        more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
+    def _unknown_error(self, name: str) -> UnknownReference:
+        if reason := self._invalid.get(name):
+            return UnknownReference(f"The variable {name!r} is gone: {reason}.")
+        names = [entry.name for entry in self.list_entries()]
+        close_matches = difflib.get_close_matches(name, names, n=3)
+        names_listed = [*close_matches, *(other for other in names if other not in close_matches)][:MAX_NAMED]
+        more = f" and {len(names) - len(names_listed)} more" if len(names) > len(names_listed) else ""
         return UnknownReference(
-            f"There is no variable {shorten(name, 64)!r}.", fix=f"Variables: {', '.join(listed) or 'none'}{more}."
+            f"There is no variable {shorten(name, 64)!r}.", fix=f"Variables: {', '.join(names_listed) or 'none'}{more}."
         )
 
 

@@ -10,52 +10,52 @@ import re
 
 from nbtool.messages import Message, ToolCall, ToolResult
 
-FITTING = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+VALID_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What every dialect takes as an id (Anthropic's letters, OpenAI's length)."""
 
-_UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
+_INVALID_CHARACTERS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def fitting_name(name: str) -> str:
+def safe_tool_name(name: str) -> str:
     """Give a tool's name as every dialect takes it; a model may have called what no tool could be named."""
-    return _UNFIT.sub("_", name)[:64] or "unnamed"
+    return _INVALID_CHARACTERS.sub("_", name)[:64] or "unnamed"
 
 
 class CallIds:
     """The ids of one request, asked for in the order of its messages."""
 
     def __init__(self) -> None:
-        self._taken: set[str] = set()
-        self._ours: dict[str, str] = {}
-        self._theirs: dict[str, str] = {}
+        self._reserved: set[str] = set()
+        self._by_call_id: dict[str, str] = {}
+        self._by_provider_id: dict[str, str] = {}
 
-    def keep(self, message: Message) -> bool:
+    def reserve(self, message: Message) -> bool:
         """Take the ids of a message's calls as they are; says no, and takes none, where one was taken before."""
-        wanted = [call.id for call in message.calls]
-        if not all(wanted) or len(set(wanted)) < len(wanted) or not self._taken.isdisjoint(wanted):
+        ids = [call.id for call in message.calls]
+        if not all(ids) or len(set(ids)) < len(ids) or not self._reserved.isdisjoint(ids):
             return False
         for call in message.calls:
-            self._note(call, call.id)
+            self._assign(call, call.id)
         return True
 
-    def call(self, call: ToolCall) -> str:
+    def id_for_call(self, call: ToolCall) -> str:
         """Give a call its id: the provider's where it fits and is free, else ours, else a number."""
-        for wanted in (call.id, call.call_id):
-            if FITTING.fullmatch(wanted) and wanted not in self._taken:
-                return self._note(call, wanted)
-        number = len(self._taken) + 1
-        while f"call_{number}" in self._taken:
+        for preferred in (call.id, call.call_id):
+            if VALID_ID.fullmatch(preferred) and preferred not in self._reserved:
+                return self._assign(call, preferred)
+        number = len(self._reserved) + 1
+        while f"call_{number}" in self._reserved:
             number += 1
-        return self._note(call, f"call_{number}")
+        return self._assign(call, f"call_{number}")
 
-    def result(self, result: ToolResult) -> str:
+    def id_for_result(self, result: ToolResult) -> str:
         """Give the id of the call that a result answers: the latest one, where several came with the same id."""
-        found = self._ours.get(result.call_id) if result.call_id else None
-        return found or self._theirs.get(result.id) or result.id or result.call_id
+        known_id = self._by_call_id.get(result.call_id) if result.call_id else None
+        return known_id or self._by_provider_id.get(result.id) or result.id or result.call_id
 
-    def _note(self, call: ToolCall, given: str) -> str:
-        self._taken.add(given)
+    def _assign(self, call: ToolCall, assigned: str) -> str:
+        self._reserved.add(assigned)
         if call.call_id:
-            self._ours[call.call_id] = given
-        self._theirs[call.id] = given
-        return given
+            self._by_call_id[call.call_id] = assigned
+        self._by_provider_id[call.id] = assigned
+        return assigned

@@ -9,10 +9,10 @@ from typing import Generic, TypeVar
 from nbtool.messages import Message
 
 Key = TypeVar("Key", bound=Hashable)
-Form = TypeVar("Form")
+Encoded = TypeVar("Encoded")
 
 
-class Settled(Generic[Key, Form]):
+class EncodingCache(Generic[Key, Encoded]):
     """Remembers one form for each message object, under the last key it was asked for with.
 
     Messages are frozen, so the same object is the same message; nothing is kept longer than the message itself.
@@ -20,19 +20,23 @@ class Settled(Generic[Key, Form]):
     """
 
     def __init__(self) -> None:
-        self._forms: dict[int, tuple[weakref.ref[Message], Key, Form]] = {}
+        self._encoded: dict[int, tuple[weakref.ref[Message], Key, Encoded]] = {}
 
-    def get(self, message: Message, key: Key, make: Callable[[], Form]) -> Form:
-        """Give the form of a message, made by `make` where it is not known."""
-        place = id(message)
-        known = self._forms.get(place)
-        if known and known[0]() is message and known[1] == key:
-            return known[2]
-        form = make()
-        self._forms[place] = (weakref.ref(message, lambda gone: self._forget(place, gone)), key, form)
-        return form
+    def get_or_encode(self, message: Message, key: Key, encode: Callable[[], Encoded]) -> Encoded:
+        """Give the form of a message, made by `encode` where it is not known."""
+        cache_key = id(message)
+        entry = self._encoded.get(cache_key)
+        if entry and entry[0]() is message and entry[1] == key:
+            return entry[2]
+        encoded = encode()
+        self._encoded[cache_key] = (
+            weakref.ref(message, lambda reference: self._remove(cache_key, reference)),
+            key,
+            encoded,
+        )
+        return encoded
 
-    def _forget(self, place: int, gone: weakref.ref[Message]) -> None:
-        known = self._forms.get(place)
-        if known and known[0] is gone:
-            del self._forms[place]
+    def _remove(self, cache_key: int, reference: weakref.ref[Message]) -> None:
+        entry = self._encoded.get(cache_key)
+        if entry and entry[0] is reference:
+            del self._encoded[cache_key]

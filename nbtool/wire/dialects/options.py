@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def overlay(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def merge_options(body: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     """Give `body` with `options` laid over it, deeply; a None among them removes a field.
 
     Only objects are merged: a list or a plain value replaces what stood there.
     """
     merged = dict(body)
     for name, value in options.items():
-        below = merged.get(name)
+        nested = merged.get(name)
         if value is None:
             merged.pop(name, None)
         elif isinstance(value, Mapping):
-            merged[name] = overlay(below if isinstance(below, Mapping) else {}, value)
+            merged[name] = merge_options(nested if isinstance(nested, Mapping) else {}, value)
         else:
             merged[name] = value
     return merged

@@ -12,10 +12,10 @@ from dataclasses import replace
 from nbtool.errors import WireError
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
-from nbtool.wire.dialects.think_tag_parser import ThinkTags
+from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
 
 
-class WithThoughts:
+class ThinkTagWire:
     """A wire whose decoders split `<think>…</think>` at the head of a text from the text."""
 
     def __init__(self, inner: Wire) -> None:
@@ -28,17 +28,17 @@ class WithThoughts:
 
     def decoder(self, *, stream: bool = True) -> Decoder:
         """Give a fresh decoder for one reply."""
-        return _Splitting(self._inner.decoder(stream=stream))
+        return _ThinkTagDecoder(self._inner.decoder(stream=stream))
 
 
-class _Splitting:
+class _ThinkTagDecoder:
     """Passes the inner decoder's deltas on, the head of the text by way of the tags."""
 
     def __init__(self, inner: Decoder) -> None:
         self._inner = inner
-        self._tags = ThinkTags()
-        self._has_split = False
-        self._ends: dict[str, str] = {}  # by kind of prose: what came last
+        self._tags = ThinkTagParser()
+        self._has_thinking = False
+        self._end_deltas: dict[str, str] = {}  # by kind of prose: what came last
         self._error: WireError | None = None
 
     @property
@@ -53,25 +53,25 @@ class _Splitting:
 
     def feed(self, data: bytes) -> list[Delta]:
         """Take the next bytes; an error waits until the text that was held back has been given."""
-        self._raise_held()
+        self._raise_pending()
         try:
             deltas = self._inner.feed(data)
         except WireError as error:
-            return self._last_words(error)
-        return self._paragraphs(deltas if self._is_through else self._split(deltas))
+            return self._flush_before(error)
+        return self._paragraphs(deltas if self._is_passthrough else self._split(deltas))
 
     def close(self) -> list[Delta]:
         """Take note that no more bytes will come."""
-        self._raise_held()
+        self._raise_pending()
         try:
             deltas = self._inner.close()
         except WireError as error:
-            return self._last_words(error)
-        return self._paragraphs([*self._split(deltas), *self._flushed()])
+            return self._flush_before(error)
+        return self._paragraphs([*self._split(deltas), *self._flush()])
 
     @property
-    def _is_through(self) -> bool:
-        return self._tags.is_settled and not self._tags.is_holding and not self._has_split
+    def _is_passthrough(self) -> bool:
+        return self._tags.is_done and not self._tags.is_holding and not self._has_thinking
 
     def _split(self, deltas: list[Delta]) -> list[Delta]:
         passed: list[Delta] = []
@@ -80,16 +80,16 @@ class _Splitting:
                 passed.append(delta)
                 continue
             if isinstance(delta, TextDelta):
-                pieces = self._as_deltas(self._tags.feed(delta.text))
-                if pieces and isinstance(first := pieces[0], TextDelta):
+                segments = self._as_deltas(self._tags.feed(delta.text))
+                if segments and isinstance(first := segments[0], TextDelta):
                     first.is_new = delta.is_new
-                passed += pieces
+                passed += segments
                 continue
             if not isinstance(delta, UsageDelta):
-                passed += self._flushed()
+                passed += self._flush()
             if isinstance(delta, ThinkingDelta):
-                self._tags.settle()
-            if isinstance(delta, ReplyEnd) and self._has_split:
+                self._tags.stop()
+            if isinstance(delta, ReplyEnd) and self._has_thinking:
                 # The provider's own form holds the thinking as text: the message is built anew from its parts.
                 delta = replace(delta, native=None)
             passed.append(delta)
@@ -99,25 +99,25 @@ class _Splitting:
         """Put an empty line before each further text of one reply."""
         for delta in deltas:
             if isinstance(delta, TextDelta | ThinkingDelta):
-                before, self._ends[delta.kind] = self._ends.get(delta.kind, ""), delta.text
-                if delta.is_new and not before.endswith("\n\n") and not delta.text.startswith("\n\n"):
+                previous, self._end_deltas[delta.kind] = self._end_deltas.get(delta.kind, ""), delta.text
+                if delta.is_new and not previous.endswith("\n\n") and not delta.text.startswith("\n\n"):
                     delta.text = f"\n\n{delta.text}"
         return deltas
 
-    def _flushed(self) -> list[Delta]:
+    def _flush(self) -> list[Delta]:
         return self._as_deltas(self._tags.flush())
 
-    def _as_deltas(self, pieces: list[tuple[bool, str]]) -> list[Delta]:
-        self._has_split = self._has_split or any(is_thinking for is_thinking, _ in pieces)
-        return [ThinkingDelta(text) if is_thinking else TextDelta(text) for is_thinking, text in pieces]
+    def _as_deltas(self, segments: list[tuple[bool, str]]) -> list[Delta]:
+        self._has_thinking = self._has_thinking or any(is_thinking for is_thinking, _ in segments)
+        return [ThinkingDelta(text) if is_thinking else TextDelta(text) for is_thinking, text in segments]
 
-    def _last_words(self, error: WireError) -> list[Delta]:
-        if held := self._flushed():
+    def _flush_before(self, error: WireError) -> list[Delta]:
+        if remaining := self._flush():
             self._error = error
-            return held
+            return remaining
         raise error
 
-    def _raise_held(self) -> None:
+    def _raise_pending(self) -> None:
         if self._error:
             error, self._error = self._error, None
             raise error

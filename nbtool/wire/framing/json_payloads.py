@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic_core import from_json
 
-from nbtool.errors import BadReply, IncompleteReply, TooLarge
+from nbtool.errors import IncompleteReply, InvalidReply, ReplyTooLarge
 from nbtool.messages import clean_text
 from nbtool.wire.framing.redaction import excerpt
 from nbtool.wire.framing.sse import EventParser, ServerEvent
@@ -19,7 +19,7 @@ from nbtool.wire.framing.sse import EventParser, ServerEvent
 DONE = "[DONE]"
 """What a stream of JSON events says after its last one."""
 
-MAX_BODY = 64 * 1024 * 1024
+MAX_BODY_BYTES = 64 * 1024 * 1024
 """Bytes that one reply may have at most."""
 
 MAX_VALUES = 1_000_000
@@ -29,82 +29,82 @@ _BLANK = b" \t\r\n\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
 
 
-_Shape = Literal["events", "document", "page"]
+_Framing = Literal["events", "document", "page"]
 
 
 class PayloadReader:
     """Reads one reply's JSON values; it can be fed at any cut, and copied with `copy.deepcopy`.
 
     Each value comes as the pair of its event's name (or an empty string) and the value itself; the end mark of a
-    stream comes as `DONE`. `is_whole` says that the reply is one document: it then comes out of `close`.
+    stream comes as `DONE`. `is_document` says that the reply is one document: it then comes out of `close`.
     """
 
     def __init__(self) -> None:
-        self.is_whole = False
+        self.is_document = False
         self._events = EventParser()
-        self._shape: _Shape | None = None
+        self._framing: _Framing | None = None
         self._body: list[bytes] = []
         self._size = 0
-        self._seen = 0
+        self._value_count = 0
 
     def feed(self, data: bytes) -> list[tuple[str, Any]]:
         """Take the next bytes and give the values that they complete.
 
         Raises:
-            nbtool.errors.BadReply: an event is no JSON.
-            nbtool.errors.TooLarge: the reply, or one event, is over its bound.
+            nbtool.errors.InvalidReply: an event is no JSON.
+            nbtool.errors.ReplyTooLarge: the reply, or one event, is over its bound.
         """
         self._size += len(data)
-        if self._size > MAX_BODY:
-            raise TooLarge(f"The reply is larger than {MAX_BODY >> 20} MiB.", fix="Ask for less.")
-        if self._shape == "events":
+        if self._size > MAX_BODY_BYTES:
+            raise ReplyTooLarge(f"The reply is larger than {MAX_BODY_BYTES >> 20} MiB.", fix="Ask for less.")
+        if self._framing == "events":
             return self._values(self._events.feed(data))
         self._body.append(data)
-        if self._shape or not (head := data.lstrip(_BLANK)):
+        if self._framing or not (head := data.lstrip(_BLANK)):
             return []
-        self._shape = _shape(head[:1])
-        self.is_whole = self._shape == "document"
-        if self._shape != "events":
+        self._framing = _detect_framing(head[:1])
+        self.is_document = self._framing == "document"
+        if self._framing != "events":
             return []
-        opening = b"".join(self._body)
-        self._body = [opening[:400]]
-        return self._values(self._events.feed(opening))
+        start = b"".join(self._body)
+        self._body = [start[:400]]
+        return self._values(self._events.feed(start))
 
     def close(self) -> list[tuple[str, Any]]:
         """Take note that no more bytes will come, and give what they left.
 
         Raises:
             nbtool.errors.IncompleteReply: a document that ends in its middle.
-            nbtool.errors.BadReply: what came is no JSON at all.
+            nbtool.errors.InvalidReply: what came is no JSON at all.
         """
-        if self._shape == "events":
-            return self._last_event()
+        if self._framing == "events":
+            return self._final_event()
         body = b"".join(self._body).strip(_BLANK)
         self._body.clear()
         if not body:
             return []
-        if self._shape == "page":
-            raise BadReply(f"A page came in place of JSON: {excerpt(body)!r}.", fix=_FIX)
+        if self._framing == "page":
+            raise InvalidReply(f"A page came in place of JSON: {excerpt(body)!r}.", fix=_FIX)
         try:
             return [("", parse(body))]
         except ValueError:
-            if _is_beginning(body):
+            if _is_truncated(body):
                 raise IncompleteReply("The reply ended in the middle of its JSON.", fix="Send it again.") from None
-            raise BadReply(f"The reply is no JSON: {excerpt(body)!r}.", fix=_FIX) from None
+            raise InvalidReply(f"The reply is no JSON: {excerpt(body)!r}.", fix=_FIX) from None
 
     def _values(self, events: list[ServerEvent]) -> list[tuple[str, Any]]:
         values: list[tuple[str, Any]] = []
         for data, name in events:
-            self._seen += 1
+            self._value_count += 1
             if len(data) > MAX_VALUES:
                 _check_values(data)
             try:
                 values.append((name, from_json(data)))
             except ValueError:
-                self._odd(name, data, values)
+                self._fallback(name, data, values)
         return values
 
-    def _odd(self, name: str, data: bytes, values: list[tuple[str, Any]]) -> None:
+    def _fallback(self, name: str, data: bytes, values: list[tuple[str, Any]]) -> None:
         """Take what the fast parser refuses: the end mark, an error in bare words, JSON with lone surrogates."""
         if data.strip() == b"[DONE]":
             values.append((name, DONE))
@@ -115,23 +115,23 @@ class PayloadReader:
             if name == "error":
                 values.append((name, {"error": data.decode("utf-8", "replace")}))
             elif data.lstrip().startswith(b"{"):
-                raise BadReply(f"An event of the stream is no JSON: {excerpt(data)!r}.", fix=_FIX) from None
+                raise InvalidReply(f"An event of the stream is no JSON: {excerpt(data)!r}.", fix=_FIX) from None
 
-    def _last_event(self) -> list[tuple[str, Any]]:
+    def _final_event(self) -> list[tuple[str, Any]]:
         """Give the last event if it is whole; if it was cut it is no fault of the dialect, only an end too early."""
         try:
             values = self._values(self._events.close())
-        except BadReply:
+        except InvalidReply:
             return []
-        opening = b"".join(self._body).lstrip(_BLANK)
-        if opening.startswith(_GZIP):
-            raise BadReply("The reply is compressed (gzip), and its headers do not say so.", fix="Unpack it first.")
-        if not self._seen and not any(opening.startswith(field) or field.startswith(opening) for field in _FIELDS):
-            raise BadReply(f"The reply is no event stream: {excerpt(opening)!r}.", fix=_FIX)
+        start = b"".join(self._body).lstrip(_BLANK)
+        if start.startswith(_GZIP):
+            raise InvalidReply("The reply is compressed (gzip), and its headers do not say so.", fix="Unpack it first.")
+        if not self._value_count and not any(start.startswith(field) or field.startswith(start) for field in _FIELDS):
+            raise InvalidReply(f"The reply is no event stream: {excerpt(start)!r}.", fix=_FIX)
         return values
 
 
-def _shape(first: bytes) -> _Shape:
+def _detect_framing(first: bytes) -> _Framing:
     if first in b"{[":
         return "document"
     return "page" if first == b"<" else "events"
@@ -148,7 +148,7 @@ def parse(data: bytes) -> Any:
 
     Raises:
         ValueError: it is no JSON.
-        nbtool.errors.TooLarge: it may hold more than `MAX_VALUES` values.
+        nbtool.errors.ReplyTooLarge: it may hold more than `MAX_VALUES` values.
     """
     _check_values(data)
     try:
@@ -156,7 +156,7 @@ def parse(data: bytes) -> Any:
     except ValueError:
         pass
     try:
-        return _clean(json.loads(data.decode("utf-8", "replace")))
+        return _clean_text(json.loads(data.decode("utf-8", "replace")))
     except RecursionError:
         raise ValueError("too deeply nested") from None
 
@@ -164,20 +164,20 @@ def parse(data: bytes) -> Any:
 def _check_values(data: bytes) -> None:
     """Refuse what would take far more memory as values than as text; counted before anything is read."""
     if len(data) > MAX_VALUES and sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise TooLarge(f"The reply holds more than {MAX_VALUES:,} values.", fix="Ask for less.")
+        raise ReplyTooLarge(f"The reply holds more than {MAX_VALUES:,} values.", fix="Ask for less.")
 
 
-def _clean(value: Any) -> Any:
+def _clean_text(value: Any) -> Any:
     if isinstance(value, str):
         return clean_text(value)
     if isinstance(value, list):
-        return [_clean(item) for item in value]
+        return [_clean_text(item) for item in value]
     if isinstance(value, dict):
-        return {clean_text(key): _clean(item) for key, item in value.items()}
+        return {clean_text(key): _clean_text(item) for key, item in value.items()}
     return value
 
 
-def _is_beginning(body: bytes) -> bool:
+def _is_truncated(body: bytes) -> bool:
     """Whether a document is sound as far as it goes."""
     try:
         from_json(body, allow_partial=True)

@@ -17,17 +17,17 @@ from typing import Any
 from pydantic_core import from_json
 
 from nbtool.errors import (
-    AuthFailed,
+    AuthenticationFailed,
     ContextTooLong,
     ModelNotFound,
-    Overloaded,
     ProviderError,
     RateLimited,
-    ToolsRefused,
+    ServerOverloaded,
+    ToolsNotSupported,
 )
 from nbtool.wire.framing.redaction import excerpt
 
-RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529})
 """Statuses after which the same request may succeed."""
 
 MAX_ERROR_BODY = 64 * 1024
@@ -57,28 +57,28 @@ _TOOL_WORDS = (
 _BUSY_WORDS = ("overloaded", "over capacity", "capacity exceeded", "server is busy", "temporarily unavailable")
 _RATE_WORDS = ("rate_limit", "rate limit", "ratelimit", "insufficient_quota", "quota", "too many requests")
 
-_OF_A_FRAMEWORK = frozenset(
+_FRAMEWORK_MESSAGES = frozenset(
     {"not found", "404 not found", "404 page not found", "method not allowed", "no route matched"}
 )
 """What web frameworks say of an address where nothing is."""
 
 _EVENT_DATA = re.compile(rb"^data:(.*)$", re.MULTILINE)
 
-SPENT = ("insufficient_quota", "billing", "credit", "payment")
+QUOTA_CODES = ("insufficient_quota", "billing", "credit", "payment")
 """Words of codes that say that waiting does not help."""
 
 _FIXES: dict[type[ProviderError], str] = {
-    AuthFailed: "Give a key that this server knows.",
+    AuthenticationFailed: "Give a key that this server knows.",
     ModelNotFound: "`%chat models` lists the models that this provider offers.",
     RateLimited: "Wait, or choose another model.",
     ContextTooLong: "Start a new chat, expose large values by reference, or choose a model with a larger context.",
-    ToolsRefused: "Use `--tool-mode prompted`, or a model that can call functions.",
-    Overloaded: "Try again later, or choose another model.",
+    ToolsNotSupported: "Use `--tool-mode prompted`, or a model that can call functions.",
+    ServerOverloaded: "Try again later, or choose another model.",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderWords:
+class ErrorFields:
     """What an error object says, whatever its shape."""
 
     message: str = ""
@@ -86,79 +86,79 @@ class ProviderWords:
     type: str = ""
 
     @property
-    def all(self) -> str:
+    def joined(self) -> str:
         """Everything in lower case, to look for words in."""
         return f"{self.code} {self.type} {self.message}".lower()
 
 
-def error_words(payload: Any) -> ProviderWords:
+def parse_error(payload: Any) -> ErrorFields:
     """Read an error object of any shape that providers are known to send."""
     if isinstance(payload, list):
         payload = next((item for item in payload if item), None)
     if isinstance(payload, str):
-        return ProviderWords(payload)
+        return ErrorFields(payload)
     if not isinstance(payload, dict):
-        return ProviderWords()
-    inner = next((payload[key] for key in ("error", "errors", "detail") if payload.get(key)), None)
-    if inner is None:
-        return ProviderWords(
-            _word(payload.get("message")) or _word(payload.get("msg")),
-            _word(payload.get("code")) or _word(payload.get("status_code")),
-            _word(payload.get("type")) or _word(payload.get("status")),
+        return ErrorFields()
+    nested = next((payload[key] for key in ("error", "errors", "detail") if payload.get(key)), None)
+    if nested is None:
+        return ErrorFields(
+            _as_text(payload.get("message")) or _as_text(payload.get("msg")),
+            _as_text(payload.get("code")) or _as_text(payload.get("status_code")),
+            _as_text(payload.get("type")) or _as_text(payload.get("status")),
         )
-    words = error_words(inner)
-    message = words.message or _word(payload.get("message"))
-    if details := _word(payload.get("details")):
+    fields = parse_error(nested)
+    message = fields.message or _as_text(payload.get("message"))
+    if details := _as_text(payload.get("details")):
         message = f"{message}: {details}" if message else details
-    outer_type = _word(payload.get("type")) if payload.get("type") != "error" else ""
-    return ProviderWords(message, words.code or _word(payload.get("code")), words.type or outer_type)
+    outer_type = _as_text(payload.get("type")) if payload.get("type") != "error" else ""
+    return ErrorFields(message, fields.code or _as_text(payload.get("code")), fields.type or outer_type)
 
 
 def provider_error(
     payload: Any,
     *,
     status: int | None = None,
-    who: str = "",
+    label: str = "",
     retry_after: float | None = None,
-    has_own_words: bool = False,
+    has_message: bool = False,
 ) -> ProviderError:
     """Make the error for an error object, with or without an HTTP status.
 
-    `who` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and the endpoint
-    fills it in. Where the provider `has_own_words` for a 404, nothing is guessed about the address. The message is
+    `label` names provider and host, as `openai (api.openai.com)`; inside a decoder it is empty, and the endpoint
+    fills it in. Where the provider `has_message` for a 404, nothing is guessed about the address. The message is
     redacted of everything that looks like a key.
     """
-    words = error_words(payload)
-    kind = _kind(status, words)
-    said = excerpt(words.message or words.code or words.type, limit=MAX_MESSAGE) or "no reason given"
+    fields = parse_error(payload)
+    error_class = _error_class(status, fields)
+    message = excerpt(fields.message or fields.code or fields.type, limit=MAX_MESSAGE) or "no reason given"
     answered = f"answered {status}" if status else "reported an error"
-    return kind(
-        f"{answered}: {said if said[-1] in '.!?…' else f'{said}.'}",
-        fix="" if has_own_words and kind is ProviderError else _fix(kind, words, status),
+    return error_class(
+        f"{answered}: {message if message[-1] in '.!?…' else f'{message}.'}",
+        fix="" if has_message and error_class is ProviderError else _fix(error_class, fields, status),
         status=status,
-        code=words.code or None,
-        type=words.type or None,
+        code=fields.code or None,
+        type=fields.type or None,
         retry_after=retry_after,
-        source=who,
+        source=label,
     )
 
 
-def told_error(payload: Any) -> ProviderError | None:
+def error_in_body(payload: Any) -> ProviderError | None:
     """Make the error that a body tells of where a reply should be, wrapped or bare; None where it tells of none."""
-    return provider_error(payload) if error_words(payload).message else None
+    return provider_error(payload) if parse_error(payload).message else None
 
 
-def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *, who: str = "") -> ProviderError:
+def error_from_response(status: int, headers: Mapping[str, str], body: bytes, *, label: str = "") -> ProviderError:
     """Make the error for an answer whose status is not 2xx; the body may be JSON, an event, HTML, text or nothing."""
     payload = _json(body) or next(filter(None, map(_json, _EVENT_DATA.findall(body))), None)
-    said = error_words(payload).message.lower().strip(" .!")
-    has_own_words = bool(said) and said not in _OF_A_FRAMEWORK and status != 402
-    if not error_words(payload).all.strip():
+    message = parse_error(payload).message.lower().strip(" .!")
+    has_message = bool(message) and message not in _FRAMEWORK_MESSAGES and status != 402
+    if not parse_error(payload).joined.strip():
         payload = excerpt(body) or None
-    wait = retry_after(headers)
-    if wait is None and status in (429, 503):
-        wait = until_reset(headers)
-    return provider_error(payload, status=status, who=who, retry_after=wait, has_own_words=has_own_words)
+    delay = retry_after(headers)
+    if delay is None and status in (429, 503):
+        delay = until_reset(headers)
+    return provider_error(payload, status=status, label=label, retry_after=delay, has_message=has_message)
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
@@ -167,19 +167,19 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
     `retry-after-ms` is the finer word and goes first; `retry-after` counts seconds or is a date (RFC 9110
     section 10.2.3).
     """
-    for name, unit in _WAITS:
+    for name, unit in _RESET_HEADERS:
         if not (text := headers.get(name, "").strip()):
             continue
         try:
             seconds = float(text) / unit
         except ValueError:
-            seconds = _until(text, time.time() if now is None else now)
+            seconds = _seconds_until(text, time.time() if now is None else now)
         if math.isfinite(seconds) and seconds >= 0:
             return seconds
     return None
 
 
-_WAITS = (
+_RESET_HEADERS = (
     ("retry-after-ms", 1000.0), ("llm_provider-retry-after-ms", 1000.0), ("retry-after", 1.0),
     ("llm_provider-retry-after", 1.0),
 )  # fmt: skip
@@ -198,20 +198,20 @@ def until_reset(headers: Mapping[str, str], *, now: float | None = None) -> floa
     in milliseconds since the epoch, others in seconds.
     """
     now = time.time() if now is None else now
-    waits: list[float] = []
+    delays: list[float] = []
     for prefix in ("x-ratelimit-", "llm_provider-x-ratelimit-"):
-        for what in ("", "-requests", "-tokens"):
-            if headers.get(f"{prefix}remaining{what}", "").strip() == "0":
-                waits += _seconds_of(headers.get(f"{prefix}reset{what}", "").strip(), now)
-    return max(waits, default=None)
+        for limit_name in ("", "-requests", "-tokens"):
+            if headers.get(f"{prefix}remaining{limit_name}", "").strip() == "0":
+                delays += _seconds_of(headers.get(f"{prefix}reset{limit_name}", "").strip(), now)
+    return max(delays, default=None)
 
 
 def _seconds_of(text: str, now: float) -> list[float]:
     try:
         number = float(text)
     except ValueError:
-        found = _DURATION.fullmatch(text)
-        parts = found.groups() if found and text else ()
+        match = _DURATION.fullmatch(text)
+        parts = match.groups() if match and text else ()
         return [sum(float(part or 0) * unit for part, unit in zip(parts, _IN_SECONDS, strict=True))] if parts else []
     if number > 1e11:
         number /= 1000
@@ -219,7 +219,7 @@ def _seconds_of(text: str, now: float) -> list[float]:
     return [max(0.0, seconds)] if math.isfinite(seconds) else []
 
 
-def may_retry(status: int, headers: Mapping[str, str]) -> bool:
+def is_retryable(status: int, headers: Mapping[str, str]) -> bool:
     """Whether the same request may succeed later; the provider's own word (`x-should-retry`) goes first."""
     match headers.get("x-should-retry", "").lower():
         case "true":
@@ -227,7 +227,7 @@ def may_retry(status: int, headers: Mapping[str, str]) -> bool:
         case "false":
             return False
         case _:
-            return status in RETRIED or status >= 500
+            return status in RETRYABLE_STATUSES or status >= 500
 
 
 def _json(data: bytes) -> Any:
@@ -237,48 +237,52 @@ def _json(data: bytes) -> Any:
         return None
 
 
-def _kind(status: int | None, words: ProviderWords) -> type[ProviderError]:
-    said = words.all
-    if _has(said, _TOOL_WORDS):
-        return ToolsRefused
-    if _has(said, _CONTEXT_WORDS) and status not in (401, 403, 429):
+def _error_class(status: int | None, fields: ErrorFields) -> type[ProviderError]:
+    message = fields.joined
+    if _contains_any(message, _TOOL_WORDS):
+        return ToolsNotSupported
+    if _contains_any(message, _CONTEXT_WORDS) and status not in (401, 403, 429):
         return ContextTooLong
-    if status in (401, 403) or (_has(said, _KEY_WORDS) and _has(said, _REFUSED_WORDS)) or "authentication" in said:
-        return AuthFailed
-    if _has(said, _MODEL_WORDS) or (status in (400, 404, None) and _names_missing_model(said)):
+    if (
+        status in (401, 403)
+        or (_contains_any(message, _KEY_WORDS) and _contains_any(message, _REFUSED_WORDS))
+        or "authentication" in message
+    ):
+        return AuthenticationFailed
+    if _contains_any(message, _MODEL_WORDS) or (status in (400, 404, None) and _is_missing_model(message)):
         return ModelNotFound
-    if status == 429 or _has(said, _RATE_WORDS):
+    if status == 429 or _contains_any(message, _RATE_WORDS):
         return RateLimited
-    if (status is not None and status >= 500) or _has(said, _BUSY_WORDS):
-        return Overloaded
+    if (status is not None and status >= 500) or _contains_any(message, _BUSY_WORDS):
+        return ServerOverloaded
     return ProviderError
 
 
-def _fix(kind: type[ProviderError], words: ProviderWords, status: int | None) -> str:
+def _fix(kind: type[ProviderError], fields: ErrorFields, status: int | None) -> str:
     """Say what to do: an account that is spent needs no patience, and an address where nothing is no other model."""
-    if status == 402 or any(word in f"{words.code} {words.type}".lower() for word in SPENT):
+    if status == 402 or any(code in f"{fields.code} {fields.type}".lower() for code in QUOTA_CODES):
         return "The account has nothing left to spend: see the provider's page about billing, or choose another model."
     if kind is ProviderError and status in (404, 405, 501):
         return "Nothing answers there: check the address (most end in /v1) and the dialect (`--wire`)."
     return _FIXES.get(kind, "")
 
 
-def _names_missing_model(said: str) -> bool:
-    return "model" in said and _has(said, ("not found", "does not exist", "not_found"))
+def _is_missing_model(message: str) -> bool:
+    return "model" in message and _contains_any(message, ("not found", "does not exist", "not_found"))
 
 
-def _has(said: str, words: tuple[str, ...]) -> bool:
-    return any(word in said for word in words)
+def _contains_any(text: str, phrases: tuple[str, ...]) -> bool:
+    return any(phrase in text for phrase in phrases)
 
 
-def _word(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Give a field as text: codes come as integers too, and some fields hold objects."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
-def _until(date: str, now: float) -> float:
+def _seconds_until(date: str, now: float) -> float:
     try:
         return max(0.0, parsedate_to_datetime(date).timestamp() - now)
     except ValueError:

@@ -12,15 +12,15 @@ from nbtool.shorten import left_out, shorten
 if TYPE_CHECKING:
     from pydantic import SecretStr
 
-MAX_SHOWN = 200
+MAX_EXCERPT_CHARS = 200
 """Characters of a foreign body that an error shows at most."""
 
 HIDDEN = "•••"
 
-_SHORTEST = 6
+_MIN_SECRET = 6
 """A key shorter than this is a placeholder of a local server; hiding it would only garble the text."""
 
-_SHAPES = re.compile(
+_SECRET_PATTERNS = re.compile(
     r"""
     \b(?:sk|pk|rk|gsk|xai|csk|pplx|hf|nvapi|fw|tgp|r8)[-_][A-Za-z0-9_\-*]{6,}   # the makers' prefixes
     | \bAIza[A-Za-z0-9_\-]{10,}                                                     # Google
@@ -39,12 +39,12 @@ def redact(text: str, keys: Iterable[SecretStr | None] = ()) -> str:
     """Replace the given keys, and everything that looks like one, by dots."""
     for key in keys:
         secret = key.get_secret_value() if key else ""
-        if len(secret) >= _SHORTEST:
+        if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, HIDDEN)
-    return _SHAPES.sub(HIDDEN, text)
+    return _SECRET_PATTERNS.sub(HIDDEN, text)
 
 
-def excerpt(body: bytes | str, keys: Iterable[SecretStr | None] = (), limit: int = MAX_SHOWN) -> str:
+def excerpt(body: bytes | str, keys: Iterable[SecretStr | None] = (), limit: int = MAX_EXCERPT_CHARS) -> str:
     """Give the beginning of a foreign body as one redacted line: `limit` characters, and how many are left out."""
     text = body[: limit * 40].decode("utf-8", "replace") if isinstance(body, bytes) else body[: limit * 40]
     if _IS_PAGE.search(text):

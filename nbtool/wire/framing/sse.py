@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from pydantic_core import from_json
 
-from nbtool.errors import TooLarge
+from nbtool.errors import ReplyTooLarge
 
-MAX_EVENT = 8 * 1024 * 1024
+MAX_EVENT_BYTES = 8 * 1024 * 1024
 """Bytes that one event, and so one line, may have at most."""
 
 _BOM = b"\xef\xbb\xbf"
@@ -37,85 +37,85 @@ class EventParser:
     def __init__(self) -> None:
         self.comments = 0
         self._tail: list[bytes] = []  # the bytes of a line that has not ended yet
-        self._held = 0  # how many bytes wait in the tail and in the event that is not over yet
+        self._buffered = 0  # how many bytes wait in the tail and in the event that is not over yet
         self._data: list[bytes] = []
         self._name = ""
-        self._begun = False
+        self._has_begun = False
         self._after_cr = False  # the last byte was CR: a LF that comes next belongs to it
 
     def feed(self, data: bytes) -> list[ServerEvent]:
         """Take the next bytes and give the events that they complete.
 
         Raises:
-            nbtool.errors.TooLarge: an event grew over `MAX_EVENT`.
+            nbtool.errors.ReplyTooLarge: an event grew over `MAX_EVENT_BYTES`.
         """
         if self._after_cr and data:
             self._after_cr = False
             data = data.removeprefix(b"\n")
-        if not self._begun:
-            data = self._begin(data)
+        if not self._has_begun:
+            data = self._strip_bom(data)
         if b"\n" not in data and b"\r" not in data:
-            self._hold(data)
+            self._buffer(data)
             return []
         if self._tail:
             data = b"".join((*self._tail, data))
-            self._held -= sum(map(len, self._tail))
+            self._buffered -= sum(map(len, self._tail))
             self._tail.clear()
         if b"\r" in data:
             self._after_cr = data.endswith(b"\r")
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return self._blocks(data)
+        return self._parse_blocks(data)
 
     def close(self) -> list[ServerEvent]:
         """Take note that no more bytes will come, and give the event that no blank line has ended."""
         events: list[ServerEvent] = []
         line = b"".join(self._tail)
         self._tail.clear()
-        self._line(line.removeprefix(_BOM) if not self._begun else line, events)
+        self._parse_line(line.removeprefix(_BOM) if not self._has_begun else line, events)
         self._dispatch(events)
         return events
 
-    def _begin(self, data: bytes) -> bytes:
+    def _strip_bom(self, data: bytes) -> bytes:
         """Drop a byte order mark, which may come in pieces."""
         head = b"".join((*self._tail, data))
         self._tail.clear()
-        self._held = 0
+        self._buffered = 0
         if len(head) < len(_BOM) and _BOM.startswith(head):
-            self._hold(head)
+            self._buffer(head)
             return b""
-        self._begun = True
+        self._has_begun = True
         return head.removeprefix(_BOM)
 
-    def _hold(self, data: bytes) -> None:
+    def _buffer(self, data: bytes) -> None:
         if data:
             self._tail.append(data)
             self._count(len(data))
 
-    def _blocks(self, data: bytes) -> list[ServerEvent]:
+    def _parse_blocks(self, data: bytes) -> list[ServerEvent]:
         """Read what blank lines separate; nearly every block is one `data:` line, or `event:` and `data:`."""
         events: list[ServerEvent] = []
         *blocks, rest = data.split(b"\n\n")
-        may_be_large = len(data) + self._held > MAX_EVENT
+        may_be_large = len(data) + self._buffered > MAX_EVENT_BYTES
         is_idle = not (self._data or self._name)
         for block in blocks:
-            if may_be_large and len(block) + self._held > MAX_EVENT:
+            if may_be_large and len(block) + self._buffered > MAX_EVENT_BYTES:
                 raise _too_large()
             if is_idle and block.startswith(b"data: ") and len(block) > 6 and b"\n" not in block:
                 events.append(ServerEvent(block[6:]))
-            elif is_idle and block.startswith(b"event: ") and self._named(block, events):
+            elif is_idle and block.startswith(b"event: ") and self._parse_named_block(block, events):
                 pass
             else:
                 for line in block.split(b"\n"):
-                    self._line(line, events)
+                    self._parse_line(line, events)
                 self._dispatch(events)
                 is_idle = True
-        *lines, last = rest.split(b"\n")
+        *lines, tail = rest.split(b"\n")
         for line in lines:
-            self._line(line, events)
-        self._hold(last)
+            self._parse_line(line, events)
+        self._buffer(tail)
         return events
 
-    def _named(self, block: bytes, events: list[ServerEvent]) -> bool:
+    def _parse_named_block(self, block: bytes, events: list[ServerEvent]) -> bool:
         """Read a block that is an `event:` line and a `data:` line; say whether it was."""
         head, _, line = block.partition(b"\n")
         if not line.startswith(b"data: ") or len(line) == 6 or b"\n" in line:
@@ -123,7 +123,7 @@ class EventParser:
         events.append(ServerEvent(line[6:], head[7:].strip().decode("utf-8", "replace")))
         return True
 
-    def _line(self, line: bytes, events: list[ServerEvent]) -> None:
+    def _parse_line(self, line: bytes, events: list[ServerEvent]) -> None:
         """Read one line of any kind."""
         if not line:
             self._dispatch(events)
@@ -134,15 +134,15 @@ class EventParser:
         field, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if field == b"data":
-            self._part(events)
+            self._split_unseparated(events)
             self._data.append(value)
             self._count(len(value))
         elif field == b"event":
             if self._name:
-                self._part(events)
+                self._split_unseparated(events)
             self._name = value.strip().decode("utf-8", "replace")
 
-    def _part(self, events: list[ServerEvent]) -> None:
+    def _split_unseparated(self, events: list[ServerEvent]) -> None:
         """End the event before where the blank line was forgotten: one line that is whole JSON takes no second."""
         if len(self._data) == 1 and _is_object(self._data[0]):
             self._dispatch(events)
@@ -153,11 +153,11 @@ class EventParser:
             events.append(ServerEvent(value, self._name))
         self._data.clear()
         self._name = ""
-        self._held = 0
+        self._buffered = 0
 
     def _count(self, size: int) -> None:
-        self._held += size
-        if self._held > MAX_EVENT:
+        self._buffered += size
+        if self._buffered > MAX_EVENT_BYTES:
             raise _too_large()
 
 
@@ -172,5 +172,7 @@ def _is_object(data: bytes) -> bool:
     return True
 
 
-def _too_large() -> TooLarge:
-    return TooLarge(f"An event of the reply is larger than {MAX_EVENT >> 20} MiB.", fix="Ask for less at once.")
+def _too_large() -> ReplyTooLarge:
+    return ReplyTooLarge(
+        f"An event of the reply is larger than {MAX_EVENT_BYTES >> 20} MiB.", fix="Ask for less at once."
+    )

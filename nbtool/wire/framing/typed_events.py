@@ -11,7 +11,7 @@ from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
 
 
-class TypedEvents(ABC):
+class TypedEventDecoder(ABC):
     """Reads one reply, event by event; what an event means is the dialect's own."""
 
     dialect: str
@@ -28,43 +28,43 @@ class TypedEvents(ABC):
 
     def feed(self, data: bytes) -> list[Delta]:
         """Take the next bytes; an error that follows deltas is raised by the next call, so that none is lost."""
-        self._raise()
-        return [] if self._is_done else self._read(self._reader.feed(data))
+        self._raise_pending()
+        return [] if self._is_done else self._decode_values(self._reader.feed(data))
 
     def close(self) -> list[Delta]:
         """Take note that no more bytes will come."""
-        self._raise()
-        return [] if self._is_done else self._read(self._reader.close())
+        self._raise_pending()
+        return [] if self._is_done else self._decode_values(self._reader.close())
 
     @abstractmethod
-    def _whole(self, document: Any, deltas: list[Delta]) -> None:
+    def _decode_document(self, document: Any, deltas: list[Delta]) -> None:
         """Read a reply that is one document."""
 
     @abstractmethod
-    def _event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
+    def _decode_event(self, kind: str, event: dict[str, Any], deltas: list[Delta]) -> None:
         """Read one event; those of no interest, and those nobody knows yet, are passed over."""
 
     @abstractmethod
     def _finish(self, deltas: list[Delta]) -> None:
         """Take `[DONE]`, which gateways send: nothing comes after it."""
 
-    def _raise(self) -> None:
+    def _raise_pending(self) -> None:
         if self._error:
             raise self._error
 
-    def _read(self, values: list[tuple[str, Any]]) -> list[Delta]:
+    def _decode_values(self, values: list[tuple[str, Any]]) -> list[Delta]:
         deltas: list[Delta] = []
         try:
             for name, value in values:
                 if self._is_done:
                     break
-                if self._reader.is_whole:
-                    self._whole(value, deltas)
+                if self._reader.is_document:
+                    self._decode_document(value, deltas)
                 elif value == DONE:
                     self._finish(deltas)
                 elif isinstance(value, dict):
                     check_dialect(value, self.dialect, name)
-                    self._event(str(value.get("type") or name), value, deltas)
+                    self._decode_event(str(value.get("type") or name), value, deltas)
         except WireError as error:
             if not deltas:
                 raise

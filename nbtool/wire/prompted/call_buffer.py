@@ -6,9 +6,9 @@ import re
 from functools import cache
 from typing import Literal
 
-from nbtool.wire.prompted.delimiters import Mark
+from nbtool.wire.prompted.delimiters import Delimiter
 
-MAX_HELD = 1024 * 1024
+MAX_CALL_CHARS = 1024 * 1024
 """Characters of one call; a longer one is released as text."""
 
 _VISIBLE = re.compile(r"\S")
@@ -16,67 +16,67 @@ _VISIBLE = re.compile(r"\S")
 Ending = Literal["", "closer", "opener", "long"]
 
 
-class Block:
+class CallBuffer:
     """Collects a call until its closing mark, its opening mark again, or too many characters.
 
-    A mark inside a string of the call's JSON does not end it, unless the block is `plain`; `first_closer` is then
-    where in the body the first such mark stood, for the case that the string was no string after all.
+    A mark inside a string of the call's JSON does not end it, unless the block is `ignore_strings`; `quoted_closer` is
+    then where in the body the first such mark stood, for the case that the string was no string after all.
     """
 
-    def __init__(self, mark: Mark, *, plain: bool = False) -> None:
-        self.mark = mark
+    def __init__(self, delimiter: Delimiter, *, ignore_strings: bool = False) -> None:
+        self.delimiter = delimiter
         self.size = 0
-        self.first_closer: int | None = None
-        self._pieces: list[str] = []
+        self.quoted_closer: int | None = None
+        self._texts: list[str] = []
         self._quote = ""
-        self._tracked: bool | None = False if plain else None
-        self._form = _form(mark)
-        self._reach = max(len(mark.opener), len(mark.closer)) - 1
+        self._tracks_strings: bool | None = False if ignore_strings else None
+        self._pattern = _token_pattern(delimiter)
+        self._lookahead = max(len(delimiter.opener), len(delimiter.closer)) - 1
 
     @property
     def body(self) -> str:
         """What stood behind the opener so far."""
-        return "".join(self._pieces)
+        return "".join(self._texts)
 
-    def read(self, text: str, at: int, *, final: bool) -> tuple[int, Ending]:
-        """Take `text` from `at` on, as far as it can be judged; give the position behind it, and how it ended."""
-        end = min(len(text) if final else max(at, len(text) - self._reach), at + MAX_HELD - self.size)
-        self._look(text, at)
-        done = at
-        for found in self._form.finditer(text, at):
-            if found.start() >= end:
+    def feed(self, text: str, start: int, *, final: bool) -> tuple[int, Ending]:
+        """Take `text` from `start` on, as far as it can be judged; give the position behind it, and how it ended."""
+        end = min(len(text) if final else max(start, len(text) - self._lookahead), start + MAX_CALL_CHARS - self.size)
+        self._detect_strings(text, start)
+        position = start
+        for match in self._pattern.finditer(text, start):
+            if match.start() >= end:
                 break
-            ending = self._meet(found[0], self.size + found.start() - at)
-            done = found.end()
+            ending = self._on_token(match[0], self.size + match.start() - start)
+            position = match.end()
             if ending:
-                self._take(text[at : found.start()])
-                return done, ending
-        done = max(done, end)
-        self._take(text[at:done])
-        return done, "long" if self.size >= MAX_HELD else ""
+                self._append(text[start : match.start()])
+                return position, ending
+        position = max(position, end)
+        self._append(text[start:position])
+        return position, "long" if self.size >= MAX_CALL_CHARS else ""
 
-    def _look(self, text: str, at: int) -> None:
+    def _detect_strings(self, text: str, position: int) -> None:
         """Decide by its first character whether the body has strings that may hold a mark."""
-        if self._tracked is None and (start := _VISIBLE.search(text, at)):
-            self._tracked = start[0] in "{[`"
+        if self._tracks_strings is None and (match := _VISIBLE.search(text, position)):
+            self._tracks_strings = match[0] in "{[`"
 
-    def _meet(self, token: str, position: int) -> Ending:
+    def _on_token(self, token: str, position: int) -> Ending:
         if token in ('"', "'"):
-            if self._tracked and self._quote in ("", token):
+            if self._tracks_strings and self._quote in ("", token):
                 self._quote = "" if self._quote else token
         elif token[0] != "\\":
             if not self._quote:
-                return "closer" if token == self.mark.closer else "opener"
-            if token == self.mark.closer and self.first_closer is None:
-                self.first_closer = position
+                return "closer" if token == self.delimiter.closer else "opener"
+            if token == self.delimiter.closer and self.quoted_closer is None:
+                self.quoted_closer = position
         return ""
 
-    def _take(self, text: str) -> None:
-        self._pieces.append(text)
+    def _append(self, text: str) -> None:
+        self._texts.append(text)
         self.size += len(text)
 
 
 @cache
-def _form(mark: Mark) -> re.Pattern[str]:
-    ends = sorted(filter(None, {mark.opener, mark.closer}), key=len, reverse=True)
-    return re.compile("|".join([r"\\.", "[\"']", *map(re.escape, ends)]), re.DOTALL)
+def _token_pattern(delimiter: Delimiter) -> re.Pattern[str]:
+    tokens = sorted(filter(None, {delimiter.opener, delimiter.closer}), key=len, reverse=True)
+    return re.compile("|".join([r"\\.", "[\"']", *map(re.escape, tokens)]), re.DOTALL)

@@ -26,12 +26,12 @@ _SIDE_KEYS = frozenset(
 )
 _NAME = re.compile(r"[^\W\d][\w.:/ -]{0,127}\Z")
 _SEPARATORS = re.compile(r"[-_.\s]+")
-MAX_WRAPPINGS = 4
+MAX_NESTING = 4
 """Wrappers around one call, `{"function_call": {"function_call": …}}`."""
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenCall:
+class ParsedCall:
     """A call that was found in text: its name as the model wrote it, its arguments, and what was mended.
 
     One that `lacks_arguments` names a tool and nothing else; it is believed only where the tool is known.
@@ -43,74 +43,74 @@ class WrittenCall:
     lacks_arguments: bool = False
 
     @property
-    def mended(self) -> tuple[str, ...]:
+    def all_repairs(self) -> tuple[str, ...]:
         """What was mended, in words."""
         return ("missing arguments", *self.repairs) if self.lacks_arguments else self.repairs
 
 
-def read_shape(value: Any, *, marked: bool, repairs: tuple[str, ...] = ()) -> list[WrittenCall] | None:
+def parse_call_value(value: Any, *, is_delimited: bool, repairs: tuple[str, ...] = ()) -> list[ParsedCall] | None:
     """Read a JSON value as one call or several; None when it, or a part of it, is no call.
 
-    `marked` says that the value stood between marks that only a call has; there it may have a wrapper of any name
+    `is_delimited` says that the value stood between marks that only a call has; there it may have a wrapper of any name
     and may lack its arguments. Nothing foreign may stand beside name and arguments.
     """
-    return _read(value, marked, repairs, MAX_WRAPPINGS)
+    return _parse_value(value, is_delimited, repairs, MAX_NESTING)
 
 
-def _read(value: Any, marked: bool, repairs: tuple[str, ...], wrappings: int) -> list[WrittenCall] | None:
-    if wrappings < 0:
+def _parse_value(value: Any, is_delimited: bool, repairs: tuple[str, ...], depth: int) -> list[ParsedCall] | None:
+    if depth < 0:
         return None
     if isinstance(value, list):
-        found = [_read(item, marked, repairs, wrappings - 1) for item in value]
-        return None if not found or None in found else [call for calls in found for call in calls or ()]
+        nested = [_parse_value(item, is_delimited, repairs, depth - 1) for item in value]
+        return None if not nested or None in nested else [call for calls in nested for call in calls or ()]
     if not isinstance(value, dict) or RECORD_KEYS & value.keys():
         return None
     for key in LIST_KEYS:
         if isinstance(value.get(key), list):
-            return _read(value[key], True, repairs, wrappings - 1)
-    return _read_wrapped(value, marked, repairs, wrappings) or _read_call(value, marked, repairs)
+            return _parse_value(value[key], True, repairs, depth - 1)
+    return _parse_wrapped(value, is_delimited, repairs, depth) or _parse_call(value, is_delimited, repairs)
 
 
-def _read_wrapped(
-    value: dict[str, Any], marked: bool, repairs: tuple[str, ...], wrappings: int
-) -> list[WrittenCall] | None:
+def _parse_wrapped(
+    value: dict[str, Any], is_delimited: bool, repairs: tuple[str, ...], depth: int
+) -> list[ParsedCall] | None:
     for key in CALL_KEYS:
-        inner = value.get(key)
-        if isinstance(inner, str) and key != "function" and inner.lstrip().startswith("{"):
+        nested = value.get(key)
+        if isinstance(nested, str) and key != "function" and nested.lstrip().startswith("{"):
             try:
-                inner = parse_object(inner).value
+                nested = parse_object(nested).value
             except InvalidArguments:
                 return None
-        if isinstance(inner, dict):
-            return _read(inner, True, repairs, wrappings - 1)
-    key, inner = next(iter(value.items()), ("", None))
-    if marked and len(value) == 1 and key not in ARGUMENT_KEYS and isinstance(inner, dict):
-        return _read(inner, False, repairs, wrappings - 1)
+        if isinstance(nested, dict):
+            return _parse_value(nested, True, repairs, depth - 1)
+    key, nested = next(iter(value.items()), ("", None))
+    if is_delimited and len(value) == 1 and key not in ARGUMENT_KEYS and isinstance(nested, dict):
+        return _parse_value(nested, False, repairs, depth - 1)
     return None
 
 
-def _read_call(value: dict[str, Any], marked: bool, repairs: tuple[str, ...]) -> list[WrittenCall] | None:
+def _parse_call(value: dict[str, Any], is_delimited: bool, repairs: tuple[str, ...]) -> list[ParsedCall] | None:
     name_key = next((key for key in NAME_KEYS if isinstance(value.get(key), str)), None)
     arguments_key = next((key for key in ARGUMENT_KEYS if key in value), None)
     if name_key is None or not _NAME.match(value[name_key].strip()):
         return None
-    if (arguments_key is None and not marked) or value.keys() - {name_key, arguments_key} - _SIDE_KEYS:
+    if (arguments_key is None and not is_delimited) or value.keys() - {name_key, arguments_key} - _SIDE_KEYS:
         return None
-    args, mended = _read_arguments(value[arguments_key] if arguments_key else None)
+    args, argument_repairs = _parse_arguments(value[arguments_key] if arguments_key else None)
     if args is None or _is_schema(args):
         return None
-    return [WrittenCall(value[name_key].strip(), args, (*repairs, *mended), lacks_arguments=not arguments_key)]
+    return [ParsedCall(value[name_key].strip(), args, (*repairs, *argument_repairs), lacks_arguments=not arguments_key)]
 
 
-def _read_arguments(written: Any) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    if isinstance(written, dict):
-        return written, ()
-    if written is None or written == "":
+def _parse_arguments(value: Any) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+    if isinstance(value, dict):
+        return value, ()
+    if value is None or value == "":
         return {}, ()
-    if not isinstance(written, str):
+    if not isinstance(value, str):
         return None, ()
     try:
-        parsed = parse_object(written)
+        parsed = parse_object(value)
     except InvalidArguments:
         return None, ()
     return parsed.value, parsed.repairs
@@ -120,36 +120,36 @@ def _is_schema(args: dict[str, Any]) -> bool:
     return args.get("type") in ("object", "dict") and (isinstance(args.get("properties"), dict) or len(args) == 1)
 
 
-def known_name(written: str, names: Iterable[str] | None) -> str | None:
+def match_tool_name(name_written: str, names: Iterable[str] | None) -> str | None:
     """Give the tool that a written name means: the very name, or the only one that differs in form alone.
 
     Form is a `functions.` before the name, capitals, and what separates words (`-`, `_`, `.`, blanks). Without
     `names` every name stands for itself.
     """
     if names is None:
-        return written
-    known = set(names)
-    if written in known:
-        return written
-    plain = _plain(written)
-    near = [name for name in known if _plain(name) == plain]
-    return near[0] if len(near) == 1 else None
+        return name_written
+    available = set(names)
+    if name_written in available:
+        return name_written
+    normalized = _normalize_name(name_written)
+    matches = [name for name in available if _normalize_name(name) == normalized]
+    return matches[0] if len(matches) == 1 else None
 
 
-def known_calls(calls: Iterable[WrittenCall], names: Iterable[str] | None) -> list[WrittenCall]:
+def match_tools(calls: Iterable[ParsedCall], names: Iterable[str] | None) -> list[ParsedCall]:
     """Give the calls under the names of the tools they mean; nothing at all when one of them means none.
 
     A call without arguments is believed only where its tool is known by `names`.
     """
-    meant: list[WrittenCall] = []
+    matched: list[ParsedCall] = []
     for call in calls:
-        name = known_name(call.name, names)
+        name = match_tool_name(call.name, names)
         if name is None or (names is None and call.lacks_arguments):
             return []
         spelling = () if name == call.name else ("name",)
-        meant.append(WrittenCall(name, call.args, tuple(dict.fromkeys((*call.mended, *spelling)))))
-    return meant
+        matched.append(ParsedCall(name, call.args, tuple(dict.fromkeys((*call.all_repairs, *spelling)))))
+    return matched
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return _SEPARATORS.sub("_", name.removeprefix("functions.")).casefold()

@@ -13,7 +13,7 @@ MAX_DEPTH = 64
 """Nested brackets of one list of calls."""
 
 _STARTS = re.compile(r"\[\s*[^\W\d]\w*(?:\.[^\W\d]\w*)*\s*\(")
-_PIECE = re.compile(
+_TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*(?:"""|\Z)|"[^"\\\n]*(?:\\.[^"\\\n]*)*(?:"|\Z)?|'
     r"'[^'\\\n]*(?:\\.[^'\\\n]*)*(?:'|\Z)?|[()\[\]{}]",
     re.DOTALL,
@@ -21,29 +21,29 @@ _PIECE = re.compile(
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 
 
-def starts_list(text: str, at: int = 0) -> int:
-    """Give the position of the next `[name(` at or behind `at`, or -1."""
-    found = _STARTS.search(text, at)
-    return found.start() if found else -1
+def find_call_list(text: str, position: int = 0) -> int:
+    """Give the position of the next `[name(` at or behind `position`, or -1."""
+    match = _STARTS.search(text, position)
+    return match.start() if match else -1
 
 
-def find_list_end(text: str, start: int) -> int:
+def end_of_call_list(text: str, start: int) -> int:
     """Give the position behind the list that begins at `start`, or -1 where it does not close or nests too deep."""
     stack: list[str] = []
-    for piece in _PIECE.finditer(text, start, start + MAX_LENGTH):
-        if piece[0] in _CLOSERS:
-            stack.append(_CLOSERS[piece[0]])
-        elif piece[0] in (")", "]", "}"):
-            if not stack or stack.pop() != piece[0]:
+    for token in _TOKEN.finditer(text, start, start + MAX_LENGTH):
+        if token[0] in _CLOSERS:
+            stack.append(_CLOSERS[token[0]])
+        elif token[0] in (")", "]", "}"):
+            if not stack or stack.pop() != token[0]:
                 return -1
             if not stack:
-                return piece.end()
+                return token.end()
         if len(stack) > MAX_DEPTH:
             return -1
     return -1
 
 
-def read_pythonic(text: str) -> list[tuple[str, dict[str, Any]]] | None:
+def parse_python_calls(text: str) -> list[tuple[str, dict[str, Any]]] | None:
     """Read a list of calls, or one call alone, whose arguments are all named and all literal.
 
     Several calls may also stand without the list's brackets, or each in quotes.
@@ -57,21 +57,21 @@ def read_pythonic(text: str) -> list[tuple[str, dict[str, Any]]] | None:
             warnings.simplefilter("ignore")  # an unknown escape in a model's string is no warning of ours
             body = ast.parse(source, mode="eval").body
         nodes = body.elts if isinstance(body, ast.List | ast.Tuple) else [body]
-        return [_read_call(_unquoted(node)) for node in nodes] or None
+        return [_read_call(_strip_quotes(node)) for node in nodes] or None
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
 
 def _is_shallow(source: str) -> bool:
     depth = 0
-    for piece in _PIECE.finditer(source):
-        depth += (piece[0] in _CLOSERS) - (piece[0] in (")", "]", "}"))
+    for token in _TOKEN.finditer(source):
+        depth += (token[0] in _CLOSERS) - (token[0] in (")", "]", "}"))
         if depth > MAX_DEPTH:
             return False
     return True
 
 
-def _unquoted(node: ast.expr) -> ast.expr:
+def _strip_quotes(node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_shallow(node.value):
         return ast.parse(node.value.strip(), mode="eval").body
     return node

@@ -16,45 +16,45 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.errors import InvalidArguments
-from nbtool.wire.prompted.call_json import WrittenCall, read_shape
-from nbtool.wire.prompted.call_python import read_pythonic
+from nbtool.wire.prompted.call_json import ParsedCall, parse_call_value
+from nbtool.wire.prompted.call_python import parse_python_calls
 from nbtool.wire.prompted.json_repair import parse_value
-from nbtool.wire.prompted.json_tokens import BLANK, find_end, split_values, unfenced
+from nbtool.wire.prompted.json_tokens import BLANK, find_end, split_values, strip_fence
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Delimiter:
     """A pair of marks; without a `closer` the calls run to the next opener or to the end of the reply."""
 
     opener: str
     closer: str = ""
 
 
-MAX_ENDING = 200
+MAX_END_CHARS = 200
 """Characters at the end of a text in which tokens that end a reply are looked for."""
 
-MARKS = (
-    Mark("<tool_call>", "</tool_call>"),
-    Mark("<tool_calls>", "</tool_calls>"),
-    Mark("<TOOLCALL>", "</TOOLCALL>"),
-    Mark("<function_call>", "</function_call>"),
-    Mark("<function_calls>", "</function_calls>"),
-    Mark("<function=", "</function>"),
-    Mark("<function name=", "</function>"),
-    Mark("<seed:tool_call>", "</seed:tool_call>"),
-    Mark("<minimax:tool_call>", "</minimax:tool_call>"),
-    Mark("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
-    Mark("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
-    Mark("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
-    Mark("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-    Mark("<|tool_call_begin|>", "<|tool_call_end|>"),
-    Mark("<|tool_call_start|>", "<|tool_call_end|>"),
-    Mark("<|python_start|>", "<|python_end|>"),
-    Mark("<|START_ACTION|>", "<|END_ACTION|>"),
-    Mark("<|tool_call|>"),
-    Mark("<|function_call|>"),
-    Mark("<|python_tag|>"),
-    Mark("[TOOL_CALLS]"),
+DELIMITERS = (
+    Delimiter("<tool_call>", "</tool_call>"),
+    Delimiter("<tool_calls>", "</tool_calls>"),
+    Delimiter("<TOOLCALL>", "</TOOLCALL>"),
+    Delimiter("<function_call>", "</function_call>"),
+    Delimiter("<function_calls>", "</function_calls>"),
+    Delimiter("<function=", "</function>"),
+    Delimiter("<function name=", "</function>"),
+    Delimiter("<seed:tool_call>", "</seed:tool_call>"),
+    Delimiter("<minimax:tool_call>", "</minimax:tool_call>"),
+    Delimiter("<｜DSML｜tool_calls>", "</｜DSML｜tool_calls>"),
+    Delimiter("<｜DSML｜function_calls>", "</｜DSML｜function_calls>"),
+    Delimiter("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+    Delimiter("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    Delimiter("<|tool_call_begin|>", "<|tool_call_end|>"),
+    Delimiter("<|tool_call_start|>", "<|tool_call_end|>"),
+    Delimiter("<|python_start|>", "<|python_end|>"),
+    Delimiter("<|START_ACTION|>", "<|END_ACTION|>"),
+    Delimiter("<|tool_call|>"),
+    Delimiter("<|function_call|>"),
+    Delimiter("<|python_tag|>"),
+    Delimiter("[TOOL_CALLS]"),
 )
 
 _END_TOKENS = re.compile(r"(?:\s*<(?:\|(?:eom_id|eot_id|im_end|end_of_text|endoftext|/tool_call)\||/s)>)+\s*\Z")
@@ -69,7 +69,7 @@ _PARAMETER = re.compile(
     re.DOTALL,
 )
 _PAIR = re.compile(r"\s*<arg_key>(?P<key>[^<]*)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL)
-_NAMED = re.compile(
+_NAMED_CALL = re.compile(
     r"[\s,;]*+(?:<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?|<\|tool_call_begin\|>|\[TOOL_CALLS\])?+\s*+"
     r"(?:functions\.)?(?P<name>[^\W\d][\w.-]*?)(?::\d+)?\s*+"
     r"(?:<｜tool▁sep｜>|<\|tool_call_argument_begin\|>|(?:\[CALL_ID\]\w+)?\[ARGS\])?+\s*+(?:```(?:json)?\s*+)?(?=\{)"
@@ -77,69 +77,69 @@ _NAMED = re.compile(
 _NAMED_END = re.compile(r"\s*+(?:```)?+\s*+(?:<｜tool▁call▁end｜>|<\|tool_call_end\|>)?+\s*+")
 
 
-def without_end(text: str) -> str:
+def strip_end_tokens(text: str) -> str:
     """Leave out the tokens that end a reply, where a server leaves them in its text."""
-    ended = _END_TOKENS.search(text, max(0, len(text) - MAX_ENDING))
-    return text[: ended.start()] if ended else text
+    match = _END_TOKENS.search(text, max(0, len(text) - MAX_END_CHARS))
+    return text[: match.start()] if match else text
 
 
-def read_body(body: str, *, closed: bool = True, opener: str = "") -> list[WrittenCall] | None:
+def parse_call_body(body: str, *, is_closed: bool = True, opener: str = "") -> list[ParsedCall] | None:
     """Read what stands between two marks.
 
     Gives None when it cannot be read, and an empty list when it can and is no call (a record, a definition).
-    Without a closing mark (`closed`) brackets that lack at the end are not added: the text was cut off there.
+    Without a closing mark (`is_closed`) brackets that lack at the end are not added: the text was cut off there.
     """
     text = (opener + body if opener.startswith("<function") and opener[-1] == "=" else body).strip(BLANK)
-    text = without_end(text)
-    if (fenced := unfenced(text)) is not None:
+    text = strip_end_tokens(text)
+    if (fenced := strip_fence(text)) is not None:
         text = fenced.strip(BLANK)
     if text.startswith(("<｜tool▁call▁begin｜>", "<|tool_call_begin|>")):
-        return _read_named(text)
+        return _parse_named_calls(text)
     if text.startswith("<"):
-        return _read_functions(f"{text}</function>" if opener[-1:] == "=" and closed else text)
+        return _parse_function_tags(f"{text}</function>" if opener[-1:] == "=" and is_closed else text)
     if "<arg_key>" in text or re.fullmatch(r"[^\W\d][\w.-]*", text):
-        return _read_pairs(text)
+        return _parse_argument_pairs(text)
     if text.startswith(("{", "[")):
-        return _read_pythonic(text) or _read_json(text, closed)
-    return _read_named(text) or _read_pythonic(text)
+        return _parse_python_calls(text) or _parse_json_calls(text, is_closed)
+    return _parse_named_calls(text) or _parse_python_calls(text)
 
 
-def _read_json(text: str, closed: bool) -> list[WrittenCall] | None:
-    pieces = split_values(text)
-    if not pieces:
-        pieces = [text] if closed else []
-    if not closed and (not pieces or find_end(pieces[-1]) < 0):
+def _parse_json_calls(text: str, is_closed: bool) -> list[ParsedCall] | None:
+    values = split_values(text)
+    if not values:
+        values = [text] if is_closed else []
+    if not is_closed and (not values or find_end(values[-1]) < 0):
         return None
-    found: list[WrittenCall] = []
-    for piece in pieces:
+    calls: list[ParsedCall] = []
+    for value_text in values:
         try:
-            parsed = parse_value(piece, ended=closed)
+            parsed = parse_value(value_text, is_closed=is_closed)
         except InvalidArguments:
             return None
-        found.extend(read_shape(parsed.value, marked=True, repairs=parsed.repairs) or ())
-    return found if pieces else None
+        calls.extend(parse_call_value(parsed.value, is_delimited=True, repairs=parsed.repairs) or ())
+    return calls if values else None
 
 
-def _read_pythonic(text: str) -> list[WrittenCall] | None:
-    found = read_pythonic(text)
-    return [WrittenCall(name, args) for name, args in found] if found else None
+def _parse_python_calls(text: str) -> list[ParsedCall] | None:
+    calls = parse_python_calls(text)
+    return [ParsedCall(name, args) for name, args in calls] if calls else None
 
 
-def _read_functions(text: str) -> list[WrittenCall] | None:
+def _parse_function_tags(text: str) -> list[ParsedCall] | None:
     """Read `<function=name>` with parameters in tags or as JSON, and `<invoke name="…">`."""
-    found: list[WrittenCall] = []
-    at = 0
-    while function := _FUNCTION.match(text, at):
+    calls: list[ParsedCall] = []
+    position = 0
+    while function := _FUNCTION.match(text, position):
         body = function["body"].strip()
-        args = _read_json_object(body) if body.startswith("{") else _read_tagged(body, _PARAMETER)
+        args = _parse_json_object(body) if body.startswith("{") else _parse_tags(body, _PARAMETER)
         if args is None:
             return None
-        found.append(WrittenCall(function["name"], args))
-        at = function.end()
-    return found if found and not text[at:].strip() else None
+        calls.append(ParsedCall(function["name"], args))
+        position = function.end()
+    return calls if calls and not text[position:].strip() else None
 
 
-def _read_json_object(text: str) -> dict[str, Any] | None:
+def _parse_json_object(text: str) -> dict[str, Any] | None:
     try:
         value = parse_value(text).value
     except InvalidArguments:
@@ -147,46 +147,46 @@ def _read_json_object(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _read_pairs(text: str) -> list[WrittenCall] | None:
+def _parse_argument_pairs(text: str) -> list[ParsedCall] | None:
     """Read `name<arg_key>…</arg_key><arg_value>…</arg_value>`."""
     name, _, rest = text.partition("<arg_key>")
-    args = _read_tagged(f"<arg_key>{rest}" if rest else "", _PAIR)
-    return None if args is None or not name.strip() else [WrittenCall(name.strip(), args, lacks_arguments=not rest)]
+    args = _parse_tags(f"<arg_key>{rest}" if rest else "", _PAIR)
+    return None if args is None or not name.strip() else [ParsedCall(name.strip(), args, lacks_arguments=not rest)]
 
 
-def _read_tagged(text: str, form: re.Pattern[str]) -> dict[str, Any] | None:
+def _parse_tags(text: str, pattern: re.Pattern[str]) -> dict[str, Any] | None:
     args: dict[str, Any] = {}
-    at = 0
-    while found := form.match(text, at):
-        written = found.groupdict()
-        args[written["key"].strip()] = _untyped(written["value"], written.get("text"))
-        at = found.end()
-    return None if text[at:].strip() else args
+    position = 0
+    while match := pattern.match(text, position):
+        groups = match.groupdict()
+        args[groups["key"].strip()] = _guess_value(groups["value"], groups.get("text"))
+        position = match.end()
+    return None if text[position:].strip() else args
 
 
-def _untyped(written: str, is_text: str | None) -> Any:
+def _guess_value(text: str, is_text: str | None) -> Any:
     """Give the value of a tag that does not say its type: JSON where it is JSON, or else the text itself."""
-    if written.startswith("<![CDATA[") and written.endswith("]]>"):
-        return written[9:-3]
-    if written.startswith("\n") and written.endswith("\n"):
-        written = written[1:-1]
+    if text.startswith("<![CDATA[") and text.endswith("]]>"):
+        return text[9:-3]
+    if text.startswith("\n") and text.endswith("\n"):
+        text = text[1:-1]
     if is_text == "true":
-        return html.unescape(written)
+        return html.unescape(text)
     try:
-        return json.loads(written)
+        return json.loads(text)
     except (ValueError, RecursionError):
-        return written
+        return text
 
 
-def _read_named(text: str) -> list[WrittenCall] | None:
+def _parse_named_calls(text: str) -> list[ParsedCall] | None:
     """Read names with JSON objects behind them, as Mistral, DeepSeek and Kimi write them."""
-    found: list[WrittenCall] = []
-    at = 0
-    while named := _NAMED.match(text, at):
-        end = find_end(text, named.end())
-        args = _read_json_object(text[named.end() : end]) if end > 0 else None
+    calls: list[ParsedCall] = []
+    position = 0
+    while match := _NAMED_CALL.match(text, position):
+        end = find_end(text, match.end())
+        args = _parse_json_object(text[match.end() : end]) if end > 0 else None
         if args is None:
             return None
-        found.append(WrittenCall(named["name"], args))
-        at = _NAMED_END.match(text, end).end()  # type: ignore[union-attr]  # matches the empty string too
-    return found if found and at == len(text) else None
+        calls.append(ParsedCall(match["name"], args))
+        position = _NAMED_END.match(text, end).end()  # type: ignore[union-attr]  # matches the empty string too
+    return calls if calls and position == len(text) else None

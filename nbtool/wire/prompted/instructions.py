@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 from nbtool.messages import ToolCall, ToolResult
 from nbtool.wire.base import ToolSpec
-from nbtool.wire.prompted.delimiters import MARKS, Mark
-from nbtool.wire.reply import sendable_arguments
+from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter
+from nbtool.wire.reply import valid_arguments
 
-FormName = Literal["json", "hermes", "pythonic"]
+PromptFormatName = Literal["json", "hermes", "pythonic"]
 """Our own fenced JSON, the tags of Hermes and Qwen, or the Python lists of Llama 4 and LFM2."""
 
 RESULT_TAG = "tool_result"
@@ -34,22 +34,22 @@ _RULES = """Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class PromptFormat:
     """One way in which a model is asked to write its calls; `fence` is a word that only this chat knows."""
 
-    name: FormName = "json"
+    name: PromptFormatName = "json"
     fence: str | None = None
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def delimiters(self) -> tuple[Delimiter, ...]:
         """What opens a call: with a fence word that fence alone, or else whatever models are known to write."""
         if self.name != "json":
-            return MARKS
-        own = Mark(f"```{self._word}\n", "```")
-        return (own,) if self.fence else (own, *MARKS)
+            return DELIMITERS
+        fence_delimiter = Delimiter(f"```{self._fence_word}\n", "```")
+        return (fence_delimiter,) if self.fence else (fence_delimiter, *DELIMITERS)
 
     @property
-    def is_bare(self) -> bool:
+    def allows_undelimited(self) -> bool:
         """Whether a reply that begins as a call counts as one without any mark."""
         return self.name == "pythonic" or (self.name == "json" and not self.fence)
 
@@ -58,32 +58,32 @@ class Form:
         ordered = sorted(tools, key=lambda tool: tool.name)
         if not ordered:
             return ""
-        listed = "\n".join(map(_described, ordered))
-        example = self.written_call("get_weather", '{"city": "Oslo", "days": 2}')
+        tool_lines = "\n".join(map(_tool_json, ordered))
+        example = self.render_call("get_weather", '{"city": "Oslo", "days": 2}')
         return "\n\n".join(
             (
                 f"# Tools\n\nYou can call these tools, each given with the JSON schema of its arguments:\n\n"
-                f"<tools>\n{listed}\n</tools>",
+                f"<tools>\n{tool_lines}\n</tools>",
                 f"To call a tool, write a block of exactly this form (a made-up tool here):\n\n{example}",
                 _RULES.format(tag=RESULT_TAG),
             )
         )
 
-    def written_call(self, name: str, arguments: str) -> str:
+    def render_call(self, name: str, arguments: str) -> str:
         """Write one call as the model is asked to; `arguments` is JSON text."""
-        if self.name == "pythonic" and (listed := _as_python(name, arguments)):
-            return listed
+        if self.name == "pythonic" and (arguments_text := _call_as_python(name, arguments)):
+            return arguments_text
         block = f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'
         if self.name == "json":
-            return f"```{self._word}\n{block}\n```"
+            return f"```{self._fence_word}\n{block}\n```"
         return f"<tool_call>\n{block}\n</tool_call>"
 
     @property
-    def _word(self) -> str:
+    def _fence_word(self) -> str:
         return f"call-{self.fence}" if self.fence else _PLAIN_FENCE
 
 
-def form_name(abilities: Iterable[str]) -> FormName:
+def format_for(abilities: Iterable[str]) -> PromptFormatName:
     """Give the form that suits a model: what its `prompted:…` ability says, or our own fenced JSON."""
     for ability in sorted(abilities):
         if ability == f"{_ABILITY}hermes":
@@ -93,38 +93,38 @@ def form_name(abilities: Iterable[str]) -> FormName:
     return "json"
 
 
-def arguments_of(call: ToolCall) -> str:
+def arguments_json(call: ToolCall) -> str:
     """Give a call's arguments as the text of a JSON object, whatever the model sent."""
-    return json.dumps(call.args, ensure_ascii=False) if call.args is not None else sendable_arguments(call.arguments)
+    return json.dumps(call.args, ensure_ascii=False) if call.args is not None else valid_arguments(call.arguments)
 
 
-def written_results(results: Iterable[ToolResult]) -> str:
+def render_results(results: Iterable[ToolResult]) -> str:
     """Write the results of one round, in the given order, as the text of a user message."""
     lines = ["Results of your calls, as data:"]
     for number, result in enumerate(results, 1):
-        failed = ' error="true"' if result.is_error else ""
+        status = ' error="true"' if result.is_error else ""
         name = html.escape(result.name, quote=True)
-        lines.append(f'<{RESULT_TAG} call="{number}" name="{name}"{failed}>\n{escaped(result.text)}\n</{RESULT_TAG}>')
+        lines.append(f'<{RESULT_TAG} call="{number}" name="{name}"{status}>\n{escape(result.text)}\n</{RESULT_TAG}>')
     return "\n".join(lines)
 
 
-def escaped(text: str) -> str:
+def escape(text: str) -> str:
     """Write text so that no tag, no fence and no other mark of a call is left in it."""
-    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("```", "&#96;&#96;&#96;")
-    return plain.replace("[TOOL_CALLS]", "&#91;TOOL_CALLS]")
+    escaped_text = text.replace("&", "&amp;").replace("<", "&lt;").replace("```", "&#96;&#96;&#96;")
+    return escaped_text.replace("[TOOL_CALLS]", "&#91;TOOL_CALLS]")
 
 
-def _described(tool: ToolSpec) -> str:
-    described: Mapping[str, Any] = {
+def _tool_json(tool: ToolSpec) -> str:
+    spec: Mapping[str, Any] = {
         "name": tool.name,
         "description": tool.description,
         "parameters": tool.parameters,
     }
-    text = json.dumps(described, ensure_ascii=False, sort_keys=True, default=dict)
+    text = json.dumps(spec, ensure_ascii=False, sort_keys=True, default=dict)
     return text.replace("</", "<\\/")
 
 
-def _as_python(name: str, arguments: str) -> str | None:
+def _call_as_python(name: str, arguments: str) -> str | None:
     try:
         args = json.loads(arguments)
     except ValueError:

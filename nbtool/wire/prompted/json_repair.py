@@ -20,13 +20,13 @@ from typing import Any
 
 from nbtool.errors import InvalidArguments
 from nbtool.shorten import shorten
-from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, tokens, unfenced
+from nbtool.wire.prompted.json_tokens import BLANK, Token, find_end, is_closed_string, strip_fence, tokens
 
 MAX_LENGTH = 4 * 1024 * 1024
 """Characters of one object."""
 MAX_DEPTH = 64
 """Nested brackets of one object."""
-MAX_LIBRARY = 8 * 1024
+MAX_LIBRARY_CHARS = 8 * 1024
 """Characters that are handed to the library, whose work can grow with the square of its input."""
 MAX_GAPS = 16
 """Places in an object where two values meet without a comma; the library's work grows with them too."""
@@ -41,34 +41,34 @@ _TAG = r"</?[|\uff5c]?[\w:=\u2581-]{1,40}[|\uff5c]?>"
 _TAGS_BEFORE = re.compile(rf"(?:\s*{_TAG})+\s*(?=[{{\[])")
 _TAGS_AFTER = re.compile(rf"(?:\s*{_TAG})+\s*")
 _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|["\\/bfnrt]|.|\Z)|["\x00-\x1f]', re.DOTALL)
-_SEAM = re.compile(r"""["']\s*[:,{\[]\s*["']""")
+_SUSPICIOUS_STRING = re.compile(r"""["']\s*[:,{\[]\s*["']""")
 _LETTERS = re.compile(r"[^\W_]", re.UNICODE)
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class RepairedJson:
     """A value that was read, and the names of the mends it needed, in the order in which they were made."""
 
     value: Any
     repairs: tuple[str, ...] = ()
 
 
-def parse_object(text: str, *, ended: bool = False) -> Parsed:
+def parse_object(text: str, *, is_closed: bool = False) -> RepairedJson:
     """Read one JSON object out of what a model wrote for one.
 
     Closers that lack at the very end are added only where a mark of the model's own says that the object had
-    `ended` there; anywhere else the text may have been cut off.
+    `is_closed` there; anywhere else the text may have been cut off.
 
     Raises:
         InvalidArguments: there is no object, there are several, or what is wrong cannot be mended without guessing.
     """
-    parsed = parse_value(text, ended=ended)
+    parsed = parse_value(text, is_closed=is_closed)
     if not isinstance(parsed.value, dict):
         raise InvalidArguments(f"A JSON object is expected; a {type(parsed.value).__name__} came.")
     return parsed
 
 
-def parse_value(text: str, *, ended: bool = False) -> Parsed:
+def parse_value(text: str, *, is_closed: bool = False) -> RepairedJson:
     """Read one JSON object or array; an object that was encoded twice is decoded twice.
 
     Raises:
@@ -78,28 +78,28 @@ def parse_value(text: str, *, ended: bool = False) -> Parsed:
         raise InvalidArguments(f"The arguments have {len(text)} characters; at most {MAX_LENGTH} are read.")
     repairs: list[str] = []
     value = _strict(text)
-    if value is _NOTHING:
-        value = _mended(_bare(text, repairs, ended), repairs)
+    if value is _INVALID:
+        value = _repair(_strip_wrapping(text, repairs, is_closed), repairs)
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        inner = parse_value(value)
-        value, repairs = inner.value, [*repairs, "decoded twice", *inner.repairs]
-    return Parsed(value, tuple(dict.fromkeys(repairs)))
+        nested = parse_value(value)
+        value, repairs = nested.value, [*repairs, "decoded twice", *nested.repairs]
+    return RepairedJson(value, tuple(dict.fromkeys(repairs)))
 
 
 def _strict(text: str) -> Any:
     if _is_deep(text):
-        return _NOTHING
+        return _INVALID
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        return _NOTHING
+        return _INVALID
 
 
-_NOTHING = object()
+_INVALID = object()
 
 
-def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
+def _reject_constant(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _is_deep(text: str) -> bool:
@@ -114,32 +114,32 @@ def _is_deep(text: str) -> bool:
     return False
 
 
-def _bare(text: str, repairs: list[str], ended: bool) -> str:
+def _strip_wrapping(text: str, repairs: list[str], is_closed: bool) -> str:
     """Take off what stands around the object: marks, a code fence, left-over tags, a closer too many."""
-    bare = text.strip(BLANK)
-    if bare != text.strip():
+    stripped = text.strip(BLANK)
+    if stripped != text.strip():
         repairs.append("invisible characters")
-    if (fenced := unfenced(bare)) is not None:
+    if (fenced := strip_fence(stripped)) is not None:
         repairs.append("code fence")
-        bare = fenced.strip(BLANK)
-    if tags := _TAGS_BEFORE.match(bare):
+        stripped = fenced.strip(BLANK)
+    if tags := _TAGS_BEFORE.match(stripped):
         repairs.append("tag residue")
-        bare = bare[tags.end() :]
-    if not bare.startswith(("{", "[")):
+        stripped = stripped[tags.end() :]
+    if not stripped.startswith(("{", "[")):
         raise InvalidArguments("A JSON object is expected; the text holds none.")
-    return _only(bare, repairs, ended or fenced is not None)
+    return _single_object(stripped, repairs, is_closed or fenced is not None)
 
 
-def _only(bare: str, repairs: list[str], ended: bool) -> str:
+def _single_object(text: str, repairs: list[str], is_closed: bool) -> str:
     """Cut at the end of the first value; only closers too many and tags may stand behind it."""
-    end = find_end(bare)
+    end = find_end(text)
     if end < 0:
-        missing = _missing_closers(bare)
-        if not ended:
+        missing = _missing_closers(text)
+        if not is_closed:
             raise InvalidArguments(f"The text stops before {missing!r}: it was cut off, or closers are missing.")
         repairs.append("missing closer")
-        return bare + missing
-    rest = bare[end:].strip(BLANK + ";,")
+        return text + missing
+    rest = text[end:].strip(BLANK + ";,")
     if tags := _TAGS_AFTER.match(rest):
         repairs.append("tag residue")
         rest = rest[tags.end() :]
@@ -147,10 +147,10 @@ def _only(bare: str, repairs: list[str], ended: bool) -> str:
         raise InvalidArguments("One JSON object is expected; more text stands behind it.")
     if rest:
         repairs.append("extra closer")
-    return bare[:end]
+    return text[:end]
 
 
-def _missing_closers(bare: str) -> str:
+def _missing_closers(text: str) -> str:
     """Give the closers that lack at the very end.
 
     Raises:
@@ -158,7 +158,7 @@ def _missing_closers(bare: str) -> str:
     """
     stack: list[str] = []
     last = ""
-    for token in tokens(bare):
+    for token in tokens(text):
         if token.kind == "string" and not is_closed_string(token.text):
             raise InvalidArguments("A string has no end: the text was cut off, or a quote is missing.")
         if token.text in ("{", "["):
@@ -174,58 +174,63 @@ def _missing_closers(bare: str) -> str:
     return "".join(reversed(stack))
 
 
-def _mended(bare: str, repairs: list[str]) -> Any:
-    if _is_deep(bare):
+def _repair(text: str, repairs: list[str]) -> Any:
+    if _is_deep(text):
         raise InvalidArguments(f"Brackets nest deeper than {MAX_DEPTH}.")
-    bare = _without_tuples(bare, repairs)
-    tidy = _tidied(bare, repairs)
+    text = _without_tuples(text, repairs)
+    normalized = _normalize_tokens(text, repairs)
     try:
-        return json.loads(tidy, parse_constant=_refuse)
+        return json.loads(normalized, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
-        return _by_library(bare, repairs)
+        return _repair_with_library(text, repairs)
 
 
-def _without_tuples(bare: str, repairs: list[str]) -> str:
+def _without_tuples(text: str, repairs: list[str]) -> str:
     """Write Python tuples, `(1, 2)` where a value is due, as arrays; any other parenthesis stays as it is."""
-    pieces: list[str] = []
-    opened: list[int] = []
+    output: list[str] = []
+    open_positions: list[int] = []
     tuples: set[int] = set()
     previous = ""
-    for token in tokens(bare):
-        if token.text == "," and opened and pieces[opened[-1]] == "(" and token.kind == "mark":
-            tuples.add(opened[-1])
+    for token in tokens(text):
+        if token.text == "," and open_positions and output[open_positions[-1]] == "(" and token.kind == "mark":
+            tuples.add(open_positions[-1])
         if token.text in ("{", "[", "("):
-            opened.append(len(pieces) if previous in (":", ",", "[", "(") else 0)
-        elif token.text in ("}", "]", ")") and opened and (start := opened.pop()) in tuples and token.text == ")":
-            pieces[start], token = "[", token._replace(text="]")
+            open_positions.append(len(output) if previous in (":", ",", "[", "(") else 0)
+        elif (
+            token.text in ("}", "]", ")")
+            and open_positions
+            and (start := open_positions.pop()) in tuples
+            and token.text == ")"
+        ):
+            output[start], token = "[", token._replace(text="]")
             repairs.append("tuple")
-        pieces.append(token.text)
+        output.append(token.text)
         previous = previous if token.kind in ("blank", "comment") else token.text
-    return "".join(pieces)
+    return "".join(output)
 
 
-def _tidied(bare: str, repairs: list[str]) -> str:
+def _normalize_tokens(text: str, repairs: list[str]) -> str:
     """Write the text anew, token by token, as JSON; what may not be mended raises, the rest is left as it is."""
-    pieces: list[str] = []
+    output: list[str] = []
     previous = Token("mark", "", 0)
-    for token, following in _with_next(bare):
+    for token, following in _with_following(text):
         if token.kind == "comment":
             repairs.append("comment")
         elif token.kind != "blank":
             if token.text in ("}", "]", ",") and previous.text == ",":
-                pieces.pop()
+                output.pop()
                 repairs.append("trailing comma" if token.text != "," else "double comma")
             elif token.kind != "mark" and previous.kind != "mark":
-                pieces.append(" ")  # two values that meet stay two: `1 2` is not 12
-            pieces.append(_token_as_json(token, previous, following, repairs))
+                output.append(" ")  # two values that meet stay two: `1 2` is not 12
+            output.append(_token_as_json(token, previous, following, repairs))
             previous = token
-    return "".join(pieces)
+    return "".join(output)
 
 
-def _with_next(bare: str) -> Iterator[tuple[Token, Token]]:
+def _with_following(text: str) -> Iterator[tuple[Token, Token]]:
     """Give each token together with the next one that means something."""
-    all_tokens = list(tokens(bare))
-    following = Token("mark", "", len(bare))
+    all_tokens = list(tokens(text))
+    following = Token("mark", "", len(text))
     pairs = []
     for token in reversed(all_tokens):
         pairs.append((token, following))
@@ -248,75 +253,75 @@ def _token_as_json(token: Token, previous: Token, following: Token, repairs: lis
 def _string_as_json(text: str, repairs: list[str]) -> str:
     if text[0] != '"':
         repairs.append("single quotes" if text[0] == "'" else "smart quotes")
-    mended = _ESCAPE.sub(lambda found: _escape_as_json(found[0], repairs), text[1:-1])
-    return f'"{mended}"'
+    escaped = _ESCAPE.sub(lambda found: _escape_as_json(found[0], repairs), text[1:-1])
+    return f'"{escaped}"'
 
 
-def _escape_as_json(found: str, repairs: list[str]) -> str:
-    if found == '"':
+def _escape_as_json(escape: str, repairs: list[str]) -> str:
+    if escape == '"':
         return '\\"'  # stood unescaped between other quotes
-    if found[0] != "\\":
+    if escape[0] != "\\":
         repairs.append("control character")
-        return json.dumps(found)[1:-1]
-    if len(found) == 6 or found[1:] in tuple('"\\/bfnrt'):
-        return found
+        return json.dumps(escape)[1:-1]
+    if len(escape) == 6 or escape[1:] in tuple('"\\/bfnrt'):
+        return escape
     repairs.append("escape")
-    if found[1:2] == "x" and len(found) == 4:
-        return f"\\u00{found[2:]}"
-    if found[1:] in ("'", "\n"):
-        return found[1:].strip("\n")
-    return "\\\\" + json.dumps(found[1:])[1:-1]
+    if escape[1:2] == "x" and len(escape) == 4:
+        return f"\\u00{escape[2:]}"
+    if escape[1:] in ("'", "\n"):
+        return escape[1:].strip("\n")
+    return "\\\\" + json.dumps(escape[1:])[1:-1]
 
 
-def _word_as_json(word: str, previous: Token, following: Token, repairs: list[str]) -> str:
-    if previous.text in ("{", ",") and following.text == ":" and not word[0].isdigit():
+def _word_as_json(token_text: str, previous: Token, following: Token, repairs: list[str]) -> str:
+    if previous.text in ("{", ",") and following.text == ":" and not token_text[0].isdigit():
         repairs.append("unquoted key")
-        return json.dumps(word)
-    if _NUMBER.match(word):
-        return word
-    if word in CONSTANTS:
-        if CONSTANTS[word] != word:
+        return json.dumps(token_text)
+    if _NUMBER.match(token_text):
+        return token_text
+    if token_text in CONSTANTS:
+        if CONSTANTS[token_text] != token_text:
             repairs.append("constant")
-        return CONSTANTS[word]
-    if _LOOSE_NUMBER.match(word) and "." in word:
+        return CONSTANTS[token_text]
+    if _LOOSE_NUMBER.match(token_text) and "." in token_text:
         repairs.append("number")
-        return json.dumps(float(word))
+        return json.dumps(float(token_text))
     if previous.kind == "string":
-        return word  # a quote inside a string: for the library
-    raise InvalidArguments(f"A value is expected; {shorten(word, 40)!r} is none.")
+        return token_text  # a quote inside a string: for the library
+    raise InvalidArguments(f"A value is expected; {shorten(token_text, 40)!r} is none.")
 
 
-def _by_library(bare: str, repairs: list[str]) -> Any:
-    if len(bare) > MAX_LIBRARY or _gaps(bare) > MAX_GAPS:
+def _repair_with_library(text: str, repairs: list[str]) -> Any:
+    if len(text) > MAX_LIBRARY_CHARS or _missing_commas(text) > MAX_GAPS:
         raise InvalidArguments("The object is broken, and too long or in too many places to be mended.")
     from json_repair import repair_json  # noqa: PLC0415 - start-up time: hardly a reply needs it
 
     value = None
     with suppress(Exception):  # it asserts what strangers' texts do not hold to
-        value = repair_json(bare, return_objects=True, skip_json_loads=True)
-    if not isinstance(value, dict | list) or not _is_faithful(value, bare):
+        value = repair_json(text, return_objects=True, skip_json_loads=True)
+    if not isinstance(value, dict | list) or not _keeps_content(value, text):
         raise InvalidArguments("The object is broken in a way that cannot be mended without guessing.")
     repairs.append("json-repair")
     return value
 
 
-def _gaps(bare: str) -> int:
-    kinds = [token.kind for token in tokens(bare) if token.kind not in ("blank", "comment")]
+def _missing_commas(text: str) -> int:
+    kinds = [token.kind for token in tokens(text) if token.kind not in ("blank", "comment")]
     return sum(kind != "mark" and after != "mark" for kind, after in pairwise(kinds))
 
 
-def _is_faithful(value: Any, bare: str) -> bool:
+def _keeps_content(value: Any, source: str) -> bool:
     """Whether a mended value kept every letter, and made no string of what was not one."""
-    if _letters(json.dumps(value, ensure_ascii=False)) != _letters(bare):
+    if _content_letters(json.dumps(value, ensure_ascii=False)) != _content_letters(source):
         return False
-    return all(not _SEAM.search(text) and _stands_in(text, bare) for text in _strings(value))
+    return all(not _SUSPICIOUS_STRING.search(text) and _is_in_source(text, source) for text in _strings(value))
 
 
-def _stands_in(text: str, bare: str) -> bool:
+def _is_in_source(text: str, source: str) -> bool:
     """Whether a string was one before; an empty one is what the library puts where a value is missing."""
     if not text:
-        return '""' in bare or "''" in bare
-    return f'"{text}' in bare or f"'{text}" in bare or json.dumps(text)[:-1] in bare
+        return '""' in source or "''" in source
+    return f'"{text}' in source or f"'{text}" in source or json.dumps(text)[:-1] in source
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -330,8 +335,8 @@ def _strings(value: Any) -> Iterator[str]:
         yield value
 
 
-def _letters(text: str) -> str:
+def _content_letters(text: str) -> str:
     """Give the letters and digits outside comments, constants in one spelling: what a mend must not change."""
-    kept = (CONSTANTS.get(token.text, token.text) for token in tokens(text) if token.kind != "comment")
-    plain = re.sub(r"\\(?:u[0-9a-fA-F]{4}|[bfnrt])", "", "".join(kept))
-    return "".join(_LETTERS.findall(plain))
+    texts = (CONSTANTS.get(token.text, token.text) for token in tokens(text) if token.kind != "comment")
+    unescaped = re.sub(r"\\(?:u[0-9a-fA-F]{4}|[bfnrt])", "", "".join(texts))
+    return "".join(_LETTERS.findall(unescaped))

@@ -37,7 +37,7 @@ class Token(NamedTuple):
     start: int
 
 
-def unfenced(text: str) -> str | None:
+def strip_fence(text: str) -> str | None:
     """Give what stands in a code fence that is all of the text; None where there is none."""
     text = text.strip()
     opener = _OPENER.match(text)
@@ -48,8 +48,8 @@ def unfenced(text: str) -> str | None:
 
 def tokens(text: str, start: int = 0) -> Iterator[Token]:
     """Cut a text into tokens; joined again they are the text."""
-    for found in _TOKEN.finditer(text, start):
-        yield Token(found.lastgroup or "other", found[0], found.start())
+    for match in _TOKEN.finditer(text, start):
+        yield Token(match.lastgroup or "other", match[0], match.start())
 
 
 def is_closed_string(text: str) -> bool:
@@ -84,16 +84,16 @@ def split_values(text: str) -> list[str] | None:
     leaves a last value that does not close as it is.
     """
     values: list[str] = []
-    at = 0
+    position = 0
     skip = re.compile(rf"[{re.escape(BLANK)},;]*")
     while True:
-        at = skip.match(text, at).end()  # type: ignore[union-attr]  # matches the empty string too
-        if at == len(text):
+        position = skip.match(text, position).end()  # type: ignore[union-attr]  # matches the empty string too
+        if position == len(text):
             return values
-        if text[at] not in "{[":
+        if text[position] not in "{[":
             return None
-        end = find_end(text, at)
-        values.append(text[at:] if end < 0 else text[at:end])
+        end = find_end(text, position)
+        values.append(text[position:] if end < 0 else text[position:end])
         if end < 0:
             return values
-        at = end
+        position = end

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from nbtool.errors import BadUsage
 from nbtool.messages import ToolCall, new_id
-from nbtool.wire.prompted.call_json import WrittenCall
+from nbtool.wire.prompted.call_json import ParsedCall
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.segments import Calls, Held, Prose, joined
-from nbtool.wire.prompted.undelimited import read_unmarked
+from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment, merge_text
+from nbtool.wire.prompted.undelimited import parse_undelimited
 
 _THINKING_ENDS = "</think>"
 
@@ -39,35 +39,48 @@ def parse_calls(text: str, names: Iterable[str] | None = None, *, complete: bool
         raise BadUsage(f"What a model wrote is a text; {type(text).__name__} came.", fix="Decode bytes first.")
     if isinstance(names, str):
         raise BadUsage(f"`names` lists the tools there are; {names!r} is one text.", fix=f"Write `[{names!r}]`.")
-    known = None if names is None else frozenset(names)
-    scanner = Scanner(names=known)
-    found = joined(
-        piece for piece in (*scanner.feed(text), *scanner.close(complete=complete)) if not isinstance(piece, Held)
+    known_names = None if names is None else frozenset(names)
+    scanner = Scanner(names=known_names)
+    segments = merge_text(
+        segment
+        for segment in (*scanner.feed(text), *scanner.close(complete=complete))
+        if not isinstance(segment, PendingSegment)
     )
-    if scanner.damaged:
+    if scanner.has_invalid_call:
         return ParsedText(text)
-    pieces = _said(found) if scanner.saw_mark else _read_plain(text, known)
+    parsed = (
+        _drop_calls_in_thinking(segments) if scanner.saw_delimiter else _parse_without_delimiters(text, known_names)
+    )
     return ParsedText(
-        text="".join(piece.text for piece in pieces if isinstance(piece, Prose)),
+        text="".join(segment.text for segment in parsed if isinstance(segment, TextSegment)),
         calls=tuple(
-            _as_tool_call(call, complete) for piece in pieces if isinstance(piece, Calls) for call in piece.calls
+            _as_tool_call(call, complete)
+            for segment in parsed
+            if isinstance(segment, CallSegment)
+            for call in segment.calls
         ),
     )
 
 
-def _said(pieces: list[Prose | Calls]) -> list[Prose | Calls]:
+def _drop_calls_in_thinking(segments: list[TextSegment | CallSegment]) -> list[TextSegment | CallSegment]:
     """Take back the calls before a `</think>`: some templates open the thinking, so that only its end is seen."""
-    ends = [at for at, piece in enumerate(pieces) if isinstance(piece, Prose) and _THINKING_ENDS in piece.text]
-    end = ends[-1] if ends else 0
-    return [piece if isinstance(piece, Prose) else Prose(piece.source) for piece in pieces[:end]] + pieces[end:]
+    thinking_ends = [
+        index
+        for index, segment in enumerate(segments)
+        if isinstance(segment, TextSegment) and _THINKING_ENDS in segment.text
+    ]
+    end = thinking_ends[-1] if thinking_ends else 0
+    return [
+        segment if isinstance(segment, TextSegment) else TextSegment(segment.source) for segment in segments[:end]
+    ] + segments[end:]
 
 
-def _read_plain(text: str, names: frozenset[str] | None) -> list[Prose | Calls]:
-    thought, end, said = text.rpartition(_THINKING_ENDS)
-    return [Prose(thought + end), *(read_unmarked(said, names) or [Prose(said)])]
+def _parse_without_delimiters(text: str, names: frozenset[str] | None) -> list[TextSegment | CallSegment]:
+    thinking, end, answer = text.rpartition(_THINKING_ENDS)
+    return [TextSegment(thinking + end), *(parse_undelimited(answer, names) or [TextSegment(answer)])]
 
 
-def _as_tool_call(call: WrittenCall, complete: bool) -> ToolCall:
+def _as_tool_call(call: ParsedCall, complete: bool) -> ToolCall:
     call_id = new_id("call")
     return ToolCall(
         name=call.name,
@@ -77,5 +90,5 @@ def _as_tool_call(call: WrittenCall, complete: bool) -> ToolCall:
         args=call.args if complete else None,
         error=None if complete else "The reply was cut off before it was complete; its calls do not run.",
         runnable=complete,
-        repaired=call.mended,
+        repaired=call.all_repairs,
     )

@@ -12,213 +12,224 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from nbtool.wire.prompted.call_buffer import MAX_HELD, Block
-from nbtool.wire.prompted.call_json import known_calls
-from nbtool.wire.prompted.delimiters import MARKS, Mark, read_body
-from nbtool.wire.prompted.segments import Calls, Held, Prose, joined
-from nbtool.wire.prompted.undelimited import begins_as_call, read_unmarked
+from nbtool.wire.prompted.call_buffer import MAX_CALL_CHARS, CallBuffer
+from nbtool.wire.prompted.call_json import match_tools
+from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter, parse_call_body
+from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment, merge_text
+from nbtool.wire.prompted.undelimited import parse_undelimited, starts_like_call
 
-_PLACES = ("```", "<think>", "</think>", "<tool_result", "<tool_response>")
+_CONTEXT_TOKENS = ("```", "<think>", "</think>", "<tool_result", "<tool_response>")
 
 
 class Scanner:
     """Reads one reply: feed it text cut anywhere, then close it.
 
-    `marks` says what opens a call, `names` which tools there are (None: any). With `bare`, a reply that begins as
-    a call without marks (`{"tool_name": …`, `[f(a=1)]`) is held back until its end and read as a whole.
-    `saw_mark` tells whether anything opened a call, `damaged` whether something that did so was none.
+    `delimiters` says what opens a call, `names` which tools there are (None: any). With `allow_undelimited`, a reply
+    that begins as a call without marks (`{"tool_name": …`, `[f(a=1)]`) is held back until its end and read as a whole.
+    `saw_delimiter` tells whether anything opened a call, `has_invalid_call` whether something that did so was none.
     """
 
     def __init__(
-        self, *, marks: Sequence[Mark] = MARKS, names: Iterable[str] | None = None, bare: bool = False
+        self,
+        *,
+        delimiters: Sequence[Delimiter] = DELIMITERS,
+        names: Iterable[str] | None = None,
+        allow_undelimited: bool = False,
     ) -> None:
-        self.saw_mark = False
-        self.damaged = False
+        self.saw_delimiter = False
+        self.has_invalid_call = False
         self._names = None if names is None else frozenset(names)
-        self._marks = {mark.opener: mark for mark in marks}
-        words = sorted((*self._marks, *_PLACES), key=len, reverse=True)
-        self._words = re.compile("|".join(map(re.escape, words)))
-        self._prefixes = frozenset(word[:size] for word in words for size in range(1, len(word)))
-        self._longest = len(words[0])
-        self._state: Literal["start", "bare", "prose", "block"] = "start" if bare else "prose"
+        self._delimiters = {delimiter.opener: delimiter for delimiter in delimiters}
+        tokens = sorted((*self._delimiters, *_CONTEXT_TOKENS), key=len, reverse=True)
+        self._tokens = re.compile("|".join(map(re.escape, tokens)))
+        self._prefixes = frozenset(token[:size] for token in tokens for size in range(1, len(token)))
+        self._longest = len(tokens[0])
+        self._state: Literal["start", "bare", "prose", "block"] = "start" if allow_undelimited else "prose"
         self._text = ""
-        self._at = 0
-        self._place = _Place()
-        self._block = Block(Mark("\0"))
-        self._plain = False
-        self._held: list[str] = []
-        self._held_size = 0
-        self._found: list[Prose | Calls] = []
+        self._position = 0
+        self._context = _MarkdownContext()
+        self._call_buffer = CallBuffer(Delimiter("\0"))
+        self._ignores_strings = False
+        self._undelimited: list[str] = []
+        self._undelimited_size = 0
+        self._segments: list[TextSegment | CallSegment] = []
 
-    def feed(self, text: str) -> list[Prose | Calls | Held]:
+    def feed(self, text: str) -> list[TextSegment | CallSegment | PendingSegment]:
         """Take the next piece of the reply and give what can be told by now."""
-        found: list[Prose | Calls | Held] = [*self._run(text)]
+        segments: list[TextSegment | CallSegment | PendingSegment] = [*self._run(text)]
         if self._state in ("block", "bare"):
-            found.append(Held(self._block.size if self._state == "block" else self._held_size))
-        return found
+            segments.append(
+                PendingSegment(self._call_buffer.size if self._state == "block" else self._undelimited_size)
+            )
+        return segments
 
-    def flush(self) -> list[Prose | Calls]:
+    def flush(self) -> list[TextSegment | CallSegment]:
         """Give what is held back of prose, because something other than text comes next; a begun call stays held."""
         if self._state == "start":
             self._state = "prose"
         return self._run("", final=True) if self._state == "prose" else []
 
-    def close(self, *, complete: bool = True) -> list[Prose | Calls]:
+    def close(self, *, complete: bool = True) -> list[TextSegment | CallSegment]:
         """Take note that the reply has ended; `complete` only where it was not cut short."""
         return self._run("", final=True, complete=complete)
 
-    def _run(self, text: str, *, final: bool = False, complete: bool = True) -> list[Prose | Calls]:
-        self._text = self._text[self._at :] + text
-        self._at = 0
-        self._found = []
-        moved = True
-        while moved:
+    def _run(self, text: str, *, final: bool = False, complete: bool = True) -> list[TextSegment | CallSegment]:
+        self._text = self._text[self._position :] + text
+        self._position = 0
+        self._segments = []
+        has_progress = True
+        while has_progress:
             match self._state:
                 case "start":
-                    moved = self._begin(final)
+                    has_progress = self._at_start(final)
                 case "bare":
-                    moved = self._hold(final, complete)
+                    has_progress = self._buffer_undelimited(final, complete)
                 case "prose":
-                    moved = self._speak(final)
+                    has_progress = self._scan_text(final)
                 case "block":  # pragma: no branch - there is no fifth state
-                    moved = self._collect(final, complete)
-        return joined(self._found)
+                    has_progress = self._scan_call(final, complete)
+        return merge_text(self._segments)
 
     # --- a reply that begins as a call without marks ---------------------------------------------------------
 
-    def _begin(self, final: bool) -> bool:
-        begins = begins_as_call(self._text)
-        if begins is None and not final:
+    def _at_start(self, final: bool) -> bool:
+        is_call = starts_like_call(self._text)
+        if is_call is None and not final:
             return False
-        self._state = "bare" if begins else "prose"
+        self._state = "bare" if is_call else "prose"
         return True
 
-    def _hold(self, final: bool, complete: bool) -> bool:
-        self._held.append(self._text[self._at :])
-        self._held_size += len(self._held[-1])
-        self._at = len(self._text)
-        if not final and self._held_size <= MAX_HELD:
+    def _buffer_undelimited(self, final: bool, complete: bool) -> bool:
+        self._undelimited.append(self._text[self._position :])
+        self._undelimited_size += len(self._undelimited[-1])
+        self._position = len(self._text)
+        if not final and self._undelimited_size <= MAX_CALL_CHARS:
             return False
-        whole = "".join(self._held)
-        self._held = []
+        buffered = "".join(self._undelimited)
+        self._undelimited = []
         self._state = "prose"
-        if complete and len(whole) <= MAX_HELD and (found := read_unmarked(whole, self._names)):
-            self._found.extend(found)
+        if complete and len(buffered) <= MAX_CALL_CHARS and (segments := parse_undelimited(buffered, self._names)):
+            self._segments.extend(segments)
         else:
-            self._text, self._at = whole, 0
+            self._text, self._position = buffered, 0
         return True
 
     # --- prose -----------------------------------------------------------------------------------------------
 
-    def _speak(self, final: bool) -> bool:
+    def _scan_text(self, final: bool) -> bool:
         """Pass prose on up to the next word that matters, and the word itself where it opens nothing."""
-        found = self._words.search(self._text, self._at)
-        if found is None or (not final and self._text[found.start() : found.start() + self._longest] in self._prefixes):
-            self._say(self._text[self._at : len(self._text) - (0 if final else self._undecided())])
+        match = self._tokens.search(self._text, self._position)
+        if match is None or (not final and self._text[match.start() : match.start() + self._longest] in self._prefixes):
+            self._emit_text(self._text[self._position : len(self._text) - (0 if final else self._partial_match())])
             return False
-        self._say(self._text[self._at : found.start()])
-        self._at = found.end()
-        if found[0] in self._marks and self._place.may_open:
-            self.saw_mark = True
+        self._emit_text(self._text[self._position : match.start()])
+        self._position = match.end()
+        if match[0] in self._delimiters and self._context.allows_call:
+            self.saw_delimiter = True
             self._state = "block"
-            self._block = Block(self._marks[found[0]], plain=self._plain)
+            self._call_buffer = CallBuffer(self._delimiters[match[0]], ignore_strings=self._ignores_strings)
         else:
-            self._place.meet(found[0])
-            self._found.append(Prose(found[0]))
+            self._context.on_token(match[0])
+            self._segments.append(TextSegment(match[0]))
         return True
 
-    def _undecided(self) -> int:
+    def _partial_match(self) -> int:
         """How many characters at the end may become a word that matters."""
-        room = min(self._longest - 1, len(self._text) - self._at)
-        return next((size for size in range(room, 0, -1) if self._text[-size:] in self._prefixes), 0)
+        available = min(self._longest - 1, len(self._text) - self._position)
+        return next((size for size in range(available, 0, -1) if self._text[-size:] in self._prefixes), 0)
 
-    def _say(self, text: str) -> None:
-        self._at += len(text)
-        self._place.pass_by(text)
-        self._found.append(Prose(text))
+    def _emit_text(self, text: str) -> None:
+        self._position += len(text)
+        self._context.on_text(text)
+        self._segments.append(TextSegment(text))
 
     # --- a call between marks --------------------------------------------------------------------------------
 
-    def _collect(self, final: bool, complete: bool) -> bool:
-        self._at, ending = self._block.read(self._text, self._at, final=final)
+    def _scan_call(self, final: bool, complete: bool) -> bool:
+        self._position, ending = self._call_buffer.feed(self._text, self._position, final=final)
         if not ending and not final:
             return False
-        block, mark = self._block, self._block.mark
+        call_buffer, delimiter = self._call_buffer, self._call_buffer.delimiter
         self._state = "prose"
         if ending == "closer":
-            self._settle(block.body, mark.closer)
+            self._close_call(call_buffer.body, delimiter.closer)
         elif ending == "opener":
-            self._settle(block.body, "")
-            self._state, self._block = "block", Block(mark, plain=self._plain)
+            self._close_call(call_buffer.body, "")
+            self._state, self._call_buffer = "block", CallBuffer(delimiter, ignore_strings=self._ignores_strings)
         elif ending == "long":
-            self._found.append(Prose(mark.opener + block.body))
+            self._segments.append(TextSegment(delimiter.opener + call_buffer.body))
         else:
-            self._settle_unclosed(block, complete)
+            self._close_unclosed_call(call_buffer, complete)
         return True
 
-    def _settle(self, body: str, closer: str) -> None:
+    def _close_call(self, body: str, closer: str) -> None:
         """Give the calls of a block that has ended, or its text where it holds none."""
-        mark = self._block.mark
-        read = read_body(body, closed=bool(closer), opener=mark.opener)
-        self.damaged |= not read
-        source = mark.opener + body + closer
-        calls = known_calls(read or (), self._names)
-        self._place.pass_by(source)
+        delimiter = self._call_buffer.delimiter
+        parsed = parse_call_body(body, is_closed=bool(closer), opener=delimiter.opener)
+        self.has_invalid_call |= not parsed
+        source = delimiter.opener + body + closer
+        calls = match_tools(parsed or (), self._names)
+        self._context.on_text(source)
         if not calls:
-            self._found.append(Prose(source))
+            self._segments.append(TextSegment(source))
             return
-        if mark.closer and not closer:
+        if delimiter.closer and not closer:
             calls = [replace(call, repairs=(*call.repairs, "closing tag")) for call in calls]
-        self._found.append(Calls(tuple(calls), source))
+        self._segments.append(CallSegment(tuple(calls), source))
 
-    def _settle_unclosed(self, block: Block, complete: bool) -> None:
+    def _close_unclosed_call(self, call_buffer: CallBuffer, complete: bool) -> None:
         """End a block that the reply did not end: at a mark inside what looked like a string, or not at all."""
-        body, first = block.body, block.first_closer
-        if first is not None:
-            self._plain = True
-            self._text = body[first + len(block.mark.closer) :] + self._text[self._at :]
-            self._at = 0
-            self._settle(body[:first], block.mark.closer)
+        body, quoted_closer = call_buffer.body, call_buffer.quoted_closer
+        if quoted_closer is not None:
+            self._ignores_strings = True
+            self._text = body[quoted_closer + len(call_buffer.delimiter.closer) :] + self._text[self._position :]
+            self._position = 0
+            self._close_call(body[:quoted_closer], call_buffer.delimiter.closer)
         elif complete:
-            self._settle(body, "")
+            self._close_call(body, "")
         else:
-            self._found.append(Prose(block.mark.opener + body))
+            self._segments.append(TextSegment(call_buffer.delimiter.opener + body))
 
 
-class _Place:
+class _MarkdownContext:
     """Where in the Markdown of a reply we are: in which places a mark opens a call, and in which it is quoted."""
 
     def __init__(self) -> None:
-        self._blank_line = True
-        self._last = ""
-        self._said = False
+        self._is_blank_line = True
+        self._last_character = ""
+        self._has_text = False
         self._fence: Literal["", "open", "quoted"] = ""
-        self._thinks = False
-        self._invents = False
+        self._is_thinking = False
+        self._has_invented_result = False
 
     @property
-    def may_open(self) -> bool:
+    def allows_call(self) -> bool:
         """Neither thinking, nor a code fence that follows prose, nor inline code, nor behind an invented result."""
-        return not self._thinks and not self._invents and self._fence != "quoted" and self._last != "`"
+        return (
+            not self._is_thinking
+            and not self._has_invented_result
+            and self._fence != "quoted"
+            and self._last_character != "`"
+        )
 
-    def pass_by(self, text: str) -> None:
+    def on_text(self, text: str) -> None:
         """Note that text went by."""
         if not text:
             return
         line = text[text.rfind("\n") + 1 :]
-        blank = not line.strip()
-        self._blank_line = blank if "\n" in text else self._blank_line and blank
-        self._last = text[-1]
-        self._said = self._said or (not self._thinks and bool(text.strip()))
+        is_blank = not line.strip()
+        self._is_blank_line = is_blank if "\n" in text else self._is_blank_line and is_blank
+        self._last_character = text[-1]
+        self._has_text = self._has_text or (not self._is_thinking and bool(text.strip()))
 
-    def meet(self, word: str) -> None:
+    def on_token(self, token: str) -> None:
         """Note that a word went by that may change the place."""
-        if word == "```" and self._blank_line and not self._thinks:
-            self._fence = "" if self._fence else "quoted" if self._said else "open"
-            self._blank_line, self._last = False, ""
-        elif word in ("<think>", "</think>"):
-            self._thinks = word == "<think>" and not self._said
-            self._blank_line, self._last = False, ">"
+        if token == "```" and self._is_blank_line and not self._is_thinking:
+            self._fence = "" if self._fence else "quoted" if self._has_text else "open"
+            self._is_blank_line, self._last_character = False, ""
+        elif token in ("<think>", "</think>"):
+            self._is_thinking = token == "<think>" and not self._has_text
+            self._is_blank_line, self._last_character = False, ">"
         else:
-            self._invents |= word in ("<tool_result", "<tool_response>") and self.may_open
-            self.pass_by(word)
+            self._has_invented_result |= token in ("<tool_result", "<tool_response>") and self.allows_call
+            self.on_text(token)

@@ -5,46 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nbtool.wire.prompted.call_json import WrittenCall
+from nbtool.wire.prompted.call_json import ParsedCall
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
+class TextSegment:
     """Text that is no call, character for character."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class CallSegment:
     """One call or several that stood together; `source` is the text they were read from, marks included."""
 
-    calls: tuple[WrittenCall, ...]
+    calls: tuple[ParsedCall, ...]
     source: str
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PendingSegment:
     """A call is being written and held back; `size` characters of it are there."""
 
     size: int
 
 
-def joined(pieces: Iterable[Prose | Calls]) -> list[Prose | Calls]:
+def merge_text(segments: Iterable[TextSegment | CallSegment]) -> list[TextSegment | CallSegment]:
     """Join neighbouring prose and drop what is empty."""
-    together: list[Prose | Calls] = []
+    merged: list[TextSegment | CallSegment] = []
     run: list[str] = []
-    for piece in pieces:
-        if isinstance(piece, Prose):
-            run.append(piece.text)
+    for segment in segments:
+        if isinstance(segment, TextSegment):
+            run.append(segment.text)
             continue
-        _end_run(run, together)
-        together.append(piece)
-    _end_run(run, together)
-    return together
+        _end_run(run, merged)
+        merged.append(segment)
+    _end_run(run, merged)
+    return merged
 
 
-def _end_run(run: list[str], together: list[Prose | Calls]) -> None:
+def _end_run(run: list[str], merged: list[TextSegment | CallSegment]) -> None:
     if text := "".join(run):
-        together.append(Prose(text))
+        merged.append(TextSegment(text))
     run.clear()

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from nbtool.errors import BadUsage, SettingsError, UnknownModel
 from nbtool.server_url import parse_server_url
-from nbtool.settings import home, shown_path
+from nbtool.settings import data_dir, display_path
 
 SETTINGS_FILE = "providers.toml"
 
@@ -46,7 +46,7 @@ ABILITIES = {
 }
 """Every word an ability can be, and what it says of a provider. Wires read them; chats read the first five."""
 
-KIND = "kind:"
+KIND_PREFIX = "kind:"
 """How an ability begins that says what all models of a provider do; without one their names say it."""
 
 KeyHeader = Literal["authorization", "x-api-key", "api-key"]
@@ -77,53 +77,54 @@ class Provider:
         return bool(self.keys) and not self.port
 
 
-def _can(*more: str) -> frozenset[str]:
-    return frozenset({"tools", *more})
+def _abilities(*extra: str) -> frozenset[str]:
+    return frozenset({"tools", *extra})
 
 
-_OURS = (
+_BUILTIN = (
     Provider(
         "openai", "https://api.openai.com/v1", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-        abilities=_can("images", "audio", "files", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
+        abilities=_abilities("images", "audio", "files", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
         default_model="gpt-5-mini",
         key_page="https://platform.openai.com/api-keys",
     ),
     Provider(
         "anthropic", "https://api.anthropic.com/v1", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",), wire="anthropic",
-        abilities=_can("images", "files"), key_header="x-api-key", default_model="claude-sonnet-4-5",
+        abilities=_abilities("images", "files"), key_header="x-api-key", default_model="claude-sonnet-4-5",
         key_page="https://console.anthropic.com/settings/keys",
     ),
     Provider(
         "google", "https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        abilities=_can("images", "audio"), default_model="gemini-2.5-flash",
+        abilities=_abilities("images", "audio"), default_model="gemini-2.5-flash",
         key_page="https://aistudio.google.com/apikey",
     ),
     Provider(
         "mistral", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",),
-        abilities=_can("images", "json_schema", "no_stream_options", "short_call_ids"),
+        abilities=_abilities("images", "json_schema", "no_stream_options", "short_call_ids"),
         default_model="mistral-medium-latest", key_page="https://console.mistral.ai/api-keys",
     ),
     Provider(
         "deepseek", "https://api.deepseek.com", ("DEEPSEEK_API_KEY",),
-        abilities=_can("echo_reasoning_with_calls"), default_model="deepseek-chat",
+        abilities=_abilities("echo_reasoning_with_calls"), default_model="deepseek-chat",
         key_page="https://platform.deepseek.com/api_keys",
     ),
     Provider(
-        "groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), abilities=_can("images"),
+        "groq", "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), abilities=_abilities("images"),
         default_model="llama-3.3-70b-versatile", key_page="https://console.groq.com/keys",
     ),
     Provider(
         "openrouter", "https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",),
-        abilities=_can("images", "audio", "files", "echo_reasoning", "reports_cost", "kind:chat"),
+        abilities=_abilities("images", "audio", "files", "echo_reasoning", "reports_cost", "kind:chat"),
         default_model="openrouter/auto",
         key_page="https://openrouter.ai/settings/keys",
     ),
     Provider(
-        "together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",), abilities=_can("images"),
+        "together", "https://api.together.xyz/v1", ("TOGETHER_API_KEY",), abilities=_abilities("images"),
         default_model="meta-llama/Llama-3.3-70B-Instruct-Turbo", key_page="https://api.together.ai/settings/api-keys",
     ),
     Provider(
-        "xai", "https://api.x.ai/v1", ("XAI_API_KEY",), abilities=_can("images", "json_schema", "encrypted_reasoning"),
+        "xai", "https://api.x.ai/v1", ("XAI_API_KEY",),
+        abilities=_abilities("images", "json_schema", "encrypted_reasoning"),
         default_model="grok-4",        key_page="https://console.x.ai",
     ),
     Provider(
@@ -132,15 +133,15 @@ _OURS = (
     ),
     Provider(
         "azure", "", ("AZURE_OPENAI_API_KEY",), ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_BASE_URL"),
-        abilities=_can("images", "json_schema", "max_completion_tokens", "encrypted_reasoning"), key_header="api-key",
-        key_page="https://portal.azure.com",
+        abilities=_abilities("images", "json_schema", "max_completion_tokens", "encrypted_reasoning"),
+        key_header="api-key", key_page="https://portal.azure.com",
     ),
     Provider(
         "huggingface", "https://router.huggingface.co/v1", ("HF_TOKEN", "HUGGINGFACE_API_KEY"),
-        abilities=_can("images"), key_page="https://huggingface.co/settings/tokens",
+        abilities=_abilities("images"), key_page="https://huggingface.co/settings/tokens",
     ),
     Provider(
-        "fireworks", "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",), abilities=_can("images"),
+        "fireworks", "https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",), abilities=_abilities("images"),
         key_page="https://app.fireworks.ai/settings/users/api-keys",
     ),
     Provider(
@@ -150,12 +151,12 @@ _OURS = (
     ),
     Provider(
         "moonshot", "https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",),
-        abilities=_can("images", "echo_reasoning_with_calls"), default_model="kimi-latest",
+        abilities=_abilities("images", "echo_reasoning_with_calls"), default_model="kimi-latest",
         key_page="https://platform.moonshot.ai/console/api-keys",
     ),
     Provider(
         "zai", "https://api.z.ai/api/paas/v4", ("ZAI_API_KEY", "ZHIPU_API_KEY"),
-        abilities=_can("images", "echo_reasoning_with_calls"), default_model="glm-4.6",
+        abilities=_abilities("images", "echo_reasoning_with_calls"), default_model="glm-4.6",
         key_page="https://z.ai/manage-apikey/apikey-list",
     ),
     Provider(
@@ -164,34 +165,34 @@ _OURS = (
     ),
     Provider(
         "ollama", "http://127.0.0.1:11434/v1", ("OLLAMA_API_KEY",), ("OLLAMA_HOST",),
-        abilities=_can("images", "json_schema"), port=11434,
+        abilities=_abilities("images", "json_schema"), port=11434,
     ),
     Provider(
         "lmstudio", "http://127.0.0.1:1234/v1", (), ("LMSTUDIO_HOST",),
-        abilities=_can("images", "json_schema"), port=1234,
+        abilities=_abilities("images", "json_schema"), port=1234,
     ),
     Provider(
         "llamacpp", "http://127.0.0.1:8080/v1", ("LLAMA_API_KEY",), ("LLAMACPP_HOST",),
-        abilities=_can("images", "echo_reasoning_with_calls", "empty_content"), port=8080,
+        abilities=_abilities("images", "echo_reasoning_with_calls", "empty_content"), port=8080,
     ),
     Provider(
         "vllm", "http://127.0.0.1:8000/v1", ("VLLM_API_KEY",), ("VLLM_HOST",),
-        abilities=_can("images", "json_schema"), port=8000,
+        abilities=_abilities("images", "json_schema"), port=8000,
     ),
-    Provider("practice", "", abilities=_can("images", "echo_reasoning_with_calls"), default_model="default"),
+    Provider("practice", "", abilities=_abilities("images", "echo_reasoning_with_calls"), default_model="default"),
 )  # fmt: skip
 
-OURS: dict[str, Provider] = {provider.name: provider for provider in _OURS}
+BUILTIN: dict[str, Provider] = {provider.name: provider for provider in _BUILTIN}
 """The providers that come with nbtool, those tried first for a default model first."""
 
-_OTHER_NAMES = {
+_ALIASES = {
     "gemini": "google", "claude": "anthropic", "grok": "xai", "hf": "huggingface", "llama.cpp": "llamacpp",
     "llama_cpp": "llamacpp", "lm_studio": "lmstudio", "lm-studio": "lmstudio", "mistralai": "mistral",
     "azure_openai": "azure", "together_ai": "together", "fireworks_ai": "fireworks", "kimi": "moonshot",
     "zhipu": "zai", "z.ai": "zai", "x.ai": "xai",
 }  # fmt: skip
 
-_MAKERS = (
+_MODEL_PREFIXES = (
     ("gpt", "openai"), ("o1", "openai"), ("o3", "openai"), ("o4", "openai"), ("chatgpt", "openai"),
     ("claude", "anthropic"), ("gemini", "google"), ("mistral", "mistral"), ("magistral", "mistral"),
     ("deepseek", "deepseek"), ("grok", "xai"), ("sonar", "perplexity"), ("kimi", "moonshot"), ("glm", "zai"),
@@ -205,14 +206,16 @@ def providers() -> dict[str, Provider]:
     Raises:
         nbtool.errors.SettingsError: the file cannot be read, or says something that makes no sense.
     """
-    path = home() / SETTINGS_FILE
+    path = data_dir() / SETTINGS_FILE
     try:
         tables = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        return dict(OURS)
+        return dict(BUILTIN)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{shown_path(path)} cannot be read ({error}).", fix="Mend it, or move it away.") from None
-    return OURS | {name: _merged(name, table, shown_path(path)) for name, table in tables.items()}
+        raise SettingsError(
+            f"{display_path(path)} cannot be read ({error}).", fix="Mend it, or move it away."
+        ) from None
+    return BUILTIN | {name: _with_overrides(name, table, display_path(path)) for name, table in tables.items()}
 
 
 def parse_model(model_id: str) -> tuple[Provider, str]:
@@ -223,37 +226,39 @@ def parse_model(model_id: str) -> tuple[Provider, str]:
     Raises:
         nbtool.errors.UnknownModel: no provider is named, or none of that name is known, or the model is missing.
     """
-    known = providers()
+    catalog = providers()
     parts = re.fullmatch(r"\s*([^:/\s]+)\s*[:/]\s*(\S.*?)?\s*", model_id)
     name = parts[1].lower() if parts else model_id.strip().lower()
-    name = _OTHER_NAMES.get(name, name)
-    if parts and name in known:
+    name = _ALIASES.get(name, name)
+    if parts and name in catalog:
         if parts[2]:
-            return known[name], parts[2]
-        wanted = known[name].default_model or "MODEL"
-        raise UnknownModel(f"{model_id!r} names a provider and no model.", fix=f"Write {name}:{wanted}.")
-    raise UnknownModel(f"{model_id!r} names no provider that is known.", fix=_advice(model_id.strip(), name, known))
+            return catalog[name], parts[2]
+        wanted_name = catalog[name].default_model or "MODEL"
+        raise UnknownModel(f"{model_id!r} names a provider and no model.", fix=f"Write {name}:{wanted_name}.")
+    raise UnknownModel(
+        f"{model_id!r} names no provider that is known.", fix=_suggestion(model_id.strip(), name, catalog)
+    )
 
 
-def _advice(model_id: str, name: str, known: dict[str, Provider]) -> str:
+def _suggestion(model_id: str, name: str, catalog: dict[str, Provider]) -> str:
     if not model_id:
         return "Write provider:model, for example openai:gpt-5-mini."
-    if name in known:
-        return f"Write {name}:{known[name].default_model or 'MODEL'}."
-    near = difflib.get_close_matches(name, [*known, *_OTHER_NAMES], n=3, cutoff=0.75)
-    if near:
-        return f"Did you mean {' or '.join(dict.fromkeys(_OTHER_NAMES.get(word, word) for word in near))}?"
-    for beginning, maker in _MAKERS:
-        if name.startswith(beginning):
-            return f"Did you mean {maker}:{model_id}?"
-    return f"Write provider:model; providers are {', '.join(known)}."
+    if name in catalog:
+        return f"Write {name}:{catalog[name].default_model or 'MODEL'}."
+    close_matches = difflib.get_close_matches(name, [*catalog, *_ALIASES], n=3, cutoff=0.75)
+    if close_matches:
+        return f"Did you mean {' or '.join(dict.fromkeys(_ALIASES.get(prefix, prefix) for prefix in close_matches))}?"
+    for model_prefix, provider in _MODEL_PREFIXES:
+        if name.startswith(model_prefix):
+            return f"Did you mean {provider}:{model_id}?"
+    return f"Write provider:model; providers are {', '.join(catalog)}."
 
 
-def _merged(name: str, table: Any, path: str) -> Provider:
+def _with_overrides(name: str, table: Any, path: str) -> Provider:
     """Lay one table of the person's file over the provider of that name."""
-    where = f"[{name}] in {path}"
+    location = f"[{name}] in {path}"
     if not isinstance(table, dict):
-        raise SettingsError(f"{where} is no table.", fix="Write `[name]` and below it `base_url = …`.")
+        raise SettingsError(f"{location} is no table.", fix="Write `[name]` and below it `base_url = …`.")
     kinds: dict[str, type] = {
         field.name: {"keys": list, "addresses": list, "abilities": list, "port": int}.get(field.name, str)
         for field in fields(Provider)
@@ -261,30 +266,30 @@ def _merged(name: str, table: Any, path: str) -> Provider:
     }
     for key, value in table.items():
         if key not in kinds:
-            raise SettingsError(f"{where} has an unknown field {key!r}.", fix=f"Known are {', '.join(kinds)}.")
+            raise SettingsError(f"{location} has an unknown field {key!r}.", fix=f"Known are {', '.join(kinds)}.")
         if not isinstance(value, kinds[key]):
-            raise SettingsError(f"{where}: {key} must be a {kinds[key].__name__}.", fix=f"It is {value!r}.")
+            raise SettingsError(f"{location}: {key} must be a {kinds[key].__name__}.", fix=f"It is {value!r}.")
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in table.items()}
     if "abilities" in values:
-        values["abilities"] = _checked(frozenset(map(str, values["abilities"])), where)
+        values["abilities"] = _checked_abilities(frozenset(map(str, values["abilities"])), location)
     if address := values.get("base_url"):
-        values["base_url"] = _address(address, where)
-    provider = replace(OURS.get(name, Provider(name, "")), **values)
+        values["base_url"] = _parse_base_url(address, location)
+    provider = replace(BUILTIN.get(name, Provider(name, "")), **values)
     if not provider.base_url and not provider.addresses and name != "practice":
-        raise SettingsError(f"{where} has no address.", fix='Add `base_url = "https://…/v1"`.')
+        raise SettingsError(f"{location} has no address.", fix='Add `base_url = "https://…/v1"`.')
     return provider
 
 
-def _address(written: str, where: str) -> str:
+def _parse_base_url(text: str, location: str) -> str:
     try:
-        return str(parse_server_url(written))
+        return str(parse_server_url(text))
     except BadUsage as error:
-        raise SettingsError(f"{where}: base_url: {error.message}", fix=error.fix) from None
+        raise SettingsError(f"{location}: base_url: {error.message}", fix=error.fix) from None
 
 
-def _checked(abilities: frozenset[str], where: str) -> frozenset[str]:
+def _checked_abilities(abilities: frozenset[str], location: str) -> frozenset[str]:
     if unknown := abilities - ABILITIES.keys():
         raise SettingsError(
-            f"{where} has an unknown ability {min(unknown)!r}.", fix=f"Known are {', '.join(ABILITIES)}."
+            f"{location} has an unknown ability {min(unknown)!r}.", fix=f"Known are {', '.join(ABILITIES)}."
         )
     return abilities

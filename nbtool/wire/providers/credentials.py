@@ -28,26 +28,26 @@ _ASSIGNMENT = re.compile(
 )
 
 
-class Found(NamedTuple):
+class Credential(NamedTuple):
     """A value and where it was found, in words."""
 
     value: SecretStr
     source: str
-    from_file: bool
+    from_env_file: bool
     name: str = ""
 
 
-def find_key(provider: Provider) -> Found | None:
+def find_key(provider: Provider) -> Credential | None:
     """Give the provider's key and where it was found."""
-    return find_value(provider.keys)
+    return lookup(provider.keys)
 
 
-def find_address(provider: Provider) -> Found | None:
+def find_base_url(provider: Provider) -> Credential | None:
     """Give the address that the person set in place of the provider's own."""
-    return find_value(provider.addresses)
+    return lookup(provider.addresses)
 
 
-def own_key(provider: Provider, base_url: str, *, address: Found | None) -> Found | None:
+def key_for_host(provider: Provider, base_url: str, *, address: Credential | None) -> Credential | None:
     """Give the key of a provider for an address, or None where the provider needs none.
 
     A key of the environment goes to the provider's own origin (scheme, host and port), or to the one the person set
@@ -57,69 +57,73 @@ def own_key(provider: Provider, base_url: str, *, address: Found | None) -> Foun
     Raises:
         nbtool.errors.MissingKey: there is none, or there is one that must not go there.
     """
-    found = find_key(provider)
-    if found is None:
+    credential = find_key(provider)
+    if credential is None:
         if provider.needs_key:
-            raise MissingKey(f"No key for {provider.name}: {_looked_for(provider)}.", fix=_how_to_set(provider))
+            raise MissingKey(f"No key for {provider.name}: {_searched_places(provider)}.", fix=_setup_hint(provider))
         return None
     url = parse_server_url(base_url)
     if provider.base_url and url.origin == parse_server_url(provider.base_url).origin:
-        return found
-    if address and url.origin == address_of(provider, address).origin and (found.from_file or not address.from_file):
-        return found
+        return credential
+    if (
+        address
+        and url.origin == parse_address(provider, address).origin
+        and (credential.from_env_file or not address.from_env_file)
+    ):
+        return credential
     if not provider.needs_key:
         return None
-    where = url.netloc if url.scheme == "https" else f"{url.scheme}://{url.netloc}"
+    source = url.netloc if url.scheme == "https" else f"{url.scheme}://{url.netloc}"
     raise MissingKey(
-        f"{found.source} belongs to {provider.name} and is not sent to {where}.",
+        f"{credential.source} belongs to {provider.name} and is not sent to {source}.",
         fix=f"Give a key for that address (api_key=…), or set {provider.addresses[0]} beside the key."
         if provider.addresses
         else "Give a key for that address (api_key=…).",
     )
 
 
-def address_of(provider: Provider, found: Found) -> ServerUrl:
+def parse_address(provider: Provider, credential: Credential) -> ServerUrl:
     """Read the address that was set in place of a provider's own; a local server's usual port may be left out.
 
     Raises:
         nbtool.errors.SettingsError: it is no address.
     """
-    written = found.value.get_secret_value()
+    text = credential.value.get_secret_value()
     try:
-        url = parse_server_url(written)
+        url = parse_server_url(text)
     except BadUsage as error:
-        raise SettingsError(f"{found.source}: {error.message}", fix=error.fix) from None
+        raise SettingsError(f"{credential.source}: {error.message}", fix=error.fix) from None
     if provider.port and not url.path and url.scheme == "http" and url.has_default_port:
         return replace(url, port=provider.port)
     return url
 
 
-def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Found | None]:
+def configured_url(provider: Provider, wire: str) -> tuple[ServerUrl | None, Credential | None]:
     """Give where a provider is reached, and what was set in place of its own address; None where there is none.
 
     Raises:
         nbtool.errors.SettingsError: what was set is no address.
     """
-    found = find_address(provider)
-    if found is None:
+    credential = find_base_url(provider)
+    if credential is None:
         return parse_server_url(provider.base_url) if provider.base_url else None, None
-    url = address_of(provider, found)
+    url = parse_address(provider, credential)
     if url.path:
-        return url, found
+        return url, credential
     if provider.name == "azure":
-        return replace(url, path="/openai/v1"), found
-    return replace(url, path="/v1") if provider.port or wire == "anthropic" else url, found
+        return replace(url, path="/openai/v1"), credential
+    return replace(url, path="/v1") if provider.port or wire == "anthropic" else url, credential
 
 
-def find_value(names: Iterable[str]) -> Found | None:
+def lookup(names: Iterable[str]) -> Credential | None:
     """Give the first of these names that is set: all of them in the environment, then all in the nearest `.env`."""
     for name in names:
         if value := os.environ.get(name, "").strip():
-            return Found(SecretStr(value), name, from_file=False, name=name)
-    values, path = env_file()
+            return Credential(SecretStr(value), name, from_env_file=False, name=name)
+    values, path = find_env_file()
     for name in names:
         if secret := values.get(name):
-            return Found(secret, f"{name} in {shown_path(path)}", from_file=True, name=name)
+            return Credential(secret, f"{name} in {shown_path(path)}", from_env_file=True, name=name)
     return None
 
 
@@ -132,23 +136,23 @@ def shown_path(path: str) -> str:
 
 
 @cache
-def env_file() -> tuple[dict[str, SecretStr], str]:
+def find_env_file() -> tuple[dict[str, SecretStr], str]:
     """Read the nearest `.env`, upwards from the working folder; give its values and its path.
 
     It is read once; `env_file.cache_clear()` forgets it.
     """
     try:
-        here = Path.cwd()
+        start = Path.cwd()
     except OSError:
         return {}, ""
-    for folder in (here, *here.parents):
+    for folder in (start, *start.parents):
         path = folder / ".env"
         if path.is_file():
-            return _read(path), str(path)
+            return _read_env_file(path), str(path)
     return {}, ""
 
 
-def _read(path: Path) -> dict[str, SecretStr]:
+def _read_env_file(path: Path) -> dict[str, SecretStr]:
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             text = file.read(MAX_ENV_FILE)
@@ -156,21 +160,21 @@ def _read(path: Path) -> dict[str, SecretStr]:
         return {}
     values: dict[str, SecretStr] = {}
     for line in text.splitlines():
-        if found := _ASSIGNMENT.fullmatch(line):
-            name, double, single, bare = found.groups()
-            if value := double.replace('\\"', '"') if double else single or bare:
+        if match := _ASSIGNMENT.fullmatch(line):
+            name, double, single, unquoted = match.groups()
+            if value := double.replace('\\"', '"') if double else single or unquoted:
                 values[name] = SecretStr(value)
     return values
 
 
-def _looked_for(provider: Provider) -> str:
-    _, path = env_file()
+def _searched_places(provider: Provider) -> str:
+    _, path = find_env_file()
     names = " and ".join(provider.keys)
     verb = "is" if len(provider.keys) == 1 else "are"
     return f"{names} {verb} set neither in the environment nor in {shown_path(path) if path else 'a .env file'}"
 
 
-def _how_to_set(provider: Provider) -> str:
+def _setup_hint(provider: Provider) -> str:
     name = provider.keys[0]
     page = f" Keys are made at {provider.key_page}." if provider.key_page else ""
     return (

@@ -9,9 +9,9 @@ import hashlib
 from collections.abc import Iterable
 
 from nbtool.errors import EnvFileNotAllowed, SettingsError
-from nbtool.settings import from_environment, home
-from nbtool.settings import shown_path as shown_absolute
-from nbtool.wire.providers.credentials import Found, env_file, shown_path
+from nbtool.settings import data_dir, env
+from nbtool.settings import display_path as shown_absolute
+from nbtool.wire.providers.credentials import Credential, find_env_file, shown_path
 
 FOLDER = "allowed-env-files"
 """Holds an empty file for each file that was allowed, named after a hash of its path and values."""
@@ -20,23 +20,23 @@ VARIABLE = "NBTOOL_ALLOW_ENV_FILE"
 """Set to 1 in the environment (not in a `.env`), it allows every file: for places where nobody can be asked."""
 
 
-def check_allowed(named: Iterable[Found | None], destination: str) -> None:
+def check_allowed(credentials: Iterable[Credential | None], destination: str) -> None:
     """See to it that whatever only a `.env` names was allowed by a person.
 
     Raises:
         EnvFileNotAllowed: it was not.
     """
-    names = [found.name for found in named if found and found.from_file]
+    names = [from_env_file.name for from_env_file in credentials if from_env_file and from_env_file.from_env_file]
     if names and not is_allowed():
-        raise EnvFileNotAllowed(shown_path(env_file()[1]), names, destination)
+        raise EnvFileNotAllowed(shown_path(find_env_file()[1]), names, destination)
 
 
 def is_allowed() -> bool:
     """Whether the nearest `.env`, as it was read, may name models and addresses."""
-    if from_environment(VARIABLE) == "1":
+    if env(VARIABLE) == "1":
         return True
     try:
-        return (home() / FOLDER / _digest()).exists()
+        return (data_dir() / FOLDER / _digest()).exists()
     except (SettingsError, OSError):
         return False
 
@@ -47,7 +47,7 @@ def allow() -> None:
     Raises:
         SettingsError: it cannot be remembered.
     """
-    folder = home() / FOLDER
+    folder = data_dir() / FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         (folder / _digest()).touch(mode=0o600)
@@ -59,10 +59,10 @@ def allow() -> None:
 
 def forget() -> None:
     """Take back what `allow` remembered of this file."""
-    (home() / FOLDER / _digest()).unlink(missing_ok=True)
+    (data_dir() / FOLDER / _digest()).unlink(missing_ok=True)
 
 
 def _digest() -> str:
-    values, path = env_file()
+    values, path = find_env_file()
     parts = [path, *(f"{name}={value.get_secret_value()}" for name, value in sorted(values.items()))]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

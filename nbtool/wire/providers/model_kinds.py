@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from nbtool.wire.providers.catalog import KIND, Provider
+from nbtool.wire.providers.catalog import KIND_PREFIX, Provider
 
 Kind = Literal["chat", "image", "image-edit", "transcription", "speech"]
 
-DOES: dict[str, str] = {
+MEDIA_KINDS: dict[str, str] = {
     "image": "makes images",
     "image-edit": "edits images",
     "transcription": "writes down what is said",
@@ -31,28 +31,28 @@ _NAMES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 """Tried in this order on a model's name, in lower case and without what stands before its last `/`."""
 
-_ONLY_MAKES = re.compile(r"^dall-e-3|^imagen")
-_ASKS_FOR_BYTES = re.compile(r"^dall-e|^imagen|^gemini-|^grok-")
+_GENERATE_ONLY = re.compile(r"^dall-e-3|^imagen")
+_WANTS_BASE64 = re.compile(r"^dall-e|^imagen|^gemini-|^grok-")
 
 
 def kind_of(provider: Provider, model: str) -> Kind:
     """Say what a model does: what its provider's `kind:…` ability says, or else its name."""
     for ability in sorted(provider.abilities):
-        if ability.startswith(KIND):
-            return ability.removeprefix(KIND)  # type: ignore[return-value]  # ABILITIES lists one word for each kind
-    name = _bare(model)
+        if ability.startswith(KIND_PREFIX):
+            return ability.removeprefix(KIND_PREFIX)  # type: ignore[return-value]  # ABILITIES lists one word for each kind
+    name = _base_name(model)
     return next((kind for kind, pattern in _NAMES if pattern.search(name)), "chat")
 
 
 def can_edit(model: str) -> bool:
     """Whether a model that makes images may be given one to work on."""
-    return not _ONLY_MAKES.search(_bare(model))
+    return not _GENERATE_ONLY.search(_base_name(model))
 
 
-def answers_with_addresses(model: str) -> bool:
+def returns_urls(model: str) -> bool:
     """Whether a model answers with the address of its image unless it is asked for the bytes."""
-    return bool(_ASKS_FOR_BYTES.search(_bare(model)))
+    return bool(_WANTS_BASE64.search(_base_name(model)))
 
 
-def _bare(model: str) -> str:
+def _base_name(model: str) -> str:
     return model.rpartition("/")[2].lower()

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import TYPE_CHECKING
 
-from nbtool.errors import BadReply, TooLarge
+from nbtool.errors import InvalidReply, ReplyTooLarge
 from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ACCEPT_ENCODING = "gzip, deflate"
 """The encodings that are asked for, and the only ones that are read."""
 
-PIECE = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 """Bytes that are unpacked at a time."""
 
 MAX_MEMBERS = 1_000
@@ -29,72 +29,78 @@ MAX_MEMBERS = 1_000
 _PLAIN = frozenset({"", "identity"})
 _GZIP = frozenset({"gzip", "x-gzip"})
 _GZIP_BITS, _ZLIB_BITS, _RAW_BITS = 31, 15, -15  # how zlib is told which head to expect, with the widest window
-_FIX = "Try again, or have the server send it without compression."
+_DECODE_FIX = "Try again, or have the server send it without compression."
 
 
 class BodyReader:
     """Unpacks one body; it is fed what comes from the socket, cut anywhere.
 
-    `limit` bounds the unpacked bytes, and the packed ones as well; `is_over` says that it was reached, after which
-    nothing more is given.
+    `limit` bounds the unpacked bytes, and the packed ones as well; `is_over_limit` says that it was reached, after
+    which nothing more is given.
 
     Raises:
-        nbtool.errors.BadReply: the body is compressed more than once, or in a way that was not asked for.
+        nbtool.errors.InvalidReply: the body is compressed more than once, or in a way that was not asked for.
     """
 
-    def __init__(self, encoding: str, limit: int, who: str) -> None:
-        layers = [name for one in encoding.lower().split(",") if (name := one.strip()) not in _PLAIN]
+    def __init__(self, encoding: str, limit: int, label: str) -> None:
+        layers = [
+            name for encoding_name in encoding.lower().split(",") if (name := encoding_name.strip()) not in _PLAIN
+        ]
         if len(layers) > 1:
-            raise BadReply(f"{who} sent a body that is compressed {len(layers)} times over.", fix=_FIX)
+            raise InvalidReply(f"{label} sent a body that is compressed {len(layers)} times over.", fix=_DECODE_FIX)
         if layers and layers[0] not in (*_GZIP, "deflate"):
-            raise BadReply(f"{who} compressed a body as {shorten(layers[0], 40)!r}, which was not asked for.", fix=_FIX)
-        self.is_over = False
-        self._who = who
+            raise InvalidReply(
+                f"{label} compressed a body as {shorten(layers[0], 40)!r}, which was not asked for.", fix=_DECODE_FIX
+            )
+        self.is_over_limit = False
+        self._label = label
         self._limit = limit
-        self._came = self._given = self._members = 0
+        self._received = self._returned = self._members = 0
         self._is_gzip = bool(layers) and layers[0] in _GZIP
-        self._is_packed = bool(layers)
-        self._unpack: zlib._Decompress | None = None
+        self._is_compressed = bool(layers)
+        self._decompressor: zlib._Decompress | None = None
         self._head = b""  # the first bytes of a packed body, until they say how it is packed
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether what was given is a whole body, as far as its encoding can tell."""
-        if self.is_over or not self._is_packed:
-            return not self.is_over
-        return not self._came or (self._unpack is not None and self._unpack.eof)
+        if self.is_over_limit or not self._is_compressed:
+            return not self.is_over_limit
+        return not self._received or (self._decompressor is not None and self._decompressor.eof)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Take the next bytes and give what they unpack to, a piece at a time.
 
         Raises:
-            nbtool.errors.BadReply: they cannot be unpacked.
+            nbtool.errors.InvalidReply: they cannot be unpacked.
         """
-        self._came += len(data)
-        for piece in self._unpacked(data) if self._is_packed else (data,):
-            room = self._limit - self._given
-            self._given += len(piece)
-            if piece and room:
-                yield piece[:room]
-            if len(piece) > room:
-                self.is_over = True
+        self._received += len(data)
+        for chunk in self._decompress(data) if self._is_compressed else (data,):
+            remaining = self._limit - self._returned
+            self._returned += len(chunk)
+            if chunk and remaining:
+                yield chunk[:remaining]
+            if len(chunk) > remaining:
+                self.is_over_limit = True
                 return
-        self.is_over = self._came > self._limit  # what unpacks to nothing has no end either
+        self.is_over_limit = self._received > self._limit  # what unpacks to nothing has no end either
 
-    def _unpacked(self, data: bytes) -> Iterator[bytes]:
-        if self._unpack is None:
+    def _decompress(self, data: bytes) -> Iterator[bytes]:
+        if self._decompressor is None:
             data = self._head = self._head + data
             if len(data) < 2:
                 return
-            self._unpack = zlib.decompressobj(_window_bits(data, is_gzip=self._is_gzip))
-        while not self._unpack.eof or self._begin_member(data):
+            self._decompressor = zlib.decompressobj(_window_bits(data, is_gzip=self._is_gzip))
+        while not self._decompressor.eof or self._begin_member(data):
             try:
-                piece = self._unpack.decompress(data, PIECE)
+                chunk = self._decompressor.decompress(data, CHUNK_BYTES)
             except zlib.error as error:
-                raise BadReply(f"{self._who} sent a body that cannot be unpacked ({error}).", fix=_FIX) from None
-            yield piece
-            data = self._unpack.unused_data if self._unpack.eof else self._unpack.unconsumed_tail
-            if not data and len(piece) < PIECE:
+                raise InvalidReply(
+                    f"{self._label} sent a body that cannot be unpacked ({error}).", fix=_DECODE_FIX
+                ) from None
+            yield chunk
+            data = self._decompressor.unused_data if self._decompressor.eof else self._decompressor.unconsumed_tail
+            if not data and len(chunk) < CHUNK_BYTES:
                 return
 
     def _begin_member(self, data: bytes) -> bool:
@@ -103,8 +109,8 @@ class BodyReader:
             return False
         self._members += 1
         if self._members >= MAX_MEMBERS:
-            raise BadReply(f"{self._who} sent a body of more than {MAX_MEMBERS:,} gzip members.", fix=_FIX)
-        self._unpack = zlib.decompressobj(_GZIP_BITS)
+            raise InvalidReply(f"{self._label} sent a body of more than {MAX_MEMBERS:,} gzip members.", fix=_DECODE_FIX)
+        self._decompressor = zlib.decompressobj(_GZIP_BITS)
         return True
 
 
@@ -116,35 +122,35 @@ def _window_bits(head: bytes, *, is_gzip: bool) -> int:
     return _ZLIB_BITS if is_zlib else _RAW_BITS
 
 
-async def unpacked(response: httpx.Response, limit: int, who: str) -> AsyncGenerator[bytes, None]:
+async def read_body(response: httpx.Response, limit: int, label: str) -> AsyncGenerator[bytes, None]:
     """Give the body of an answer as it comes, unpacked.
 
     Raises:
-        nbtool.errors.TooLarge: it is larger than `limit`.
-        nbtool.errors.BadReply: it cannot be unpacked.
+        nbtool.errors.ReplyTooLarge: it is larger than `limit`.
+        nbtool.errors.InvalidReply: it cannot be unpacked.
     """
-    reader = BodyReader(response.headers.get("content-encoding", ""), limit, who)
+    reader = BodyReader(response.headers.get("content-encoding", ""), limit, label)
     async for data in response.aiter_raw():
-        for piece in reader.feed(data):
-            yield piece
-        if reader.is_over:
-            raise TooLarge(f"What {who} sent is larger than {_size(limit)}.", fix="Ask for less.")
+        for chunk in reader.feed(data):
+            yield chunk
+        if reader.is_over_limit:
+            raise ReplyTooLarge(f"What {label} sent is larger than {_size(limit)}.", fix="Ask for less.")
 
 
-async def beginning(response: httpx.Response, limit: int, who: str) -> tuple[bytes, bool]:
+async def read_start(response: httpx.Response, limit: int, label: str) -> tuple[bytes, bool]:
     """Read a body up to a limit; gives it, and whether that is the whole of it.
 
     Raises:
-        nbtool.errors.BadReply: it cannot be unpacked.
+        nbtool.errors.InvalidReply: it cannot be unpacked.
     """
-    reader = BodyReader(response.headers.get("content-encoding", ""), limit, who)
+    reader = BodyReader(response.headers.get("content-encoding", ""), limit, label)
     body = bytearray()
     async for data in response.aiter_raw():
-        for piece in reader.feed(data):
-            body += piece
-        if reader.is_over:
+        for chunk in reader.feed(data):
+            body += chunk
+        if reader.is_over_limit:
             break
-    return bytes(body), reader.is_whole
+    return bytes(body), reader.is_complete
 
 
 def _size(limit: int) -> str:

@@ -17,10 +17,10 @@ from nbtool.wire.transport.body import ACCEPT_ENCODING
 if TYPE_CHECKING:
     import httpx
 
-CONNECTIONS_KEPT = 8
+MAX_IDLE_CONNECTIONS = 8
 """Idle connections that a loop keeps open."""
 
-KEPT_SECONDS = 60.0
+IDLE_SECONDS = 60.0
 """How long an idle connection is kept."""
 
 _clients: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[bool, httpx.AsyncClient]] = (
@@ -37,11 +37,11 @@ def client_for(url: str) -> httpx.AsyncClient:
     Raises:
         nbtool.errors.SettingsError: a proxy or a CA file of the environment cannot be used.
     """
-    here = is_loopback(urlsplit(url).hostname or "")
-    kept = _clients.setdefault(asyncio.get_running_loop(), {})
-    client = kept.get(here)
+    is_local = is_loopback(urlsplit(url).hostname or "")
+    clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    client = clients.get(is_local)
     if client is None or client.is_closed:
-        client = kept[here] = _new_client(trust_env=not here)
+        client = clients[is_local] = _new_client(trust_env=not is_local)
     return client
 
 
@@ -71,7 +71,7 @@ def _new_client(*, trust_env: bool) -> httpx.AsyncClient:
             trust_env=trust_env,
             follow_redirects=False,
             timeout=None,
-            limits=httpx.Limits(max_keepalive_connections=CONNECTIONS_KEPT, keepalive_expiry=KEPT_SECONDS),
+            limits=httpx.Limits(max_keepalive_connections=MAX_IDLE_CONNECTIONS, keepalive_expiry=IDLE_SECONDS),
             headers={"user-agent": "nbtool", "accept-encoding": ACCEPT_ENCODING},
         )
     except OSError as error:

@@ -11,28 +11,28 @@ from collections.abc import Iterable
 from nbtool.events import CallDelta, Delta
 
 
-def together(deltas: Iterable[Delta]) -> list[Delta]:
+def coalesce(deltas: Iterable[Delta]) -> list[Delta]:
     """Join neighbouring fragments of one call; those that name it, or stand for all of it, begin anew."""
-    joined: list[Delta] = []
+    coalesced: list[Delta] = []
     last: CallDelta | None = None
-    pieces: list[str] = []
+    texts: list[str] = []
     for delta in deltas:
         if type(delta) is not CallDelta:
-            _ended(last, pieces)
+            _flush(last, texts)
             last = None
         elif last and delta.key == last.key and not (delta.final or delta.id or delta.name or delta.repaired):
-            pieces.append(delta.arguments)
+            texts.append(delta.arguments)
             continue
         else:
-            _ended(last, pieces)
+            _flush(last, texts)
             last = None if delta.final else delta
-        joined.append(delta)
-    _ended(last, pieces)
-    return joined
+        coalesced.append(delta)
+    _flush(last, texts)
+    return coalesced
 
 
-def _ended(last: CallDelta | None, pieces: list[str]) -> None:
+def _flush(last: CallDelta | None, texts: list[str]) -> None:
     """Put the fragments that followed into the one they followed."""
-    if last and pieces:
-        last.arguments += "".join(pieces)
-        pieces.clear()
+    if last and texts:
+        last.arguments += "".join(texts)
+        texts.clear()

@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from nbtool.errors import BadReply
+from nbtool.errors import InvalidReply
 from nbtool.wire.providers.catalog import Provider, parse_model, providers
-from nbtool.wire.providers.credentials import Found, configured_url, find_key, find_value
+from nbtool.wire.providers.credentials import Credential, configured_url, find_key, lookup
 from nbtool.wire.transport.body import BodyReader
 
-PRACTICE = "practice:default"
+PRACTICE_MODEL = "practice:default"
 
 PROBE_SECONDS = 0.15
 """How long local servers are waited for, all together."""
@@ -26,14 +26,14 @@ class Discovery(NamedTuple):
     """The model to use where none is named: its id, in a few words why this one, and the setting that names it."""
 
     model_id: str
-    why: str
-    setting: Found | None = None
+    reason: str
+    setting: Credential | None = None
 
 
-def discover() -> tuple[str, str]:
+def default_model() -> tuple[str, str]:
     """Give the id of the model to use, and in a few words why this one; see `find_model`."""
-    found = find_model()
-    return found.model_id, found.why
+    discovery = find_model()
+    return discovery.model_id, discovery.reason
 
 
 def find_model() -> Discovery:
@@ -42,17 +42,17 @@ def find_model() -> Discovery:
     Touches no network but loopback. In this order: `NBTOOL_MODEL`, a provider whose key is set, a local server that
     answers on its usual port, the practice model.
     """
-    if named := find_value(("NBTOOL_MODEL",)):
-        return Discovery(named.value.get_secret_value(), named.source, named)
-    known = providers().values()
-    for provider in known:
-        if provider.needs_key and provider.default_model and (found := find_key(provider)):
-            return Discovery(f"{provider.name}:{provider.default_model}", f"{found.source} is set")
-    local = [provider for provider in known if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
-    for provider, model in zip(local, _probe(local), strict=True):
+    if configured := lookup(("NBTOOL_MODEL",)):
+        return Discovery(configured.value.get_secret_value(), configured.source, configured)
+    catalog = providers().values()
+    for provider in catalog:
+        if provider.needs_key and provider.default_model and (credential := find_key(provider)):
+            return Discovery(f"{provider.name}:{provider.default_model}", f"{credential.source} is set")
+    local = [provider for provider in catalog if provider.port and urlsplit(provider.base_url).hostname == "127.0.0.1"]
+    for provider, model in zip(local, _probe_servers(local), strict=True):
         if model:
             return Discovery(f"{provider.name}:{model}", f"{provider.name} answers on port {provider.port}")
-    return Discovery(PRACTICE, "no key and no local server was found")
+    return Discovery(PRACTICE_MODEL, "no key and no local server was found")
 
 
 def destination(model_id: str) -> tuple[str, bool]:
@@ -62,17 +62,17 @@ def destination(model_id: str) -> tuple[str, bool]:
         nbtool.errors.NbtoolError: there is no such model, or a setting that cannot be read.
     """
     provider, _ = parse_model(model_id)
-    url, found = configured_url(provider, provider.wire)
-    return url.netloc if url else "", bool(found and found.from_file)
+    url, credential = configured_url(provider, provider.wire)
+    return url.netloc if url else "", bool(credential and credential.from_env_file)
 
 
-def _probe(local: list[Provider]) -> list[str]:
+def _probe_servers(local: list[Provider]) -> list[str]:
     """Ask each local server for its first model, all at once."""
     pool = ThreadPoolExecutor(max(1, len(local)), thread_name_prefix="nbtool-probe")
-    asked = [pool.submit(_first_model, provider.base_url) for provider in local]
-    wait(asked, timeout=PROBE_SECONDS)
+    requests = [pool.submit(_first_model, provider.base_url) for provider in local]
+    wait(requests, timeout=PROBE_SECONDS)
     pool.shutdown(wait=False, cancel_futures=True)
-    return [future.result() if future.done() and not future.cancelled() else "" for future in asked]
+    return [future.result() if future.done() and not future.cancelled() else "" for future in requests]
 
 
 def _first_model(base_url: str) -> str:
@@ -85,7 +85,7 @@ def _first_model(base_url: str) -> str:
         reader = BodyReader(answer.headers.get("content-encoding", ""), _MAX_LIST, base_url)
         body = b"".join(reader.feed(answer.read(_MAX_LIST)))
         value = from_json(body) if answer.status == 200 else None
-    except (OSError, http.client.HTTPException, ValueError, BadReply):
+    except (OSError, http.client.HTTPException, ValueError, InvalidReply):
         return ""
     finally:
         connection.close()

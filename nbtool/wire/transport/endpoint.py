@@ -16,37 +16,37 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from nbtool.errors import (
-    AuthFailed,
-    BadReply,
+    AuthenticationFailed,
     BadUsage,
     ContextTooLong,
     IncompleteReply,
+    InvalidReply,
     MissingKey,
     ModelNotFound,
-    Overloaded,
     ProviderError,
     RateLimited,
+    ServerOverloaded,
     TimedOut,
-    ToolsRefused,
+    ToolsNotSupported,
     WireError,
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, UsageDelta
 from nbtool.server_url import ServerUrl, parse_server_url
-from nbtool.thread_pool import in_worker
+from nbtool.thread_pool import run_in_worker
 from nbtool.wire.base import Decoder, Prompt, Request, Target, Wire
-from nbtool.wire.framing.json_payloads import MAX_BODY
-from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, SPENT, error_from_response, may_retry
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
+from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, QUOTA_CODES, error_from_response, is_retryable
 from nbtool.wire.framing.redaction import redact
 from nbtool.wire.transport import traffic
-from nbtool.wire.transport.body import unpacked
+from nbtool.wire.transport.body import read_body
 from nbtool.wire.transport.clients import client_for, is_loopback
-from nbtool.wire.transport.coalesce import together
-from nbtool.wire.transport.connection_errors import broken, unreached
+from nbtool.wire.transport.coalesce import coalesce
+from nbtool.wire.transport.connection_errors import connect_error, disconnect_error
 from nbtool.wire.transport.error_hints import find_fix
-from nbtool.wire.transport.model_list import offered
-from nbtool.wire.transport.multipart import form_data
-from nbtool.wire.transport.readahead import Ahead
-from nbtool.wire.transport.retry import Clock, Retries, Timeouts
+from nbtool.wire.transport.model_list import fetch_model_list
+from nbtool.wire.transport.multipart import encode_multipart
+from nbtool.wire.transport.readahead import ReadAhead
+from nbtool.wire.transport.retry import Deadline, RetryPolicy, Timeouts
 
 if TYPE_CHECKING:
     import httpx
@@ -64,12 +64,17 @@ LARGE = 64 * 1024
 AT_ONCE = 64
 """Deltas that are given out before the loop may do something else."""
 
-ADVICE_SECONDS = 3.0
+HINT_SECONDS = 3.0
 """How long an error about an unknown model waits for the list of those that there are."""
 
-_SEND_AGAIN = "Send it again."
-_SEND_WHOLE = "Send it again with `--no-stream`: some servers say only then what is wrong."
-_FINAL = (AuthFailed, ContextTooLong, ModelNotFound, ToolsRefused)  # whatever the status: some servers say 500
+_RETRY_FIX = "Send it again."
+_NO_STREAM_FIX = "Send it again with `--no-stream`: some servers say only then what is wrong."
+_NEVER_RETRIED = (
+    AuthenticationFailed,
+    ContextTooLong,
+    ModelNotFound,
+    ToolsNotSupported,
+)  # whatever the status: some servers say 500
 
 
 @dataclass(frozen=True)
@@ -91,11 +96,11 @@ class HttpEndpoint:
     headers: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, str] = field(default_factory=dict)
     timeouts: Timeouts = field(default_factory=Timeouts)
-    retries: Retries = field(default_factory=Retries)
+    retries: RetryPolicy = field(default_factory=RetryPolicy)
     can_retry: Callable[[], bool] | None = None
 
     def __post_init__(self) -> None:
-        url = _checked(self.base_url)
+        url = _parse_base_url(self.base_url)
         secret = self.key.get_secret_value() if self.key else ""
         if secret and not url.may_carry_key:
             raise MissingKey(
@@ -104,7 +109,7 @@ class HttpEndpoint:
             )
         if not (secret.isascii() and secret.isprintable()):
             raise MissingKey(
-                f"The key for {self.who} holds characters that no key has.", fix="Copy it again, without quotes."
+                f"The key for {self.label} holds characters that no key has.", fix="Copy it again, without quotes."
             )
 
     @cached_property
@@ -118,7 +123,7 @@ class HttpEndpoint:
         return self.wire.name
 
     @property
-    def who(self) -> str:
+    def label(self) -> str:
         """Provider and host, as errors name them."""
         return f"{self.provider} ({self.host})" if self.provider else self.host
 
@@ -127,9 +132,9 @@ class HttpEndpoint:
         """Whom a prompt is encoded for."""
         return Target(self.host, self.model, self.abilities)
 
-    async def offered(self) -> list[str]:
+    async def list_models(self) -> list[str]:
         """Ask for the names of the models there; an error waits for them, so not for long."""
-        return await offered(self, seconds=ADVICE_SECONDS)
+        return await fetch_model_list(self, seconds=HINT_SECONDS)
 
     def preview(self, prompt: Prompt) -> Request:
         """Give the request that `stream` would make, without making it."""
@@ -142,109 +147,109 @@ class HttpEndpoint:
             nbtool.errors.WireError: see its subclasses.
             nbtool.errors.ModelError: the prompt cannot be put into the dialect.
         """
-        request, content = self._written(prompt)
+        request, content = self._encode(prompt)
         attempt = 0
         while True:
             attempt += 1
-            shown = False
+            has_output = False
             failure: WireError
             try:
                 async with aclosing(_in_parts(self._attempt(request, content))) as batches:
                     async for batch in batches:
                         for delta in batch:
-                            shown = shown or not isinstance(delta, UsageDelta)
+                            has_output = has_output or not isinstance(delta, UsageDelta)
                             yield delta
                 return
-            except _Again as again:
-                failure = self._own(again.error)
-                wait = None if shown else self._pause(failure, attempt)
+            except _Retryable as retryable:
+                failure = self._sanitized(retryable.error)
+                delay = None if has_output else self._retry_delay(failure, attempt)
                 if isinstance(failure, IncompleteReply):  # it failed after its headers: only a whole reply can say why
-                    request, content = self._written(replace(prompt, stream=False))
+                    request, content = self._encode(replace(prompt, stream=False))
             except WireError as error:
-                failure, wait = self._own(error), None
-            if wait is None:
+                failure, delay = self._sanitized(error), None
+            if delay is None:
                 raise failure.changed(fix=await find_fix(failure, prompt, self))
-            yield Retrying(attempt, wait, failure.message)
-            await asyncio.sleep(wait)
+            yield Retrying(attempt, delay, failure.message)
+            await asyncio.sleep(delay)
 
-    def _written(self, prompt: Prompt) -> tuple[Request, bytes]:
+    def _encode(self, prompt: Prompt) -> tuple[Request, bytes]:
         request = self.preview(prompt)
-        content, content_type = _body(request)
+        content, content_type = _encode_body(request)
         return replace(request, headers={"content-type": content_type, **request.headers}), content
 
-    def _own(self, error: WireError) -> WireError:
+    def _sanitized(self, error: WireError) -> WireError:
         """Say whose error it is, and take the key out of it."""
-        named = error.with_source(self.who)
-        return named.changed(message=redact(named.message, [self.key]))
+        error_with_source = error.with_source(self.label)
+        return error_with_source.changed(message=redact(error_with_source.message, [self.key]))
 
-    def _pause(self, error: WireError, attempt: int) -> float | None:
+    def _retry_delay(self, error: WireError, attempt: int) -> float | None:
         """Give the seconds until the next attempt, or None where there is to be none."""
         if attempt > self.retries.attempts or (self.can_retry and not self.can_retry()):
             return None
-        asked = error.retry_after if isinstance(error, ProviderError) else None
-        if asked is not None and asked > self.retries.most:
+        requested = error.retry_after if isinstance(error, ProviderError) else None
+        if requested is not None and requested > self.retries.max_delay:
             return None
-        return self.retries.wait(attempt, asked)
+        return self.retries.delay(attempt, requested)
 
     async def _attempt(self, request: Request, content: bytes) -> AsyncGenerator[list[Delta], None]:
         """Make the request once and give the deltas of each piece that arrives."""
-        clock = Clock(self.timeouts.first if request.stream else self.timeouts.whole)
+        deadline = Deadline(self.timeouts.first_token if request.stream else self.timeouts.total)
         decoder = self.wire.decoder(stream=request.stream)
         async with (
-            self._response(request, content, clock) as response,
-            aclosing(Ahead(unpacked(response, MAX_BODY, self.who))) as body,
+            self._response(request, content, deadline) as response,
+            aclosing(ReadAhead(read_body(response, MAX_BODY_BYTES, self.label))) as body,
         ):
             size = 0
-            while piece := await self._next(body, clock, decoder):
+            while chunk := await self._read_chunk(body, deadline, decoder):
                 was_done = decoder.is_done
-                size += len(piece)
-                deltas = await _decoded(partial(_read, decoder, piece), len(piece))
+                size += len(chunk)
+                deltas = await _decoded(partial(_decode, decoder, chunk), len(chunk))
                 if deltas or decoder.is_done is not was_done:
-                    clock.reset(self._patience(request, decoder))
+                    deadline.reset(self._idle_limit(request, decoder))
                 if deltas:
                     yield deltas
                     if isinstance(deltas[-1], ReplyEnd):
                         await body.drain(DRAIN_SECONDS)
                         return
-            last = await _decoded(decoder.close, size)
+            remaining = await _decoded(decoder.close, size)
             if pending := getattr(decoder, "pending", ""):
-                raise BadReply(
-                    f"{self.who} makes this reply in the background (it is {pending!r}), which is not supported.",
+                raise InvalidReply(
+                    f"{self.label} makes this reply in the background (it is {pending!r}), which is not supported.",
                     fix="Leave out the option `background`.",
                 )
-            if not (size or last):
-                fix = _SEND_WHOLE if request.stream else _SEND_AGAIN
-                raise _Again(IncompleteReply(f"{self.who} closed the connection and sent nothing.", fix=fix))
-            yield last
-            if last and not isinstance(last[-1], ReplyEnd):
+            if not (size or remaining):
+                fix = _NO_STREAM_FIX if request.stream else _RETRY_FIX
+                raise _Retryable(IncompleteReply(f"{self.label} closed the connection and sent nothing.", fix=fix))
+            yield remaining
+            if remaining and not isinstance(remaining[-1], ReplyEnd):
                 yield decoder.close()  # an error that follows deltas is raised by the next call
 
-    def _patience(self, request: Request, decoder: Decoder) -> float:
+    def _idle_limit(self, request: Request, decoder: Decoder) -> float:
         """Give the seconds that the next delta may take."""
         if decoder.is_done:
-            return self.timeouts.ending
-        return self.timeouts.idle if request.stream else self.timeouts.whole
+            return self.timeouts.trailing
+        return self.timeouts.idle if request.stream else self.timeouts.total
 
-    async def _next(self, body: Ahead, clock: Clock, decoder: Decoder) -> bytes:
+    async def _read_chunk(self, body: ReadAhead, deadline: Deadline, decoder: Decoder) -> bytes:
         """Give what has come since, or nothing where the reply is over."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         try:
-            async with clock.waiting():
-                return await body.take()
+            async with deadline.running():
+                return await body.read()
         except TimeoutError:
             if decoder.is_done:
                 return b""
             raise TimedOut(
-                f"{self.who} sent nothing new for {clock.limit:g} s.", fix="Try again, or choose another model."
+                f"{self.label} sent nothing new for {deadline.limit:g} s.", fix="Try again, or choose another model."
             ) from None
         except httpx.HTTPError as error:
             if decoder.is_done:
                 return b""
-            raise _Again(broken(error, self.who)) from None
+            raise _Retryable(disconnect_error(error, self.label)) from None
 
     @asynccontextmanager
-    async def _response(self, request: Request, content: bytes, clock: Clock) -> AsyncIterator[httpx.Response]:
+    async def _response(self, request: Request, content: bytes, deadline: Deadline) -> AsyncIterator[httpx.Response]:
         """Send the request and give an answer whose status is good; the socket is closed with the context."""
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
@@ -252,18 +257,18 @@ class HttpEndpoint:
         client = client_for(url)
         limits = httpx.Timeout(None, connect=self.timeouts.connect)
         headers = {**self.headers, **request.headers}
-        made = client.build_request(
+        http_request = client.build_request(
             "POST", url, content=content, headers=headers, params=dict(self.query) or None, timeout=limits
         )
-        traffic.note(self.host, len(content))
+        traffic.record(self.host, len(content))
         try:
-            async with clock.waiting():
-                response = await client.send(made, auth=self.sign, stream=True)
+            async with deadline.running():
+                response = await client.send(http_request, auth=self.sign, stream=True)
         except (TimeoutError, httpx.HTTPError) as error:
-            raise self._unreached(error, clock.limit) from None
+            raise self._connect_failure(error, deadline.limit) from None
         try:
             if response.status_code >= 300:
-                raise await self._refusal(response)
+                raise await self._error_response(response)
             yield response
         finally:
             await response.aclose()
@@ -275,42 +280,42 @@ class HttpEndpoint:
             request.headers[self.key_header] = scheme + self.key.get_secret_value()
         return request
 
-    def _unreached(self, error: Exception, limit: float) -> Exception:
+    def _connect_failure(self, error: Exception, limit: float) -> Exception:
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
         if isinstance(error, httpx.ConnectTimeout):
             seconds = self.timeouts.connect
-            fix = "Start it, or choose another model." if self._is_here else "Check the address and the network."
-            return _Again(TimedOut(f"{self.who} did not answer within {seconds:g} s.", fix=fix))
+            fix = "Start it, or choose another model." if self._is_local else "Check the address and the network."
+            return _Retryable(TimedOut(f"{self.label} did not answer within {seconds:g} s.", fix=fix))
         if isinstance(error, TimeoutError):
-            return TimedOut(f"{self.who} sent nothing for {limit:g} s.", fix="Try again later.")
+            return TimedOut(f"{self.label} sent nothing for {limit:g} s.", fix="Try again later.")
         if isinstance(error, httpx.ConnectError | httpx.ProxyError):
-            failure, may_help = unreached(error, self.who, self.base_url)
-            return _Again(failure) if may_help else failure
-        return _Again(broken(error, self.who))
+            failure, can_retry = connect_error(error, self.label, self.base_url)
+            return _Retryable(failure) if can_retry else failure
+        return _Retryable(disconnect_error(error, self.label))
 
     @property
-    def _is_here(self) -> bool:
+    def _is_local(self) -> bool:
         return is_loopback(parse_server_url(self.base_url).host)
 
-    async def _refusal(self, response: httpx.Response) -> Exception:
+    async def _error_response(self, response: httpx.Response) -> Exception:
         """Read an answer that is no reply, within bounds, and say what it means."""
         status = response.status_code
         if status < 400:
-            there = _host_of(response.headers.get("location", ""))
+            location = _host_of(response.headers.get("location", ""))
             return ProviderError(
-                f"{self.who} answered {status} and points to {there}; a key is not sent on.",
+                f"{self.label} answered {status} and points to {location}; a key is not sent on.",
                 fix="Set the address to where the server really is.",
                 status=status,
             )
-        body = await _error_body(response, self.who)
-        error = error_from_response(status, response.headers, body, who=self.who)
-        is_spent = any(word in f"{error.code} {error.type}".lower() for word in SPENT)
-        is_final = is_spent or isinstance(error, _FINAL)
-        return _Again(error) if may_retry(status, response.headers) and not is_final else error
+        body = await _error_body(response, self.label)
+        error = error_from_response(status, response.headers, body, label=self.label)
+        is_spent = any(code in f"{error.code} {error.type}".lower() for code in QUOTA_CODES)
+        is_final = is_spent or isinstance(error, _NEVER_RETRIED)
+        return _Retryable(error) if is_retryable(status, response.headers) and not is_final else error
 
 
-def _checked(base_url: str) -> ServerUrl:
+def _parse_base_url(base_url: str) -> ServerUrl:
     """Read the address of an endpoint, which names its scheme."""
     if "://" not in base_url:
         raise BadUsage("This is no address of a server: it has no scheme.", fix="Give it as https://host/v1.")
@@ -327,7 +332,7 @@ def _host_of(location: str) -> str:
         return "elsewhere"
 
 
-class _Again(Exception):
+class _Retryable(Exception):
     """An error after which the same request may succeed."""
 
     def __init__(self, error: WireError) -> None:
@@ -335,12 +340,12 @@ class _Again(Exception):
         self.error = error
 
 
-def _read(decoder: Decoder, piece: bytes) -> list[Delta]:
+def _decode(decoder: Decoder, chunk: bytes) -> list[Delta]:
     """Decode, and mark the errors inside a stream after which the request may be made again."""
     try:
-        return together(decoder.feed(piece))
-    except (Overloaded, RateLimited) as error:
-        raise _Again(error) from None
+        return coalesce(decoder.feed(chunk))
+    except (ServerOverloaded, RateLimited) as error:
+        raise _Retryable(error) from None
 
 
 async def _in_parts(batches: AsyncGenerator[list[Delta], None]) -> AsyncGenerator[list[Delta], None]:
@@ -357,45 +362,49 @@ async def _decoded(decode: Callable[[], list[Delta]], size: int) -> list[Delta]:
     """Decode so many bytes: on the loop where that takes no time, else in a thread, so that a stop is heard."""
     if size <= LARGE:
         return decode()
-    outcome = await in_worker(decode)
+    outcome = await run_in_worker(decode)
     if outcome.error:
         raise outcome.error
     deltas: list[Delta] = outcome.value
     return deltas
 
 
-def _body(request: Request) -> tuple[bytes, str]:
+def _encode_body(request: Request) -> tuple[bytes, str]:
     """Write what leaves, and give its content type: JSON, or a form where files go along."""
     if request.uploads:
-        return form_data(request)
+        return encode_multipart(request)
     try:
         try:
-            body = _json(request.body)
+            body = _dump_json(request.body)
         except ValueError:  # a reply that is sent back may hold a number that JSON cannot write
-            said = {name: _finite(value) for name, value in request.body.items() if name in ("messages", "input")}
-            body = _json({**request.body, **said})
+            finite_messages = {
+                name: _replace_non_finite(value)
+                for name, value in request.body.items()
+                if name in ("messages", "input")
+            }
+            body = _dump_json({**request.body, **finite_messages})
         return body.encode(), "application/json"
     except (TypeError, ValueError) as error:
         raise BadUsage(f"The request cannot be written as JSON ({error}).", fix="Check options and schemas.") from None
 
 
-def _json(body: dict[str, Any]) -> str:
+def _dump_json(body: dict[str, Any]) -> str:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
     """Leave out of a JSON value the numbers that are none: `NaN` and the infinite."""
     if isinstance(value, list):
-        return [_finite(item) for item in value]
+        return [_replace_non_finite(item) for item in value]
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
+        return {key: _replace_non_finite(item) for key, item in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-async def _error_body(response: httpx.Response, who: str) -> bytes:
+async def _error_body(response: httpx.Response, label: str) -> bytes:
     body = bytearray()
     with suppress(Exception):  # whatever goes wrong here, the status has said the main thing
         async with asyncio.timeout(ERROR_SECONDS):
-            async for piece in unpacked(response, MAX_ERROR_BODY, who):
-                body += piece
+            async for chunk in read_body(response, MAX_ERROR_BODY, label):
+                body += chunk
     return bytes(body)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Protocol
 
-from nbtool.errors import AuthFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
+from nbtool.errors import AuthenticationFailed, ContextTooLong, ModelNotFound, NbtoolError, ProviderError, WireError
 from nbtool.messages import Media, Message, Text, ToolCall, ToolResult
 from nbtool.shorten import shorten
 from nbtool.wire.base import Prompt
-from nbtool.wire.transport.retry import Retries, when
+from nbtool.wire.transport.retry import RetryPolicy, format_delay
 
 MAX_NAMED = 6
 """Models, and parts of a request, that an error names."""
@@ -21,7 +21,7 @@ MAX_NAME = 60
 """Characters of a model's name, or of a prompt's beginning, that an error shows."""
 
 
-class Asked(Protocol):
+class HintTarget(Protocol):
     """Whom a request was for, as far as advice depends on it."""
 
     @property
@@ -37,57 +37,60 @@ class Asked(Protocol):
         """Where the key was found, in words."""
 
     @property
-    def retries(self) -> Retries:
+    def retries(self) -> RetryPolicy:
         """How often, and after how long, it is asked again."""
 
-    async def offered(self) -> list[str]:
+    async def list_models(self) -> list[str]:
         """Ask which models there are."""
 
 
-async def find_fix(error: WireError, prompt: Prompt, asked: Asked) -> str:
+async def find_fix(error: WireError, prompt: Prompt, target: HintTarget) -> str:
     """Return what to do about an error, as far as it can be learnt; else what the error itself says."""
     match error:
         case ContextTooLong():
-            return too_long(prompt)
-        case AuthFailed() if asked.key_from:
-            return f"Check the key: it is {asked.key_from}."
+            return context_hint(prompt)
+        case AuthenticationFailed() if target.key_from:
+            return f"Check the key: it is {target.key_from}."
         case ModelNotFound():
             with suppress(NbtoolError):  # the server does not list its models
-                return on_offer(await asked.offered(), asked.model, asked.provider) or error.fix
-        case ProviderError(retry_after=float(seconds)) if seconds > asked.retries.most:
-            return f"It asks to come again {when(seconds)}."
+                return suggest_models(await target.list_models(), target.model, target.provider) or error.fix
+        case ProviderError(retry_after=float(seconds)) if seconds > target.retries.max_delay:
+            return f"It asks to come again {format_delay(seconds)}."
     return error.fix
 
 
-def on_offer(names: list[str], wanted: str, provider: str) -> str:
+def suggest_models(names: list[str], requested: str, provider: str) -> str:
     """Name the models of a server that are spelt most like the one that was wanted; '' where it offers none."""
-    near = difflib.get_close_matches(wanted, names, n=MAX_NAMED, cutoff=0.5)
-    shown = [*near, *(name for name in names if name not in near)][:MAX_NAMED]
-    if not shown:
+    close_matches = difflib.get_close_matches(requested, names, n=MAX_NAMED, cutoff=0.5)
+    listed = [*close_matches, *(name for name in names if name not in close_matches)][:MAX_NAMED]
+    if not listed:
         return ""
-    said = ", ".join(f"{provider}:{shorten(name, MAX_NAME)}" if provider else shorten(name, MAX_NAME) for name in shown)
-    rest = len(names) - len(shown)
-    return f"It offers {said}{f' and {rest} more: `%chat models` lists them' if rest else ''}."
+    listing = ", ".join(
+        f"{provider}:{shorten(name, MAX_NAME)}" if provider else shorten(name, MAX_NAME) for name in listed
+    )
+    omitted = len(names) - len(listed)
+    return f"It offers {listing}{f' and {omitted} more: `%chat models` lists them' if omitted else ''}."
 
 
-def too_long(prompt: Prompt) -> str:
+def context_hint(prompt: Prompt) -> str:
     """Name the largest parts of a request, and how each is made smaller."""
-    parts = sorted(_weighed(prompt), key=lambda part: -part[0])
-    said = ", ".join(f"{what} ({_size(size)})" for size, what in parts[:MAX_NAMED] if size)
+    parts = sorted(_part_sizes(prompt), key=lambda part: -part[0])
+    listing = ", ".join(f"{label} ({_format_size(size)})" for size, label in parts[:MAX_NAMED] if size)
     return (
-        f"Largest in this request: {said}. Hand large values over by reference, take tools away (`-T NAME`), hide old "
+        f"Largest in this request: {listing}. Hand large values over by reference, "
+        "take tools away (`-T NAME`), hide old "
         "turns (`%chat hide TURN`), start anew (`--new`), or choose a model that reads more."
     )
 
 
-def _weighed(prompt: Prompt) -> Iterator[tuple[int, str]]:
+def _part_sizes(prompt: Prompt) -> Iterator[tuple[int, str]]:
     """Give every part of a request with its characters; for what is attached, with its bytes."""
     yield len(prompt.system), "the system text"
-    told = [{"name": tool.name, "description": tool.description, **tool.parameters} for tool in prompt.tools]
-    yield sum(len(json.dumps(one, default=str)) for one in told), f"{len(told)} tools"
-    last = max((at for at, message in enumerate(prompt.messages) if message.role == "user"), default=-1)
-    for at, message in enumerate(prompt.messages):
-        yield _prose(message), "your prompt" if at == last else _called(message)
+    tool_specs = [{"name": tool.name, "description": tool.description, **tool.parameters} for tool in prompt.tools]
+    yield sum(len(json.dumps(spec, default=str)) for spec in tool_specs), f"{len(tool_specs)} tools"
+    last = max((index for index, message in enumerate(prompt.messages) if message.role == "user"), default=-1)
+    for index, message in enumerate(prompt.messages):
+        yield _text_size(message), "your prompt" if index == last else _message_label(message)
         for part in message.parts:
             if isinstance(part, ToolResult):
                 yield len(part.text), f"the result of `{part.name}`"
@@ -97,14 +100,14 @@ def _weighed(prompt: Prompt) -> Iterator[tuple[int, str]]:
                 yield len(part.data or b""), f"the attached {part.mime}"
 
 
-def _prose(message: Message) -> int:
+def _text_size(message: Message) -> int:
     return sum(len(part.text) for part in message.parts if isinstance(part, Text))
 
 
-def _called(message: Message) -> str:
-    beginning = " ".join(message.text[:MAX_NAME].split())
-    return f"{'a reply' if message.role == 'assistant' else 'earlier'} “{beginning[: MAX_NAME // 2]}…”"
+def _message_label(message: Message) -> str:
+    excerpt = " ".join(message.text[:MAX_NAME].split())
+    return f"{'a reply' if message.role == 'assistant' else 'earlier'} “{excerpt[: MAX_NAME // 2]}…”"
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count / 1000:,.0f} kB" if count >= 10_000 else f"{count:,} bytes"

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from nbtool.errors import BadReply, BadUsage, ConnectionFailed, TimedOut
+from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
 from nbtool.shorten import shorten
 from nbtool.wire.transport import traffic
-from nbtool.wire.transport.body import ACCEPT_ENCODING, beginning
+from nbtool.wire.transport.body import ACCEPT_ENCODING, read_start
 from nbtool.wire.transport.clients import certificates
 from nbtool.wire.transport.ssrf import IPAddress, is_public
 
@@ -41,8 +41,8 @@ MAX_PAGE = 2_000_000
 FETCH_SECONDS = 20.0
 """Seconds that a page may take, its redirects together."""
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]
-MayReach = Callable[[IPAddress], bool]
+Resolver = Callable[[str, int], Awaitable[list[str]]]
+AddressFilter = Callable[[IPAddress], bool]
 
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w-]+)", re.IGNORECASE)
 _KNOWN_CHARSET = re.compile(
@@ -59,13 +59,13 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What an address gave. `is_whole` is False where it was longer than `MAX_PAGE`."""
+    """What an address gave. `is_complete` is False where it was longer than `MAX_PAGE`."""
 
     url: str
     status: int
     content_type: str
     data: bytes
-    is_whole: bool
+    is_complete: bool
 
     @property
     def mime(self) -> str:
@@ -75,8 +75,8 @@ class Page:
     @property
     def text(self) -> str:
         """The content as text, by the charset that the server or the page itself names; UTF-8 where neither does."""
-        named = _CHARSET.search(self.content_type) or _CHARSET.search(self.data[:2_048].decode("latin-1"))
-        charset = named[1] if named and _KNOWN_CHARSET.fullmatch(named[1]) else "utf-8"
+        charset_match = _CHARSET.search(self.content_type) or _CHARSET.search(self.data[:2_048].decode("latin-1"))
+        charset = charset_match[1] if charset_match and _KNOWN_CHARSET.fullmatch(charset_match[1]) else "utf-8"
         try:
             return self.data.decode(charset, "replace")
         except LookupError:
@@ -85,16 +85,16 @@ class Page:
 
 async def resolve(host: str, port: int) -> list[str]:
     """Look a name up in the system's own way."""
-    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[4][0]) for address in found))
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in addresses))
 
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
     """Fetches pages. How names are resolved and which addresses may be reached can be replaced, for tests above all."""
 
-    resolve: Resolve = resolve
-    may_reach: MayReach = is_public
+    resolve: Resolver = resolve
+    is_allowed: AddressFilter = is_public
     max_page: int = MAX_PAGE
     seconds: float = FETCH_SECONDS
     tls: ssl.SSLContext | None = None
@@ -108,61 +108,63 @@ class Fetcher:
         """
         import httpx  # noqa: PLC0415 - the network loads when it is first used
 
-        at = checked(url)
+        location = validate_url(url)
         try:
             async with asyncio.timeout(self.seconds):
                 for _ in range(MAX_REDIRECTS + 1):
-                    answer = await self._hop(at)
+                    answer = await self._request(location)
                     if isinstance(answer, Page):
                         return answer
-                    at = answer
+                    location = answer
         except TimeoutError:
-            raise TimedOut(f"{at.host} took longer than {self.seconds:g} s.", fix="Try another page.") from None
+            raise TimedOut(f"{location.host} took longer than {self.seconds:g} s.", fix="Try another page.") from None
         except httpx.HTTPError as error:
-            raise ConnectionFailed(f"{at.host} cannot be reached ({type(error).__name__}).") from None
-        raise BadReply(f"{at.host} redirects more than {MAX_REDIRECTS} times.", fix="Try another page.")
+            raise ConnectionFailed(f"{location.host} cannot be reached ({type(error).__name__}).") from None
+        raise InvalidReply(f"{location.host} redirects more than {MAX_REDIRECTS} times.", fix="Try another page.")
 
-    async def _hop(self, at: httpx.URL) -> Page | httpx.URL:
+    async def _request(self, location: httpx.URL) -> Page | httpx.URL:
         """Make one request, and give the page or where it points to."""
         import httpx  # noqa: PLC0415 - the same
 
-        address = await self._address(at)
-        host = at.netloc.decode("ascii")
+        address = await self._address(location)
+        host = location.netloc.decode("ascii")
         # A client of its own for each hop: nothing that one server sets goes along to the next.
         transport = httpx.AsyncHTTPTransport(verify=self.tls or _tls(), trust_env=False, retries=0)
         async with httpx.AsyncClient(transport=transport, trust_env=False, timeout=None) as client:
             request = client.build_request(
                 "GET",
-                at.copy_with(host=str(address), fragment=None),
+                location.copy_with(host=str(address), fragment=None),
                 headers={**_HEADERS, "host": host},
-                extensions={"sni_hostname": name_of(at)},
+                extensions={"sni_hostname": hostname(location)},
             )
-            traffic.note(name_of(at), 0)
+            traffic.record(hostname(location), 0)
             response = await client.send(request, stream=True, auth=None, follow_redirects=False)
             async with aclosing(response):
                 if response.is_redirect and "location" in response.headers:
-                    return checked(_joined(at, response.headers["location"]))
-                data, is_whole = await beginning(response, self.max_page, name_of(at))
-                return Page(str(at), response.status_code, response.headers.get("content-type", ""), data, is_whole)
+                    return validate_url(_redirect_target(location, response.headers["location"]))
+                data, is_complete = await read_start(response, self.max_page, hostname(location))
+                return Page(
+                    str(location), response.status_code, response.headers.get("content-type", ""), data, is_complete
+                )
 
-    async def _address(self, at: httpx.URL) -> IPAddress:
+    async def _address(self, location: httpx.URL) -> IPAddress:
         """Resolve the host, once, and give the address to connect to."""
-        port = at.port or (443 if at.scheme == "https" else 80)
+        port = location.port or (443 if location.scheme == "https" else 80)
         try:
-            found = [ipaddress.ip_address(text) for text in await self.resolve(name_of(at), port)]
+            addresses = [ipaddress.ip_address(text) for text in await self.resolve(hostname(location), port)]
         except (OSError, ValueError, UnicodeError):
-            found = []
-        if not found:
-            raise ConnectionFailed(f"There is no host {shorten(at.host, 100)}.", fix="Check the address.")
-        if not all(self.may_reach(address) for address in found):
+            addresses = []
+        if not addresses:
+            raise ConnectionFailed(f"There is no host {shorten(location.host, 100)}.", fix="Check the address.")
+        if not all(self.is_allowed(address) for address in addresses):
             raise BadUsage(
-                f"{shorten(at.host, 100)} is on a private network or this machine itself, and is not fetched.",
+                f"{shorten(location.host, 100)} is on a private network or this machine itself, and is not fetched.",
                 fix="Only public addresses are open.",
             )
-        return found[0]
+        return addresses[0]
 
 
-def checked(url: str) -> httpx.URL:
+def validate_url(url: str) -> httpx.URL:
     """Read an address strictly: a public scheme, a host, nothing that two readers could read differently.
 
     Raises:
@@ -175,31 +177,31 @@ def checked(url: str) -> httpx.URL:
     if not url.isprintable() or " " in url or "\\" in url:
         raise BadUsage("The address holds a character that none has.", fix="Write it as https://host/path.")
     try:
-        at = httpx.URL(url)
-        host, has_user = name_of(at), bool(at.userinfo)
+        location = httpx.URL(url)
+        host, has_user = hostname(location), bool(location.userinfo)
     except (httpx.InvalidURL, UnicodeError, ValueError):
         raise BadUsage("The address cannot be read.", fix="Write it as https://host/path.") from None
-    if at.scheme not in ("http", "https"):
-        raise BadUsage(f"{shorten(at.scheme, 20) or 'No scheme'!r}: only http and https are fetched.")
-    if not host or "%" in host or not 0 < (at.port or 80) < 65_536:
+    if location.scheme not in ("http", "https"):
+        raise BadUsage(f"{shorten(location.scheme, 20) or 'No scheme'!r}: only http and https are fetched.")
+    if not host or "%" in host or not 0 < (location.port or 80) < 65_536:
         raise BadUsage("The address names no host.", fix="Write it as https://host/path.")
     if has_user:
         raise BadUsage("The address holds a user or a password.", fix="Leave it out.")
-    return at
+    return location
 
 
-def name_of(at: httpx.URL) -> str:
+def hostname(location: httpx.URL) -> str:
     """Give the host as it is looked up: in ASCII."""
-    return at.raw_host.decode("ascii")
+    return location.raw_host.decode("ascii")
 
 
-def _joined(at: httpx.URL, location: str) -> str:
+def _redirect_target(base: httpx.URL, location: str) -> str:
     import httpx  # noqa: PLC0415 - the same
 
     try:
-        return str(at.join(location))
+        return str(base.join(location))
     except (httpx.InvalidURL, UnicodeError, ValueError):
-        raise BadReply(f"{at.host} redirects to an address that cannot be read.") from None
+        raise InvalidReply(f"{base.host} redirects to an address that cannot be read.") from None
 
 
 @cache

@@ -6,13 +6,13 @@ import asyncio
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Protocol
 
-from nbtool.errors import BadReply, TimedOut, TooLarge
+from nbtool.errors import InvalidReply, ReplyTooLarge, TimedOut
 from nbtool.wire.framing.json_payloads import parse
 from nbtool.wire.framing.provider_errors import MAX_ERROR_BODY, error_from_response
 from nbtool.wire.transport import traffic
-from nbtool.wire.transport.body import beginning
+from nbtool.wire.transport.body import read_start
 from nbtool.wire.transport.clients import client_for
-from nbtool.wire.transport.connection_errors import unreached
+from nbtool.wire.transport.connection_errors import connect_error
 
 if TYPE_CHECKING:
     import httpx
@@ -30,7 +30,7 @@ MAX_NAME = 500
 """Characters of a model's name; an entry whose name is longer is passed over."""
 
 
-class Server(Protocol):
+class ModelServer(Protocol):
     """What has models: where it listens, what errors call it, and how a request to it is signed."""
 
     @property
@@ -42,7 +42,7 @@ class Server(Protocol):
         """The host."""
 
     @property
-    def who(self) -> str:
+    def label(self) -> str:
         """Provider and host."""
 
     @property
@@ -53,7 +53,7 @@ class Server(Protocol):
         """Put the key on a request."""
 
 
-async def offered(server: Server, *, seconds: float = LIST_SECONDS) -> list[str]:
+async def fetch_model_list(server: ModelServer, *, seconds: float = LIST_SECONDS) -> list[str]:
     """Ask a server for the names of its models, sorted.
 
     Raises:
@@ -64,31 +64,33 @@ async def offered(server: Server, *, seconds: float = LIST_SECONDS) -> list[str]
     url = f"{server.base_url.rstrip('/')}/models"
     headers = {"anthropic-version": "2023-06-01"} if server.key_header == "x-api-key" else {}
     client = client_for(url)
-    traffic.note(server.host, 0)
+    traffic.record(server.host, 0)
     try:
         async with asyncio.timeout(seconds):
             request = client.build_request("GET", url, headers=headers)
             response = await client.send(request, auth=server.sign, stream=True)
             async with aclosing(response):
-                body, is_whole = await beginning(response, MAX_LIST, server.who)
+                body, is_complete = await read_start(response, MAX_LIST, server.label)
     except TimeoutError:
-        raise TimedOut(f"{server.who} did not list its models within {seconds:g} s.", fix="Try again.") from None
+        raise TimedOut(f"{server.label} did not list its models within {seconds:g} s.", fix="Try again.") from None
     except httpx.HTTPError as error:
-        failure, _ = unreached(error, server.who, url)
+        failure, _ = connect_error(error, server.label, url)
         raise failure from None
     if response.status_code != 200:
         body = body[:MAX_ERROR_BODY]
-        raise error_from_response(response.status_code, response.headers, body, who=server.who)
-    if not is_whole:
-        raise TooLarge(f"{server.who} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_IT)
-    return sorted(model_names(body, server.who))
+        raise error_from_response(response.status_code, response.headers, body, label=server.label)
+    if not is_complete:
+        raise ReplyTooLarge(
+            f"{server.label} sent a list of models that is larger than {MAX_LIST >> 20} MiB.", fix=_NAME_MODEL_FIX
+        )
+    return sorted(model_names(body, server.label))
 
 
-def model_names(body: bytes, who: str) -> list[str]:
+def model_names(body: bytes, label: str) -> list[str]:
     """Read a list of models, in the shape of OpenAI, of Ollama, or bare.
 
     Raises:
-        nbtool.errors.BadReply: it is no list of models.
+        nbtool.errors.InvalidReply: it is no list of models.
     """
     try:
         value = parse(body)
@@ -97,11 +99,13 @@ def model_names(body: bytes, who: str) -> list[str]:
     if isinstance(value, dict):
         value = value.get("data") or value.get("models") or ([] if "data" in value else None)
     if not isinstance(value, list):
-        raise BadReply(f"{who} answered with no list of models.", fix="Check the address.")
+        raise InvalidReply(f"{label} answered with no list of models.", fix="Check the address.")
     if len(value) > MAX_MODELS:
-        raise TooLarge(f"{who} lists {len(value):,} models; at most {MAX_MODELS:,} are read.", fix=_NAME_IT)
+        raise ReplyTooLarge(
+            f"{label} lists {len(value):,} models; at most {MAX_MODELS:,} are read.", fix=_NAME_MODEL_FIX
+        )
     names = [item.get("id") or item.get("name") for item in value if isinstance(item, dict)]
     return [name.removeprefix("models/") for name in names if isinstance(name, str) and 0 < len(name) <= MAX_NAME]
 
 
-_NAME_IT = "Name the model yourself: no list is needed for that."
+_NAME_MODEL_FIX = "Name the model yourself: no list is needed for that."

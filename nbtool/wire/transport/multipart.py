@@ -12,7 +12,7 @@ MAX_UPLOAD = 64 * 1024 * 1024
 """Bytes of files that one request takes along at most."""
 
 
-def form_data(request: Request) -> tuple[bytes, str]:
+def encode_multipart(request: Request) -> tuple[bytes, str]:
     """Write the fields and files of a request; gives the bytes and their content type.
 
     A list becomes a field for each of its items; what is neither text nor number is written as JSON.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 
-from nbtool.loop import forget_in_children
+from nbtool.loop import reset_after_fork
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class HostTraffic:
     """How much went to one host. `size` counts the bytes of the requests' bodies; their headers are not counted."""
 
     requests: int = 0
@@ -17,7 +17,7 @@ class Sent:
 
 
 _lock = threading.Lock()
-_sent: dict[str, Sent] = {}
+_totals: dict[str, HostTraffic] = {}
 
 
 def _renew_lock() -> None:
@@ -25,17 +25,17 @@ def _renew_lock() -> None:
     _lock = threading.Lock()
 
 
-forget_in_children(_renew_lock)
+reset_after_fork(_renew_lock)
 
 
-def note(host: str, size: int) -> None:
+def record(host: str, size: int) -> None:
     """Count a request that is about to leave."""
     with _lock:
-        before = _sent.get(host, Sent())
-        _sent[host] = replace(before, requests=before.requests + 1, size=before.size + size)
+        previous = _totals.get(host, HostTraffic())
+        _totals[host] = replace(previous, requests=previous.requests + 1, size=previous.size + size)
 
 
-def sent() -> dict[str, Sent]:
+def totals() -> dict[str, HostTraffic]:
     """Give what has left so far, by host, in the order of their first requests."""
     with _lock:
-        return dict(_sent)
+        return dict(_totals)

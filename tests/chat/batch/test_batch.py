@@ -89,7 +89,7 @@ def test_tools_and_exposed_objects_are_those_of_the_chat_and_results_stay_apart(
         kept += [one.reference for one in answer.turn.calls]
     assert kept == ["double_1_result"] * 2
     assert all("$VAR_REF{{table}}" in prompt.messages[0].text for prompt in wire.prompts)
-    assert [entry.name for entry in chat.variables.entries()] == ["table"]
+    assert [entry.name for entry in chat.variables.list_entries()] == ["table"]
 
 
 def test_no_more_are_asked_at_a_time_than_allowed() -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from nbtool import Approved, tool
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
-from nbtool.toolsets.code_runner import Ran
+from nbtool.toolsets.code_runner import CodeResult
 from nbtool.toolsets.python import notebook_python
 from tests.chat.export.writing import note, run, talk, written
 
@@ -20,10 +20,10 @@ HIDDEN = "\u202e\u2066\u200b\u2028\x85\x1b[31m"
 def test_code_of_the_model_stands_apart_and_is_marked() -> None:
     book: dict[str, Any] = {"note": note}
 
-    def runner(code: str) -> Ran:
+    def runner(code: str) -> CodeResult:
         names = dict(book)
         exec(code.rpartition("\n")[0], names)
-        return Ran(
+        return CodeResult(
             output="", has_value=True, value=eval(code.rpartition("\n")[2], names), figures=(), error="", omitted=0
         )
 
@@ -84,8 +84,8 @@ ODD_CODE = ["%matplotlib inline", "return 1", "from __future__ import annotation
 def test_code_of_the_model_cannot_break_or_hide_in_what_stands_around_it(wrote: str) -> None:
     book: dict[str, Any] = {"note": note}
 
-    def runner(_: str) -> Ran:
-        return Ran(output="", has_value=False, value=None, figures=(), error="", omitted=0)
+    def runner(_: str) -> CodeResult:
+        return CodeResult(output="", has_value=False, value=None, figures=(), error="", omitted=0)
 
     chat, turn = talk(
         book,

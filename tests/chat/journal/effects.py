@@ -24,7 +24,7 @@ from nbtool import Chat, tool
 from nbtool.chat import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.turn import Turn
-from nbtool.errors import ApprovalError, NbtoolError, Overloaded
+from nbtool.errors import ApprovalError, NbtoolError, ServerOverloaded
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved
 from nbtool.wire import Prompt
@@ -82,9 +82,9 @@ def ask(total: int, chance: random.Random, prompt: Prompt) -> Any:
     wanted = [call(("act", "slow", "late")[n % 3], n=n) for n in range(known + 1, min(total, known + 1 + AT_ONCE))]
     match chance.randrange(12):
         case 0:
-            return [*wanted[:1], Overloaded("busy")]
+            return [*wanted[:1], ServerOverloaded("busy")]
         case 1:
-            return Overloaded("busy")
+            return ServerOverloaded("busy")
     return wanted or "Done."
 
 
@@ -128,7 +128,7 @@ def approving(chat: Chat) -> Callable[[], None]:
         with asked:
             asked.notify_all()
 
-    chat.desk.listen(tell)
+    chat.desk.add_listener(tell)
     threads = [threading.Thread(target=client, args=(name,), daemon=True) for name in ("one", "two")]
     for thread in threads:
         thread.start()

@@ -162,5 +162,5 @@ def test_a_result_of_an_earlier_turn_matters_where_it_is_used(path: Path) -> Non
 
     third = chat(path)
     third.send(PROMPT)
-    third.variables.remember("head_1_result", frame(9))
+    third.variables.store_result("head_1_result", frame(9))
     assert "`head_1_result` has other values" in str(third.send("Again?", settings=ONLY).error)

@@ -35,7 +35,7 @@ def test_a_cancelled_turn_keeps_what_was_done_and_later_turns_are_told_it(asked:
     chat = Chat(wire=wire, tools=[price])
     turn = chat.compose("What does A cost?")
     turn.listen(lambda event: turn.cancel() if isinstance(event, TextDelta) else None)
-    turn.begin().lent.serve(turn.done)
+    turn.begin().lent.run_until(turn.done)
 
     chat.send("And now?")
 

@@ -9,28 +9,28 @@ import pytest
 from nbtool.errors import AlreadyDecided, ApprovalError
 from nbtool.tools import approval as module
 from nbtool.tools.approval import (
+    ApprovalQueue,
     Approved,
     Decision,
     Denied,
-    Desk,
-    DeskChange,
     Question,
+    QueueChange,
     Released,
-    Ruling,
+    Resolution,
     Withheld,
-    canonical,
-    digest_of,
+    canonical_json,
+    make_digest,
 )
 
 
 def question(digest: str = "d1", gate: Any = "run", *, can_remember: bool = True) -> Question:
     keys = {"call": f"call-{digest}", "tool": "tool-pay"}
-    return Question("call_1", gate, digest, "pay", '{"n": 1}', can_remember=can_remember, keys=keys)  # type: ignore[arg-type]
+    return Question("call_1", gate, digest, "pay", '{"n": 1}', can_remember=can_remember, remember_keys=keys)  # type: ignore[arg-type]
 
 
-def ruling_of(desk: Desk, asked: Question, *decisions: tuple[Decision, str]) -> Ruling:
-    async def work() -> Ruling:
-        pending = desk.ask(asked)
+def ruling_of(desk: ApprovalQueue, asked: Question, *decisions: tuple[Decision, str]) -> Resolution:
+    async def work() -> Resolution:
+        pending = desk.add(asked)
         for decision, by in decisions:
             desk.decide(asked.digest, decision, by=by)
         return await pending
@@ -39,16 +39,16 @@ def ruling_of(desk: Desk, asked: Question, *decisions: tuple[Decision, str]) -> 
 
 
 def test_a_decision_reaches_whoever_waits() -> None:
-    desk = Desk()
+    desk = ApprovalQueue()
 
-    assert ruling_of(desk, question(), (Approved(), "button")) == Ruling(Approved(), "button")
+    assert ruling_of(desk, question(), (Approved(), "button")) == Resolution(Approved(), "button")
     assert desk.pending() == ()
 
 
 @pytest.mark.promise("first-decision")
 def test_the_first_decision_wins_and_the_second_learns_who_it_was() -> None:
-    desk = Desk()
-    desk.ask(question())
+    desk = ApprovalQueue()
+    desk.add(question())
     desk.decide("d1", Denied("no"), by="button")
 
     with pytest.raises(AlreadyDecided, match="decided by button"):
@@ -58,12 +58,12 @@ def test_the_first_decision_wins_and_the_second_learns_who_it_was() -> None:
 @pytest.mark.promise("first-decision")
 def test_of_many_threads_that_decide_at_once_exactly_one_wins() -> None:
     for round in range(50):
-        desk, digest = Desk(), f"d{round}"
-        pending = desk.ask(question(digest))
+        desk, digest = ApprovalQueue(), f"d{round}"
+        pending = desk.add(question(digest))
         start, won, lost = threading.Barrier(4), [], []
 
         def decide(
-            name: str, desk: Desk, digest: str, start: threading.Barrier, won: list[str], lost: list[str]
+            name: str, desk: ApprovalQueue, digest: str, start: threading.Barrier, won: list[str], lost: list[str]
         ) -> None:
             start.wait()
             try:
@@ -85,19 +85,19 @@ def test_of_many_threads_that_decide_at_once_exactly_one_wins() -> None:
 
 @pytest.mark.promise("once")
 def test_a_question_is_never_asked_or_used_twice() -> None:
-    desk = Desk()
-    desk.ask(question())
+    desk = ApprovalQueue()
+    desk.add(question())
     with pytest.raises(ApprovalError, match="asked before"):
-        desk.ask(question())
+        desk.add(question())
     desk.decide("d1", Approved())
 
     with pytest.raises(ApprovalError, match="asked before"):
-        desk.ask(question())
+        desk.add(question())
 
 
 def test_only_a_question_that_waits_can_be_decided() -> None:
     with pytest.raises(ApprovalError, match="No question with the digest 'nothing'"):
-        Desk().decide("nothing", Approved())
+        ApprovalQueue().decide("nothing", Approved())
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_only_a_question_that_waits_can_be_decided() -> None:
     [("run", Released()), ("run", Withheld()), ("result", Approved()), ("result", Denied()), ("run", None)],
 )
 def test_a_decision_must_fit_its_gate(gate: str, decision: Any) -> None:
-    desk = Desk()
-    desk.ask(question(gate=gate))
+    desk = ApprovalQueue()
+    desk.add(question(gate=gate))
 
     with pytest.raises(ApprovalError, match="gate takes"):
         desk.decide("d1", decision)
@@ -114,20 +114,20 @@ def test_a_decision_must_fit_its_gate(gate: str, decision: Any) -> None:
 
 
 def test_a_question_that_expires_is_decided_against_the_call() -> None:
-    desk = Desk()
-    run, result = desk.ask(question("d1")), desk.ask(question("d2", "result"))
+    desk = ApprovalQueue()
+    run, result = desk.add(question("d1")), desk.add(question("d2", "result"))
     desk.expire("d1")
     desk.expire("d2", "Too late.")
 
-    assert run.future.result() == Ruling(Denied("Nobody answered in time."), "expired")
-    assert result.future.result() == Ruling(Withheld("Too late."), "expired")
+    assert run.future.result() == Resolution(Denied("Nobody answered in time."), "expired")
+    assert result.future.result() == Resolution(Withheld("Too late."), "expired")
     with pytest.raises(AlreadyDecided):
         desk.expire("d1")
 
 
 def test_a_withdrawn_question_can_no_longer_be_decided() -> None:
-    desk = Desk()
-    pending = desk.ask(question())
+    desk = ApprovalQueue()
+    pending = desk.add(question())
 
     assert desk.withdraw("d1")
     assert not desk.withdraw("d1")
@@ -137,10 +137,10 @@ def test_a_withdrawn_question_can_no_longer_be_decided() -> None:
 
 
 def test_whoever_stops_waiting_leaves_the_question_on_the_desk() -> None:
-    desk = Desk()
+    desk = ApprovalQueue()
 
     async def work() -> None:
-        pending = desk.ask(question())
+        pending = desk.add(question())
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(pending, 0.01)
         desk.decide("d1", Approved(), by="late")
@@ -152,23 +152,23 @@ def test_whoever_stops_waiting_leaves_the_question_on_the_desk() -> None:
 
 
 def test_listeners_are_told_and_dropped_when_they_fail() -> None:
-    desk = Desk()
-    heard: list[DeskChange] = []
+    desk = ApprovalQueue()
+    heard: list[QueueChange] = []
     calls: list[str] = []
 
-    def failing(change: DeskChange) -> None:
+    def failing(change: QueueChange) -> None:
         calls.append(change.kind)
         raise RuntimeError
 
-    desk.listen(failing)
-    stop = desk.listen(heard.append)
-    desk.ask(question("d1"))
+    desk.add_listener(failing)
+    stop = desk.add_listener(heard.append)
+    desk.add(question("d1"))
     desk.decide("d1", Approved(), by="button")
-    desk.ask(question("d2"))
+    desk.add(question("d2"))
     desk.withdraw("d2")
     stop()
     stop()
-    desk.ask(question("d3"))
+    desk.add(question("d3"))
 
     assert [(change.kind, change.question.digest) for change in heard] == [
         ("asked", "d1"),
@@ -176,43 +176,43 @@ def test_listeners_are_told_and_dropped_when_they_fail() -> None:
         ("asked", "d2"),
         ("withdrawn", "d2"),
     ]
-    assert heard[1].ruling == Ruling(Approved(), "button")
+    assert heard[1].resolution == Resolution(Approved(), "button")
     assert calls == ["asked"]
 
 
 def test_a_remembered_approval_covers_its_scope_until_it_is_revoked() -> None:
-    desk = Desk()
+    desk = ApprovalQueue()
     kept = desk.remember(question("d1"), "call", by="button")
 
-    assert desk.recall(question("d1")) == kept
-    assert desk.recall(question("d2")) is None
+    assert desk.find_remembered(question("d1")) == kept
+    assert desk.find_remembered(question("d2")) is None
     of_tool = desk.remember(question("d1"), "tool", by="button")
-    assert desk.recall(question("d2")) == of_tool
+    assert desk.find_remembered(question("d2")) == of_tool
     assert desk.remembered() == (kept, of_tool)
     assert desk.remember(question("d1"), "tool", by="again") == of_tool
     desk.revoke(of_tool.approval_id)
-    assert desk.recall(question("d2")) is None
+    assert desk.find_remembered(question("d2")) is None
     with pytest.raises(ApprovalError, match="No remembered approval"):
         desk.revoke(of_tool.approval_id)
 
 
 def test_what_must_ask_each_time_is_never_remembered() -> None:
-    desk = Desk()
+    desk = ApprovalQueue()
     sensitive = question(can_remember=False)
-    desk.ask(sensitive)
+    desk.add(sensitive)
 
     with pytest.raises(ApprovalError, match="cannot be remembered"):
         desk.remember(sensitive, "tool", by="button")
     with pytest.raises(ApprovalError, match="cannot be remembered"):
         desk.decide("d1", Approved(remember="tool"))
-    assert desk.recall(sensitive) is None
+    assert desk.find_remembered(sensitive) is None
 
 
 def test_the_list_of_closed_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_CLOSED", 2)
-    desk = Desk()
+    monkeypatch.setattr(module, "MAX_DECIDED", 2)
+    desk = ApprovalQueue()
     for digest in ("d1", "d2", "d3"):
-        desk.ask(question(digest))
+        desk.add(question(digest))
         desk.decide(digest, Approved())
 
     with pytest.raises(ApprovalError, match="No question"):
@@ -222,7 +222,7 @@ def test_the_list_of_closed_questions_is_bounded(monkeypatch: pytest.MonkeyPatch
 
 
 def test_json_is_written_in_one_way_only() -> None:
-    assert canonical({"b": 1, "a": ["é"]}) == '{"a":["\\u00e9"],"b":1}'
-    assert digest_of(a=1, b=2) == digest_of(b=2, a=1)
-    assert digest_of(a=1) != digest_of(a="1")
-    assert len(digest_of()) == 64
+    assert canonical_json({"b": 1, "a": ["é"]}) == '{"a":["\\u00e9"],"b":1}'
+    assert make_digest(a=1, b=2) == make_digest(b=2, a=1)
+    assert make_digest(a=1) != make_digest(a="1")
+    assert len(make_digest()) == 64

@@ -7,9 +7,9 @@ import pytest
 from pydantic import AfterValidator
 
 from nbtool import tool
-from nbtool.thread_pool import BUSY
-from nbtool.tools.calls.binding import MAX_QUICK, is_quick
-from nbtool.tools.tool import tools_of
+from nbtool.thread_pool import BUSY_NAME
+from nbtool.tools.calls.binding import MAX_CHEAP_CHARS, is_cheap
+from nbtool.tools.tool import as_tools
 from tests.tools.calling import ask_for, desktop
 
 
@@ -46,7 +46,7 @@ def loose(**anything: Any) -> str:
     ("function", "arguments", "may"),
     [
         (plain, {"n": 1, "text": "x", "share": None, "exact": True}, True),
-        (plain, {"n": 1, "text": "x" * (MAX_QUICK + 1)}, False),
+        (plain, {"n": 1, "text": "x" * (MAX_CHEAP_CHARS + 1)}, False),
         (plain, {"n": 1, "text": "see $VAR_REF{{frame}}"}, False),
         (plain, {"n": [1]}, False),
         (choosing, {"way": "up"}, False),
@@ -56,7 +56,7 @@ def loose(**anything: Any) -> str:
 def test_only_plain_arguments_of_plain_parameters_are_bound_on_the_loop(
     function: Any, arguments: dict[str, Any], may: bool
 ) -> None:
-    assert is_quick(tools_of(function)[0], arguments) is may
+    assert is_cheap(as_tools(function)[0], arguments) is may
 
 
 def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
@@ -64,4 +64,4 @@ def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
     record = desktop(tool(take, run="auto")).run(ask_for("take", n=3))
 
     assert record.status == "ok"
-    assert set(ran_on) == {BUSY}
+    assert set(ran_on) == {BUSY_NAME}

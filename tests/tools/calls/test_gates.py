@@ -11,8 +11,8 @@ import pytest
 
 from nbtool.tools import Approved, Denied, Released, Withheld, tool
 from nbtool.tools.approval import Question
-from nbtool.tools.calls.reask import MAX_CHANGES, MAX_EDITS, UNFIT
-from nbtool.tools.calls.result import CHANGED
+from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
+from nbtool.tools.calls.result import EDITED_NOTICE
 from tests.resolved import plain
 from tests.tools.calling import ask_for, desktop
 
@@ -60,7 +60,7 @@ def test_a_denied_call_tells_the_model_why() -> None:
     assert (record.status, record.reason) == ("denied", "use the cached one")
     assert record.shown == "The user did not approve this call. Reason: use the cached one"
     assert "call_started" not in desk.kinds()
-    assert desk.bench.variables.entries() == ()
+    assert desk.bench.variables.list_entries() == ()
 
 
 class Person:
@@ -118,7 +118,7 @@ def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
 
 def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
     def click(question: Question) -> None:
-        desk.bench.desk.decide(question.digest, Denied("by button"), by="button")
+        desk.bench.approvals.decide(question.digest, Denied("by button"), by="button")
 
     def slow_yes(question: Question) -> Approved:
         click(question)
@@ -139,7 +139,7 @@ def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -
 
     assert (record.result, record.resolved, record.arguments) == (100, {"n": plain("50")}, '{"n": 2}')
     assert record.decisions[0].edited
-    assert record.shown == f"{CHANGED}\n100"
+    assert record.shown == f"{EDITED_NOTICE}\n100"
 
 
 @pytest.mark.parametrize("arguments", [{"n": "x"}, {}, {"n": "$VAR_REF{{z}}"}])
@@ -164,7 +164,7 @@ def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() 
     desk = desktop(asked, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
     record = desk.run(ask_for("asked", n=2))
 
-    assert (record.status, record.shown, record.started) == ("denied", UNFIT, None)
+    assert (record.status, record.shown, record.started) == ("denied", INVALID_EDITS, None)
     assert len(count) == MAX_EDITS
 
 
@@ -182,7 +182,7 @@ def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_
         questions.append(question)
         if len(questions) > 1:
             return Denied("not as the model wrote it")
-        desk.bench.desk.remember(question, "tool", by="another page")
+        desk.bench.approvals.remember(question, "tool", by="another page")
         return Approved(arguments={"n": "x"})
 
     desk = desktop(asked, approver=approve)
@@ -236,7 +236,7 @@ def test_ask_once_asks_once_for_the_same_arguments_and_objects() -> None:
     notebook["df"] = pd.DataFrame({"a": [2]})
     desk.run(ask_for("total", **call))
     assert len(questions) == 3
-    desk.bench.desk.revoke(desk.bench.desk.remembered()[0].approval_id)
+    desk.bench.approvals.revoke(desk.bench.approvals.remembered()[0].approval_id)
     notebook["df"].loc[0, "a"] = 7
     desk.run(ask_for("total", **call))
 
@@ -381,7 +381,7 @@ def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
 
     assert (record.status, record.reason, record.result) == ("withheld", "personal data", "SECRET")
     assert record.shown == "The user withheld its result. Reason: personal data"
-    assert desk.bench.variables.entries() == ()
+    assert desk.bench.variables.list_entries() == ()
     assert not record.to_result().is_error
     assert "SECRET" not in repr([event for event in desk.events if event.kind != "call_asked"])
 

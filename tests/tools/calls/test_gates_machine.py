@@ -94,10 +94,10 @@ class Gates(Ground):
         """Approve with arguments that do not fit: the person is asked again, and nothing runs."""
         question = self.seen[self.pick(which)]
         if question.gate == "run":
-            self.bench.desk.decide(question.digest, Approved(arguments))
+            self.bench.approvals.decide(question.digest, Approved(arguments))
             self.decided.add(question.digest)
             self.settle()
-            again = [q.again for q in self.bench.desk.pending() if q.call_id == question.call_id]
+            again = [q.again for q in self.bench.approvals.pending() if q.call_id == question.call_id]
             assert [one.reason for one in again if one] == ["invalid"] or self.made[question.call_id].task.done()
 
     @rule(name=st.sampled_from(ASKS))
@@ -150,13 +150,13 @@ class Gates(Ground):
         """Decide what was decided before, or what was withdrawn: nothing comes of it but a refusal."""
         closed = self.closed()
         with pytest.raises(AlreadyDecided):
-            self.bench.desk.decide(closed[which % len(closed)], decision)
+            self.bench.approvals.decide(closed[which % len(closed)], decision)
 
     @rule(digest=st.text("0123456789abcdef", min_size=64, max_size=64))
     def approve_what_was_never_asked(self, digest: str) -> None:
         """Decide a digest that no question has."""
         with pytest.raises(ApprovalError):
-            self.bench.desk.decide(digest, Approved())
+            self.bench.approvals.decide(digest, Approved())
 
     @precondition(lambda self: self.open())
     @rule(which=PICK, how=st.sampled_from(["deny", "expire"]))
@@ -165,9 +165,9 @@ class Gates(Ground):
         digest = self.pick(which)
         question = self.seen[digest]
         if how == "expire":
-            self.bench.desk.expire(digest)
+            self.bench.approvals.expire(digest)
         else:
-            self.bench.desk.decide(digest, Denied("no") if question.gate == "run" else Withheld("no"))
+            self.bench.approvals.decide(digest, Denied("no") if question.gate == "run" else Withheld("no"))
         self.decided.add(digest)
         if question.gate == "result":
             self.withheld.append(question.shown)
@@ -179,7 +179,9 @@ class Gates(Ground):
         """Cancel a call that waits."""
         left = [made for made in self.made.values() if not made.task.done()]
         made = left[which % len(left)]
-        at_result = [q.shown for q in self.bench.desk.pending() if (q.call_id, q.gate) == (made.call.call_id, "result")]
+        at_result = [
+            q.shown for q in self.bench.approvals.pending() if (q.call_id, q.gate) == (made.call.call_id, "result")
+        ]
         made.task.cancel()
         self.withheld += at_result
         self.settle()
@@ -189,7 +191,7 @@ class Gates(Ground):
     def revoke(self, which: int) -> None:
         """Forget a remembered approval."""
         approval_id = list(self.remembered)[which % len(self.remembered)]
-        self.bench.desk.revoke(approval_id)
+        self.bench.approvals.revoke(approval_id)
         del self.remembered[approval_id]
 
     # --- what holds ------------------------------------------------------------------------------------------------
@@ -229,7 +231,7 @@ class Gates(Ground):
         """Give all that a model can read, and all that lies in the journal."""
         functions = {made.name: made.function for made in variable_tools(self.variables)}
         yield functions["ListVars"](page_size=200)
-        yield from (functions["ReadVar"](entry.name) for entry in self.variables.entries())
+        yield from (functions["ReadVar"](entry.name) for entry in self.variables.list_entries())
         for made in self.made.values():
             if made.task.done() and not made.task.cancelled():
                 yield made.task.result().to_result().text
@@ -241,7 +243,7 @@ class Gates(Ground):
         self.settle()
         self.every_call_has_one_outcome()
         self.a_withheld_result_is_readable_by_no_road()
-        assert self.bench.desk.pending() == ()
+        assert self.bench.approvals.pending() == ()
         self.journal.close()
         self.loop.close()
 

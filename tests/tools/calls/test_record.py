@@ -4,7 +4,7 @@ import pytest
 
 from nbtool import Released, tool
 from nbtool.messages import Media
-from nbtool.tools.calls.record import MAX_IMAGE_BYTES, images_in
+from nbtool.tools.calls.record import MAX_IMAGE_BYTES, extract_images
 from tests.tools.calling import ask_for, desktop
 
 GIF = Media("image/gif", b"GIF89a and so on")
@@ -33,11 +33,11 @@ def test_a_model_sees_the_image_that_a_tool_gives_unless_a_person_put_a_text_in_
     ],
 )
 def test_what_is_no_image_that_models_see_is_left_to_the_text(value: object) -> None:
-    assert images_in(value) == ()
+    assert extract_images(value) == ()
 
 
 def test_eight_images_of_a_list_are_seen_at_most() -> None:
-    assert images_in(["text", *[GIF] * 10]) == (GIF,) * 8
+    assert extract_images(["text", *[GIF] * 10]) == (GIF,) * 8
 
 
 def test_the_model_is_told_how_many_images_it_does_not_see() -> None:

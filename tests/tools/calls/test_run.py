@@ -17,7 +17,7 @@ from nbtool.messages import ToolCall
 from nbtool.tools import Policy, tool
 from nbtool.tools.calls import result as result_module
 from nbtool.tools.calls import run as module
-from nbtool.tools.calls.run import CallRecord, not_run, run_call
+from nbtool.tools.calls.run import CallRecord, run_call, skip_call
 from tests.resolved import plain
 from tests.tools.calling import ask_for, desktop
 
@@ -160,7 +160,7 @@ def test_on_the_lent_thread_too_what_a_tool_raises_stays_inside() -> None:
 def test_a_call_over_the_limit_is_answered_without_running() -> None:
     desk = desktop(double)
 
-    record = asyncio.run(not_run(ask_for("double", n=1), desk.bench, round=3, reason="The limit was reached."))
+    record = asyncio.run(skip_call(ask_for("double", n=1), desk.bench, round=3, reason="The limit was reached."))
 
     assert (record.status, record.shown, record.round) == ("not_run", "The limit was reached.", 3)
     assert desk.kinds() == ["call_finished"]
@@ -171,7 +171,7 @@ def test_the_record_is_handed_out_at_once() -> None:
     kept: list[tuple[str, CallRecord]] = []
 
     record = asyncio.run(
-        run_call(ask_for("double", n=1), desk.bench, round=1, keep=lambda one: kept.append((one.status, one)))
+        run_call(ask_for("double", n=1), desk.bench, round=1, on_record=lambda one: kept.append((one.status, one)))
     )
 
     assert kept == [("waiting", record)]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from nbtool.tools.content_hash import change_token as limits
-from nbtool.tools.content_hash.change_token import token_of, token_of_tool
+from nbtool.tools.content_hash.change_token import change_token, tool_change_token
 
 BOUND = 6
 """Times as much as one reading of the whole environment that any token of a tool may cost."""
@@ -47,7 +47,7 @@ def notebook(source: str, **names: Any) -> dict[str, Any]:
 
 
 def cost(function: FunctionType) -> int:
-    return cost_of(lambda: token_of_tool(function))
+    return cost_of(lambda: tool_change_token(function))
 
 
 def cost_of(work: Callable[[], object]) -> int:
@@ -69,7 +69,7 @@ def test_an_object_costs_the_same_whatever_else_the_notebook_holds() -> None:
     small = notebook(cell)
     large = notebook(cell + "".join(f"class Other{n}(Account): pass\nother{n} = Other{n}()\n" for n in range(500)))
 
-    assert cost_of(lambda: token_of(large["account"])) == cost_of(lambda: token_of(small["account"]))
+    assert cost_of(lambda: change_token(large["account"])) == cost_of(lambda: change_token(small["account"]))
 
 
 def test_a_tool_that_may_read_any_attribute_is_read_no_more_often_than_another() -> None:
@@ -95,12 +95,12 @@ def test_names_that_lead_to_names_cost_no_more_than_a_few_readings(monkeypatch: 
         f"{cell}def act(n: int) -> int: return chain.step0() + len(rows)\ndef all_of() -> str: return f'{{rows}}'\n",
         rows=[{"n": [{}]} for _ in range(limits.MAX_TOOL_ITEMS // 5)],
     )
-    before = token_of_tool(around["act"])
+    before = tool_change_token(around["act"])
 
     assert cost(around["act"]) < BOUND * cost(around["all_of"]) / 2  # which is read twice
     assert not before.problem
     around["chain"].end = 2
-    assert token_of_tool(around["act"]) != before
+    assert tool_change_token(around["act"]) != before
 
 
 def _loggers(count: int) -> Iterator[logging.Logger]:
@@ -151,7 +151,7 @@ def test_what_belongs_to_the_whole_process_costs_the_same_however_much_that_hold
 
 
 def test_what_belongs_to_the_whole_process_cannot_be_watched_as_an_object() -> None:
-    assert token_of(logging.getLogger("nbtool-tests")).problem
+    assert change_token(logging.getLogger("nbtool-tests")).problem
 
 
 def test_what_lies_in_a_set_counts_as_much_as_what_lies_in_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,8 +160,8 @@ def test_what_lies_in_a_set_counts_as_much_as_what_lies_in_a_list(monkeypatch: p
     small = {frozenset((next(inner), "x") for _ in range(2)) for _ in range(20)}
     large = {frozenset((next(inner), "x") for _ in range(50)) for _ in range(50)}
 
-    assert not token_of(small).problem
-    assert token_of(large).problem
+    assert not change_token(small).problem
+    assert change_token(large).problem
 
 
 def test_what_is_too_large_in_a_tool_is_a_problem_and_the_rest_is_watched_all_the_same() -> None:
@@ -170,16 +170,16 @@ def test_what_is_too_large_in_a_tool_is_a_problem_and_the_rest_is_watched_all_th
     def act(n: int) -> str:
         return f"{large} {small} {n}"
 
-    before = token_of_tool(act)
-    again = token_of_tool(act)
+    before = tool_change_token(act)
+    again = tool_change_token(act)
     small.append(2)
-    changed = token_of_tool(act)
+    changed = tool_change_token(act)
     large = np.zeros(limits.MAX_TOOL_BYTES // 8 + 1)
-    replaced = token_of_tool(act)
+    replaced = tool_change_token(act)
 
     assert before.problem
     assert before == again
-    assert len({before.word, changed.word, replaced.word}) == 3
+    assert len({before.digest, changed.digest, replaced.digest}) == 3
 
 
 def test_a_tool_with_too_many_objects_has_a_problem() -> None:
@@ -188,4 +188,4 @@ def test_a_tool_with_too_many_objects_has_a_problem() -> None:
     def act(n: int) -> str:
         return f"{many} {n}"
 
-    assert token_of_tool(act).problem
+    assert tool_change_token(act).problem

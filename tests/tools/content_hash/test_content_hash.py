@@ -22,14 +22,14 @@ import polars as pl
 import pydantic
 import pytest
 
-from nbtool.tools.content_hash import fingerprint, hasher, print_of
-from nbtool.tools.content_hash.code import data_of
+from nbtool.tools.content_hash import content_hash, content_hash_or_reason, hasher
+from nbtool.tools.content_hash.code import global_data
 
 KERNEL = """
 import datetime as dt, enum, zoneinfo
 from dataclasses import dataclass
 import numpy as np, pandas as pd, polars as pl
-from nbtool.tools.content_hash import fingerprint
+from nbtool.tools.content_hash import content_hash
 
 @dataclass
 class Point:
@@ -56,7 +56,7 @@ values = [
     pd.Series(pd.date_range("2026", periods=3, tz="UTC")), pd.period_range("2026", periods=2, freq="M"),
     pl.read_csv(CSV), pl.Series("d", [dt.date(2026, 1, 1), None]), pl.Series("n", [[1, 2], None]),
 ]
-print([fingerprint(value) for value in values])
+print([content_hash(value) for value in values])
 """
 CSV = Path(__file__).parents[3] / "notebooks" / "data" / "penguins.csv"
 
@@ -121,7 +121,7 @@ ALIKE: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_values_that_differ_have_other_fingerprints(one: Any, other: Any) -> None:
-    first, second = fingerprint(one), fingerprint(other)
+    first, second = content_hash(one), content_hash(other)
 
     assert first is not None
     assert second is not None
@@ -144,7 +144,7 @@ def test_values_that_differ_have_other_fingerprints(one: Any, other: Any) -> Non
     ],
 )
 def test_how_a_value_lies_in_memory_does_not_matter(one: Any, other: Any) -> None:
-    assert fingerprint(one) == fingerprint(other) is not None
+    assert content_hash(one) == content_hash(other) is not None
 
 
 def test_an_object_inside_itself_has_a_fingerprint() -> None:
@@ -153,8 +153,8 @@ def test_an_object_inside_itself_has_a_fingerprint() -> None:
     other: list[Any] = [1]
     other.append([1])
 
-    assert fingerprint(one) is not None
-    assert fingerprint(one) != fingerprint(other)
+    assert content_hash(one) is not None
+    assert content_hash(one) != content_hash(other)
 
 
 class Hostile:
@@ -252,11 +252,11 @@ def test_nothing_of_an_object_runs() -> None:
     wrapped = [[one] for one in hostile] + [{"a": one} for one in hostile]
     Hostile.touched.clear()
 
-    words = [fingerprint(one) for one in [*hostile, *wrapped]]
+    words = [content_hash(one) for one in [*hostile, *wrapped]]
     assert Hostile.touched == []
     of_notebook = HostileMeta("Made", (Hostile,), {"__module__": "__main__", "made": HostileClass})
     Hostile.touched.clear()
-    known = [fingerprint(HostileField(1)), fingerprint(HostileClass), fingerprint(of_notebook)]
+    known = [content_hash(HostileField(1)), content_hash(HostileClass), content_hash(of_notebook)]
 
     assert Hostile.touched == []
     assert set(words) == {None}
@@ -268,10 +268,10 @@ def test_why_there_is_none_is_said() -> None:
     for _ in range(1_000):
         deep = [deep]
 
-    assert print_of(object()).why == "object cannot be compared"
-    assert print_of([open]).why == ""
-    assert print_of(deep).why == "it is nested too deep to compare"
-    assert print_of(pydantic.SecretStr("x")).why == "SecretStr cannot be compared"
+    assert content_hash_or_reason(object()).reason == "object cannot be compared"
+    assert content_hash_or_reason([open]).reason == ""
+    assert content_hash_or_reason(deep).reason == "it is nested too deep to compare"
+    assert content_hash_or_reason(pydantic.SecretStr("x")).reason == "SecretStr cannot be compared"
 
 
 @pytest.mark.parametrize(
@@ -280,11 +280,11 @@ def test_why_there_is_none_is_said() -> None:
 def test_what_is_too_large_is_not_compared(bound: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hasher, bound, 10)
 
-    assert print_of(value).why == "it is too large to compare"
+    assert content_hash_or_reason(value).reason == "it is too large to compare"
 
 
 def test_what_takes_too_long_is_not_compared() -> None:
-    assert print_of(np.zeros(1_000), seconds=-1.0).why == "it takes too long to compare"
+    assert content_hash_or_reason(np.zeros(1_000), seconds=-1.0).reason == "it takes too long to compare"
 
 
 def test_a_function_is_its_source_and_the_code_it_closes_over() -> None:
@@ -294,11 +294,11 @@ def test_a_function_is_its_source_and_the_code_it_closes_over() -> None:
     def either(function: Any) -> Any:
         return lambda x: function(x)
 
-    assert fingerprint(either(len)) == fingerprint(either(len))
-    assert fingerprint(either(len)) != fingerprint(either(max))
-    assert fingerprint(times(2)) == fingerprint(times(3))
-    assert (data_of(times(2)), data_of(times(3))) == ({"n": 2}, {"n": 3})
-    assert fingerprint(eval("lambda x: x + 1")) != fingerprint(eval("lambda x: x + 2"))
+    assert content_hash(either(len)) == content_hash(either(len))
+    assert content_hash(either(len)) != content_hash(either(max))
+    assert content_hash(times(2)) == content_hash(times(3))
+    assert (global_data(times(2)), global_data(times(3))) == ({"n": 2}, {"n": 3})
+    assert content_hash(eval("lambda x: x + 1")) != content_hash(eval("lambda x: x + 2"))
 
 
 def test_a_function_changes_with_the_functions_of_the_notebook_that_it_calls() -> None:
@@ -307,17 +307,17 @@ def test_a_function_changes_with_the_functions_of_the_notebook_that_it_calls() -
         exec(f"def inner(x):\n    return {body}\n\ndef outer(x):\n    return inner(x)", around)
         return around
 
-    assert fingerprint(notebook("x")["outer"]) == fingerprint(notebook("x")["outer"])
-    assert fingerprint(notebook("x")["outer"]) != fingerprint(notebook("x + 1")["outer"])
+    assert content_hash(notebook("x")["outer"]) == content_hash(notebook("x")["outer"])
+    assert content_hash(notebook("x")["outer"]) != content_hash(notebook("x + 1")["outer"])
 
 
 def test_a_time_zone_without_a_name_of_its_own_is_not_known() -> None:
     class Zone(dt.tzinfo):
         pass
 
-    assert fingerprint(dt.datetime(2026, 1, 1, tzinfo=Zone())) is None
-    assert fingerprint(dt.datetime(2026, 1, 1, tzinfo=zoneinfo.ZoneInfo("CET"))) is not None
-    assert fingerprint(PurePosixPath("/a")) is not None
+    assert content_hash(dt.datetime(2026, 1, 1, tzinfo=Zone())) is None
+    assert content_hash(dt.datetime(2026, 1, 1, tzinfo=zoneinfo.ZoneInfo("CET"))) is not None
+    assert content_hash(PurePosixPath("/a")) is not None
 
 
 @pytest.mark.nightly
@@ -326,7 +326,7 @@ def test_large_arrays_and_frames_take_a_second_for_a_gigabyte() -> None:
     frame = pd.DataFrame(np.zeros((6_400_000, 10)))
 
     began = time.perf_counter()
-    words = fingerprint(array), fingerprint(frame)
+    words = content_hash(array), content_hash(frame)
     seconds = time.perf_counter() - began
 
     assert None not in words
@@ -337,6 +337,6 @@ def test_an_xarray_in_memory_is_known_and_one_on_disk_is_not() -> None:
     xarray = pytest.importorskip("xarray")
     one = xarray.DataArray(np.arange(3.0), dims="x", coords={"x": [1, 2, 3]}, name="a")
 
-    assert fingerprint(one) == fingerprint(one.copy())
-    assert fingerprint(one) != fingerprint(one.assign_coords(x=[1, 2, 4]))
-    assert fingerprint(one.to_dataset()) not in (None, fingerprint(one))
+    assert content_hash(one) == content_hash(one.copy())
+    assert content_hash(one) != content_hash(one.assign_coords(x=[1, 2, 4]))
+    assert content_hash(one.to_dataset()) not in (None, content_hash(one))

@@ -22,9 +22,9 @@ import pytest
 import xarray
 from xarray.core.indexing import LazilyIndexedArray
 
-from nbtool.tools.content_hash import builtins, fingerprint, print_of
-from nbtool.tools.content_hash.code import NOTEBOOK, data_of
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.content_hash import builtins, content_hash, content_hash_or_reason
+from nbtool.tools.content_hash.code import NOTEBOOK, global_data
+from nbtool.tools.values.multipart import MultipartResult
 
 PERIODS = pd.Series(pd.period_range("2026", periods=2, freq="M"))
 INDEX = pd.MultiIndex.from_tuples([(1, "a"), (2, "b")], names=["n", "s"])
@@ -46,8 +46,8 @@ DIFFERENT: list[tuple[Any, Any]] = [
     ([2**70, 1], [2**71, 1]), ([b"ab", b"c"], [b"a", b"bc"]), ([1.0, 2.0], [2.0, 1.0]), ([True], [False]),
     (deque([1], maxlen=1), deque([1], maxlen=2)), (Counter("aab"), {"a": 2, "b": 1}),
     (dt.time(1, 2, fold=0), dt.time(1, 2, fold=1)), (dt.timedelta(1), dt.timedelta(2)),
-    (Parts("one", a=1), Parts("two", a=1)), (Parts("one", a=1), Parts("one", a=2)),
-    (types.MappingProxyType({"a": 1}), types.MappingProxyType({"a": 2})), (range(3), range(4)),
+    (MultipartResult("one", a=1), MultipartResult("two", a=1)), (MultipartResult("one", a=1), MultipartResult("one",
+    a=2)), (types.MappingProxyType({"a": 1}), types.MappingProxyType({"a": 2})), (range(3), range(4)),
     (b"a", b"b"), (bytearray(b"a"), bytearray(b"b")), (pl.Series(["a"]), pl.Series(["b"])),
     (pd.DataFrame({"a": [1]}), pd.DataFrame({"a": [1]}).rename_axis(columns="n")),
     ([].append, {}.update), (len, "".join), (1 + 2j, 2 + 1j),
@@ -56,19 +56,19 @@ DIFFERENT: list[tuple[Any, Any]] = [
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT, ids=range(len(DIFFERENT)))
 def test_rarer_values_that_differ_have_other_fingerprints(one: Any, other: Any) -> None:
-    first, second = fingerprint(one), fingerprint(other)
+    first, second = content_hash(one), content_hash(other)
 
     assert first is not None
     assert second is not None
     assert first != second
-    assert fingerprint(one) == first
+    assert content_hash(one) == first
 
 
 def test_columns_with_missing_values_are_compared_by_what_is_there() -> None:
     kinds = ["boolean", "Float32", "Float64", *(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))]
     pairs = [(pd.Series([1, None], dtype=kind), pd.Series([0, None], dtype=kind)) for kind in kinds]
     pairs.append((pd.Series(["a", None], dtype="string"), pd.Series(["b", None], dtype="string")))
-    words = [(fingerprint(one), fingerprint(other)) for one, other in pairs]
+    words = [(content_hash(one), content_hash(other)) for one, other in pairs]
 
     assert [None for both in words if None in both] == []
     assert len({word for both in words for word in both}) == 2 * len(pairs)
@@ -113,7 +113,7 @@ def test_what_lies_inside_itself_is_written_as_the_level_it_lies_on() -> None:
     node = Node()
     node.above = node
 
-    words = [fingerprint(one) for one in (inside, deeper, node, Node(Node()))]
+    words = [content_hash(one) for one in (inside, deeper, node, Node(Node()))]
     assert None not in words
     assert len(set(words)) == 4
 
@@ -122,8 +122,8 @@ def test_a_slot_that_holds_nothing_yet_is_empty() -> None:
     half = Slotted.__new__(Slotted)
     half.x = 1
 
-    assert fingerprint(half) == fingerprint(Slotted(1, None))  # type: ignore[arg-type]  # empty is written as None
-    assert fingerprint(half) != fingerprint(Slotted(1, 2))
+    assert content_hash(half) == content_hash(Slotted(1, None))  # type: ignore[arg-type]  # empty is written as None
+    assert content_hash(half) != content_hash(Slotted(1, 2))
 
 
 @pytest.mark.parametrize(
@@ -143,15 +143,15 @@ def test_a_slot_that_holds_nothing_yet_is_empty() -> None:
     ids=range(7),
 )
 def test_why_an_object_has_no_fingerprint_is_said(value: Any, why: str) -> None:
-    assert print_of(value).why == why
-    assert fingerprint([value]) is None
+    assert content_hash_or_reason(value).reason == why
+    assert content_hash([value]) is None
 
 
 def test_a_list_of_too_many_values_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "MAX_LEAVES", 3)
 
-    assert fingerprint([1, 2, 3]) is not None
-    assert print_of([1, 2, 3, 4]).why == "it is too large to compare"
+    assert content_hash([1, 2, 3]) is not None
+    assert content_hash_or_reason([1, 2, 3, 4]).reason == "it is too large to compare"
 
 
 def test_where_python_itself_can_go_no_deeper_it_is_said() -> None:
@@ -161,12 +161,12 @@ def test_where_python_itself_can_go_no_deeper_it_is_said() -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(len(inspect.stack()) + 60)
     try:
-        told = print_of(deep)
+        told = content_hash_or_reason(deep)
     finally:
         sys.setrecursionlimit(limit)
 
-    assert told.why == "it is nested too deep to compare"
-    assert fingerprint(deep) is not None
+    assert told.reason == "it is nested too deep to compare"
+    assert content_hash(deep) is not None
 
 
 # --- code -----------------------------------------------------------------------------------------------------
@@ -185,8 +185,8 @@ def test_a_function_that_calls_itself_has_a_fingerprint() -> None:
     source = "def count(n):\n    return count(n - {}) if n else 0\n"
     one, same, other = (notebook(source.format(step))["count"] for step in (1, 1, 2))
 
-    assert fingerprint(one) == fingerprint(same) is not None
-    assert fingerprint(one) != fingerprint(other)
+    assert content_hash(one) == content_hash(same) is not None
+    assert content_hash(one) != content_hash(other)
 
 
 CLASS = """
@@ -233,8 +233,8 @@ def test_a_function_changes_with_the_classes_of_the_notebook_that_it_uses(change
 
     one, same, other = outer(), outer(), outer(**change)
 
-    assert fingerprint(one) == fingerprint(same) is not None
-    assert fingerprint(one) != fingerprint(other)
+    assert content_hash(one) == content_hash(same) is not None
+    assert content_hash(one) != content_hash(other)
 
 
 def test_a_functions_defaults_belong_to_it() -> None:
@@ -244,9 +244,9 @@ def test_a_functions_defaults_belong_to_it() -> None:
 
         return function
 
-    assert fingerprint(made(1)) == fingerprint(made(1)) is not None
-    assert fingerprint(made(1)) != fingerprint(made(2))
-    assert fingerprint(made(1, 1)) != fingerprint(made(1, 2))
+    assert content_hash(made(1)) == content_hash(made(1)) is not None
+    assert content_hash(made(1)) != content_hash(made(2))
+    assert content_hash(made(1, 1)) != content_hash(made(1, 2))
 
 
 def test_what_a_function_holds_and_cannot_be_compared_counts_by_its_type() -> None:
@@ -256,8 +256,8 @@ def test_what_a_function_holds_and_cannot_be_compared_counts_by_its_type() -> No
 
         return function
 
-    assert fingerprint(made(object())) == fingerprint(made(object())) is not None
-    assert fingerprint(made(object())) != fingerprint(made(pydantic.SecretStr("x")))
+    assert content_hash(made(object())) == content_hash(made(object())) is not None
+    assert content_hash(made(object())) != content_hash(made(pydantic.SecretStr("x")))
 
 
 def test_a_method_is_its_function_and_the_type_of_its_object() -> None:
@@ -269,8 +269,8 @@ def test_a_method_is_its_function_and_the_type_of_its_object() -> None:
         def told(self) -> str:
             return "said"
 
-    assert fingerprint(Other(1).told) == fingerprint(Other(2).told) is not None
-    assert fingerprint(Other(1).told) != fingerprint(Another(1).told)
+    assert content_hash(Other(1).told) == content_hash(Other(2).told) is not None
+    assert content_hash(Other(1).told) != content_hash(Another(1).told)
 
 
 def test_a_class_of_a_script_is_its_source_and_any_other_its_name(
@@ -283,7 +283,7 @@ def test_a_class_of_a_script_is_its_source_and_any_other_its_name(
         main.__file__ = str(file)
         exec(compile(file.read_text(), str(file), "exec"), vars(main))
         monkeypatch.setitem(sys.modules, NOTEBOOK, main)
-        return {name: fingerprint(vars(main)[name]) for name in ("Table", "load")}
+        return {name: content_hash(vars(main)[name]) for name in ("Table", "load")}
 
     one, same, other = in_script(1), in_script(1), in_script(2)
     elsewhere = [type("Table", (), {"__module__": "library", "rows": rows}) for rows in (1, 2)]
@@ -292,8 +292,8 @@ def test_a_class_of_a_script_is_its_source_and_any_other_its_name(
     assert one == same
     assert None not in one.values()
     assert (one["Table"] != other["Table"], one["load"] != other["load"]) == (True, True)
-    assert fingerprint(elsewhere[0]) == fingerprint(elsewhere[1]) is not None
-    assert fingerprint(without_source) not in (None, one["Table"], fingerprint(elsewhere[0]))
+    assert content_hash(elsewhere[0]) == content_hash(elsewhere[1]) is not None
+    assert content_hash(without_source) not in (None, one["Table"], content_hash(elsewhere[0]))
 
 
 def test_a_module_is_its_version_pythons_or_its_file(tmp_path: Path) -> None:
@@ -304,22 +304,24 @@ def test_a_module_is_its_version_pythons_or_its_file(tmp_path: Path) -> None:
         vars(made).update({"__file__": str(file), **known})
         return made
 
-    assert fingerprint(module("a = 1")) == fingerprint(module("a = 1")) is not None
-    assert fingerprint(module("a = 1")) != fingerprint(module("a = 2"))
-    assert fingerprint(module("a = 1", __version__="1")) == fingerprint(module("a = 2", __version__="1"))
-    assert fingerprint(module("a = 1", __version__="1")) != fingerprint(module("a = 1", __version__="2"))
-    assert fingerprint(module(__file__=str(tmp_path / "gone.py"))) is None
-    assert fingerprint(math) is not None
+    assert content_hash(module("a = 1")) == content_hash(module("a = 1")) is not None
+    assert content_hash(module("a = 1")) != content_hash(module("a = 2"))
+    assert content_hash(module("a = 1", __version__="1")) == content_hash(module("a = 2", __version__="1"))
+    assert content_hash(module("a = 1", __version__="1")) != content_hash(module("a = 1", __version__="2"))
+    assert content_hash(module(__file__=str(tmp_path / "gone.py"))) is None
+    assert content_hash(math) is not None
 
 
 def test_a_partial_is_its_function_and_what_it_is_given_by_name_too() -> None:
-    assert fingerprint(functools.partial(print, sep="a")) == fingerprint(functools.partial(print, sep="a")) is not None
-    assert fingerprint(functools.partial(print, sep="a")) != fingerprint(functools.partial(print, end="a"))
+    assert (
+        content_hash(functools.partial(print, sep="a")) == content_hash(functools.partial(print, sep="a")) is not None
+    )
+    assert content_hash(functools.partial(print, sep="a")) != content_hash(functools.partial(print, end="a"))
 
 
 def test_only_a_function_of_python_works_on_data_beside_its_arguments() -> None:
     names = notebook("LIMIT = 3\n\ndef cut(x):\n    return other(x)[:LIMIT]\n\ndef other(x):\n    return x\n")
 
-    assert data_of(names["cut"]) == {"LIMIT": 3}
-    assert data_of(len) == {}
-    assert data_of([].append) == {}
+    assert global_data(names["cut"]) == {"LIMIT": 3}
+    assert global_data(len) == {}
+    assert global_data([].append) == {}

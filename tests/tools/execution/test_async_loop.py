@@ -15,7 +15,7 @@ from nbtool import Approved, Chat, tool
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.events import Event
-from nbtool.loop import core, run_here
+from nbtool.loop import background_loop, run_sync
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Decision, Question
 from nbtool.tools.execution import async_loop
@@ -244,7 +244,7 @@ def test_a_generator_that_never_ends_is_stopped(kind: str) -> None:
     turn.cancel()
     turn.done.result(SECONDS)
     count = len(steps)
-    run_here(asyncio.sleep(0))
+    run_sync(asyncio.sleep(0))
 
     assert (turn.status, turn.calls[0].status) == ("cancelled", "cancelled")
     assert len(steps) == count
@@ -313,4 +313,4 @@ def test_a_blocking_call_of_a_chat_in_an_asynchronous_tool_is_refused() -> None:
     Chat(wire=ScriptedWire([call("ask"), "Done."]), tools=[ask]).send("Go")
 
     assert [type(error) for error in errors] == [BadUsage]
-    assert not core().is_current()
+    assert not background_loop().is_current()

@@ -16,7 +16,7 @@ import pytest
 
 from nbtool import tool
 from nbtool.errors import BadUsage
-from nbtool.loop import run_here
+from nbtool.loop import run_sync
 from nbtool.tools.calls.run import CallRecord, run_call
 from tests.tools import far
 from tests.tools.calling import Desktop, ask_for, desktop
@@ -60,13 +60,13 @@ def cancelled(desk: Desktop, call: Any, begun: Callable[[], bool]) -> CallRecord
     kept: list[CallRecord] = []
 
     async def work() -> None:
-        task = asyncio.create_task(run_call(call, desk.bench, round=1, keep=kept.append))
+        task = asyncio.create_task(run_call(call, desk.bench, round=1, on_record=kept.append))
         assert await asyncio.to_thread(begun)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    run_here(work())
+    run_sync(work())
     return kept[0]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.messages import ToolCall
 from nbtool.tools import Progress, tool
 from nbtool.tools.calls.run import CallRecord, run_call
@@ -210,7 +210,7 @@ def test_a_worker_past_its_deadline_is_said_to_be_still_running_and_is_not_run_t
         first = await run_call(ask_for("slow", n=1), desk.bench, round=1)
         again = await run_call(ask_for("slow", n=1), desk.bench, round=1)
         release.set()
-        await asyncio.gather(*desk.bench.left_running.values())
+        await asyncio.gather(*desk.bench.abandoned.values())
         await asyncio.sleep(0)
         later = await run_call(ask_for("slow", n=1), desk.bench, round=2)
         return [first, again, later]
@@ -246,7 +246,7 @@ def cancelled_record(desk: Desktop, call: ToolCall, begun: threading.Event, *, l
     async def work() -> str:
         if lent:
             await desk.lent()
-        task = asyncio.create_task(run_call(call, desk.bench, round=1, keep=kept.append))
+        task = asyncio.create_task(run_call(call, desk.bench, round=1, on_record=kept.append))
         await asyncio.to_thread(begun.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -254,8 +254,8 @@ def cancelled_record(desk: Desktop, call: ToolCall, begun: threading.Event, *, l
         return "cancelled"
 
     if lent:
-        future: Future[str] = core().spawn(work())
-        assert desk.bench.lent.serve(future) == "cancelled"
+        future: Future[str] = background_loop().submit(work())
+        assert desk.bench.caller_thread.run_until(future) == "cancelled"
     else:
         assert asyncio.run(work()) == "cancelled"
     assert len(desk.of("call_finished")) == 1
@@ -366,7 +366,7 @@ def test_a_call_that_waits_for_the_lent_thread_is_cancelled_without_running() ->
             task.cancel()
         return await asyncio.gather(*tasks, return_exceptions=True)
 
-    outcomes = desk.bench.lent.serve(core().spawn(work()))
+    outcomes = desk.bench.caller_thread.run_until(background_loop().submit(work()))
 
     assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
     assert ran == []
@@ -378,11 +378,11 @@ def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
 
     async def work() -> None:
         await desk.lent()
-        await run_call(ask_for("interrupted"), desk.bench, round=1, keep=kept.append)
+        await run_call(ask_for("interrupted"), desk.bench, round=1, on_record=kept.append)
 
-    future = core().spawn(work())
+    future = background_loop().submit(work())
     with pytest.raises(KeyboardInterrupt):
-        desk.bench.lent.serve(future)
+        desk.bench.caller_thread.run_until(future)
     with pytest.raises(CancelledError):
         future.result(5)
     assert kept[0].status == "cancelled"
@@ -396,4 +396,4 @@ def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
 
     assert record.status == "cancelled"
     assert record.shown == "The tool ran, and the turn was cancelled before its result was delivered."
-    assert desk.bench.desk.pending() == ()
+    assert desk.bench.approvals.pending() == ()

@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.tools.mcp.config import read_config
-from nbtool.tools.mcp.tool_list import fitted
+from nbtool.tools.mcp.tool_list import model_tool_name
 
 
 def test_a_file_says_what_a_mapping_says_and_disabled_servers_are_left_out(tmp_path: Path) -> None:
@@ -70,8 +70,8 @@ def test_a_file_that_cannot_be_read_is_named_without_its_folder(tmp_path: Path) 
 
 
 def test_names_are_fitted_and_long_ones_stay_apart() -> None:
-    long = [fitted("server", "x" * 100 + end) for end in "ab"]
+    long = [model_tool_name("server", "x" * 100 + end) for end in "ab"]
 
-    assert fitted("my server", "read.file/ä") == "my_server_read_file__"
+    assert model_tool_name("my server", "read.file/ä") == "my_server_read_file__"
     assert [len(name) for name in long] == [64, 64]
     assert long[0] != long[1]

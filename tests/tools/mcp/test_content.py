@@ -10,7 +10,7 @@ import pytest
 from mcp.types import CallToolResult, ImageContent, TextContent
 
 from nbtool.messages import Media
-from nbtool.tools.mcp.content import value_of
+from nbtool.tools.mcp.content import result_value
 
 ROWS = [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
 WEATHER = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
@@ -47,14 +47,14 @@ def result(*texts: str, data: Any = None, image: bytes | None = None) -> CallToo
 def test_what_says_more_is_given_once(texts: list[str], data: Any, value: Any) -> None:
     expected = "\n".join(texts) if value is None and texts else value
 
-    assert value_of(result(*texts, data=data)) == expected
+    assert result_value(result(*texts, data=data)) == expected
 
 
 def test_data_beside_an_image_is_kept_and_an_image_within_data_is_not_given_twice() -> None:
     picture = Media("image/png", b"PNG")
     copy = {"result": [{"type": "image", "data": b64encode(b"PNG").decode()}]}
 
-    assert value_of(result(data={"rows": 3}, image=b"PNG")) == [picture, {"rows": 3}]
-    assert value_of(result("3 rows", data={"rows": 3}, image=b"PNG")) == ["3 rows", picture, {"rows": 3}]
-    assert value_of(result("a picture", data=copy, image=b"PNG")) == ["a picture", picture]
-    assert value_of(result(image=b"PNG")) == picture
+    assert result_value(result(data={"rows": 3}, image=b"PNG")) == [picture, {"rows": 3}]
+    assert result_value(result("3 rows", data={"rows": 3}, image=b"PNG")) == ["3 rows", picture, {"rows": 3}]
+    assert result_value(result("a picture", data=copy, image=b"PNG")) == ["a picture", picture]
+    assert result_value(result(image=b"PNG")) == picture

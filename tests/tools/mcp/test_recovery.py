@@ -20,7 +20,7 @@ from mcp.server.mcpserver import MCPServer
 
 from nbtool import Approved, Denied, Policy
 from nbtool.errors import McpFailed
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover
 from nbtool.tools.mcp import McpServers, connection, mcp_servers, supervisor
 from nbtool.tools.mcp import http as mcp_http
@@ -229,7 +229,7 @@ def kill_server(folder: Path) -> None:
 def test_on_stdio_one_call_fails_and_a_later_one_works(
     start: Callable[..., McpServers], tmp_path: Path, row: StdioRow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(connection, "INITIAL_DELAY", 0.05)
     servers = start(fragile(tmp_path, row.fails))
     desk = desktop(servers, approver=yes)
     if row.fails == "killed":
@@ -305,7 +305,7 @@ def error_of(servers: McpServers) -> McpFailed:
         async for _ in servers.get("it_say").function({}):
             pass
 
-    error = core().spawn(work()).exception()
+    error = background_loop().submit(work()).exception()
     assert isinstance(error, McpFailed)
     return error
 
@@ -320,8 +320,8 @@ def depth(error: BaseException) -> int:
 def test_forty_failing_calls_of_a_dead_server_keep_no_frames(
     start: Callable[..., McpServers], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "FIRST_PAUSE", 60)
-    monkeypatch.setattr(connection, "MAX_PAUSE", 60)
+    monkeypatch.setattr(connection, "INITIAL_DELAY", 60)
+    monkeypatch.setattr(connection, "MAX_DELAY", 60)
     servers = start(fragile(tmp_path, "dies"))
     (tmp_path / "server.py").unlink()
     kill_all(tmp_path)

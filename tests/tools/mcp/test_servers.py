@@ -19,7 +19,7 @@ import pytest
 
 from nbtool import Approved, Chat, Denied, Policy, tool
 from nbtool.errors import BadUsage, McpFailed
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.messages import Media
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
@@ -207,7 +207,7 @@ def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(
     assert record.status == "invalid"
     assert "by more than can be shown at a gate" in record.shown
     assert "`accept()`" in record.shown
-    servers["shop"].accept()
+    servers["shop"].accept_changes()
     assert desk.run(ask_for("shop_say", secrets="none")).status == "ok"
 
 
@@ -222,9 +222,9 @@ def test_a_remembered_approval_does_not_cover_a_changed_tool(start: Start) -> No
 
 def test_a_new_tool_is_offered_once_it_is_accepted(start: Start) -> None:
     servers = start(shop=hostile("turns"))
-    changes = servers["shop"].changes()
+    changes = servers["shop"].pending_changes()
     before = list(servers.tools())
-    servers["shop"].accept()
+    servers["shop"].accept_changes()
 
     assert "new:\n" in changes
     assert before == ["shop_say"]
@@ -457,8 +457,8 @@ def test_what_a_server_logs_itself_is_no_notice(start: Start) -> None:
 def test_a_tool_that_was_not_accepted_any_more_is_called_as_it_was_seen_and_stays_out(start: Start) -> None:
     servers = start(it=hostile("blinks"))
     seen = servers.get("it_say")
-    gone_meanwhile = servers["it"].changes()
-    servers["it"].accept()
+    gone_meanwhile = servers["it"].pending_changes()
+    servers["it"].accept_changes()
     (said,) = asyncio.run(values_of(seen.function({"text": "hi"})))
 
     assert "say" in gone_meanwhile
@@ -497,9 +497,9 @@ def test_servers_are_started_before_the_chat_and_can_be_closed_from_within(start
         servers.close()
 
     with pytest.raises(BadUsage, match="cannot be started on nbtool's own loop"):
-        core().spawn(within()).result(5)
+        background_loop().submit(within()).result(5)
     servers = start(it=hostile())
-    core().spawn(closed(servers)).result(5)
+    background_loop().submit(closed(servers)).result(5)
     record = desktop(servers, approver=yes).run(ask_for("it_say"))
     assert record.shown.startswith(("The MCP server 'it' is closed.", "The MCP server 'it' has ended."))
 

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 
 from nbtool.tools.mcp.supervisor import (
-    MAX_LAST_WORDS,
-    MAX_LINE,
+    MAX_LINE_CHARS,
     MAX_NESTING,
-    MAX_NOISE,
+    MAX_STDERR_BYTES,
+    MAX_STRAY_LINES,
     TOO_COMPLEX,
     TOO_LARGE,
     Complexity,
     Flow,
-    hear,
+    as_log_message,
     is_message,
-    pass_on,
-    told,
+    pump_stdout,
+    read_stderr,
 )
 
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
@@ -29,7 +29,7 @@ MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
 def passed(said: bytes) -> tuple[bool, list[bytes]]:
     out = io.BytesIO()
-    ended = pass_on(io.BytesIO(said), out, Flow())
+    ended = pump_stdout(io.BytesIO(said), out, Flow())
     return ended, out.getvalue().splitlines(keepends=True)
 
 
@@ -68,14 +68,17 @@ def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
 
 
 def test_so_many_lines_that_are_no_messages_are_told_and_no_more() -> None:
-    _, lines = passed(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_NOISE)) + MESSAGE)
+    _, lines = passed(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_STRAY_LINES)) + MESSAGE)
 
-    assert [data(line) for line in lines[:-1]] == [f"noise {number}" for number in range(MAX_NOISE)]
+    assert [data(line) for line in lines[:-1]] == [f"noise {number}" for number in range(MAX_STRAY_LINES)]
     assert lines[-1] == MESSAGE
 
 
 def test_a_long_line_is_cut_and_says_how_much_is_left_out() -> None:
-    assert data(told(b" " + b"x" * 1_000 + b"\n")) == "x" * MAX_LINE + f"[… {1_000 - MAX_LINE:,} characters more]"
+    assert (
+        data(as_log_message(b" " + b"x" * 1_000 + b"\n"))
+        == "x" * MAX_LINE_CHARS + f"[… {1_000 - MAX_LINE_CHARS:,} characters more]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,11 +130,11 @@ def test_the_end_of_what_a_server_writes_to_stderr_is_remembered() -> None:
     reading, writing = os.pipe()
     words = bytearray()
     with os.fdopen(reading, "rb") as stderr:
-        os.write(writing, b"a" * MAX_LAST_WORDS + b"the end")
+        os.write(writing, b"a" * MAX_STDERR_BYTES + b"the end")
         os.close(writing)
-        hear(stderr, words)
+        read_stderr(stderr, words)
 
-    assert words == b"a" * (MAX_LAST_WORDS - 7) + b"the end"
+    assert words == b"a" * (MAX_STDERR_BYTES - 7) + b"the end"
 
 
 def test_a_stderr_that_is_closed_says_nothing() -> None:
@@ -140,7 +143,7 @@ def test_a_stderr_that_is_closed_says_nothing() -> None:
     stderr = os.fdopen(reading, "rb")
     stderr.close()
     words = bytearray(b"kept")
-    hear(stderr, words)
+    read_stderr(stderr, words)
 
     assert words == b"kept"
 
@@ -168,7 +171,7 @@ def test_brackets_in_a_text_count_for_nothing() -> None:
 def test_a_message_is_counted_the_same_however_it_is_cut(size: int) -> None:
     def is_over(message: bytes) -> bool:
         counter = Complexity()
-        return any(counter.is_over(message[at : at + size]) for at in range(0, len(message), size))
+        return any(counter.exceeds_limits(message[at : at + size]) for at in range(0, len(message), size))
 
     assert is_over(b"[" * (MAX_NESTING + 1))
     assert not is_over(b'{"a": ["' + rb"\\\"[{[{[" * MAX_NESTING + b'"]}')

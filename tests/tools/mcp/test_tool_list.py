@@ -10,16 +10,16 @@ from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from nbtool.errors import InvalidArguments, McpFailed, ToolFailed
 from nbtool.tools.mcp import tool_list
-from nbtool.tools.mcp.content import value_of
-from nbtool.tools.mcp.tool_list import Listed, RemoteParameters, difference, fitted, listed
+from nbtool.tools.mcp.content import result_value
+from nbtool.tools.mcp.tool_list import RemoteParameters, RemoteTool, diff_tools, model_tool_name, parse_tools
 from nbtool.tools.tool import NAME
-from nbtool.tools.variables.references import unresolved
+from nbtool.tools.variables.references import without_references
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
 
 
 def checked(schema: dict[str, Any], **arguments: Any) -> dict[str, Any]:
-    return RemoteParameters({}, None, schema).check(unresolved(arguments))
+    return RemoteParameters({}, None, schema).check(without_references(arguments))
 
 
 def test_arguments_go_on_as_they_are_where_the_schema_is_open() -> None:
@@ -35,21 +35,21 @@ def test_arguments_that_are_missing_or_not_expected_are_named_together() -> None
 
 def test_two_tools_of_one_name_are_refused() -> None:
     with pytest.raises(McpFailed, match="lists the tool 'say' twice"):
-        listed("it", [Tool(name="say", input_schema={}), Tool(name="say", input_schema={})])
+        parse_tools("it", [Tool(name="say", input_schema={}), Tool(name="say", input_schema={})])
 
 
 def test_a_name_that_does_not_fit_is_made_to_and_stays_its_own() -> None:
-    long = [fitted("server", "x" * 80 + end) for end in "ab"]
+    long = [model_tool_name("server", "x" * 80 + end) for end in "ab"]
 
-    assert fitted("my server", "do.it") == "my_server_do_it"
-    assert len(fitted("s", "x" * 62)) == 64
+    assert model_tool_name("my server", "do.it") == "my_server_do_it"
+    assert len(model_tool_name("s", "x" * 62)) == 64
     assert [len(name) for name in long] == [64, 64]
     assert long[0] != long[1]
 
 
 def test_a_difference_is_a_unified_diff_of_the_whole_definition() -> None:
-    before, now = Listed("say", "One.\nTwo.", '{"a": 1}'), Listed("say", "One.\nThree.", '{"a": 2}')
-    head, name, hunk, *lines = difference(before, now).splitlines()
+    before, now = RemoteTool("say", "One.\nTwo.", '{"a": 1}'), RemoteTool("say", "One.\nThree.", '{"a": 2}')
+    head, name, hunk, *lines = diff_tools(before, now).splitlines()
 
     assert (head, name) == ("--- definition of the tool", "+++ definition of the tool")
     assert hunk.startswith("@@ -1,")
@@ -68,29 +68,29 @@ def test_a_difference_is_a_unified_diff_of_the_whole_definition() -> None:
 )
 def test_whatever_a_server_says_of_a_tool_is_part_of_its_definition(field: str, value: Any, line: str) -> None:
     tool = Tool(name="say", input_schema={"type": "object"})
-    before, now = (listed("it", [one])["say"] for one in (tool, tool.model_copy(update={field: value})))
+    before, now = (parse_tools("it", [one])["say"] for one in (tool, tool.model_copy(update={field: value})))
 
     assert before != now
-    assert line in difference(before, now).splitlines()
+    assert line in diff_tools(before, now).splitlines()
 
 
 def test_all_tools_together_are_bounded_page_after_page(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_list, "MAX_LISTING", 10_000)
     pages = [[Tool(name=f"say{number}", description="x" * 3_000, input_schema={})] for number in range(4)]
-    found: dict[str, Listed] = {}
+    found: dict[str, RemoteTool] = {}
     for page in pages[:3]:
-        found = listed("it", page, found)
+        found = parse_tools("it", page, found)
 
     assert list(found) == ["say0", "say1", "say2"]
     with pytest.raises(McpFailed, match="describes its tools in more than 10000 characters"):
-        listed("it", pages[3], found)
+        parse_tools("it", pages[3], found)
 
 
 @pytest.mark.parametrize(
     "name", ["", "x" * 100_000, "a\x1b[31m\u202eb", "../../etc", "ünï", "DROP TABLE;", "__class__"]
 )
 def test_any_name_of_a_tool_becomes_one_that_a_model_can_call(name: str) -> None:
-    assert NAME.fullmatch(fitted("it", name))
+    assert NAME.fullmatch(model_tool_name("it", name))
 
 
 def test_the_definition_holds_every_field_that_the_protocol_gives_a_tool() -> None:
@@ -105,9 +105,9 @@ def test_a_difference_of_two_hostile_schemas_takes_no_time() -> None:
     """Of shuffled lines, which `difflib` compares in cubic time."""
     chance = random.Random(1)
     schemas = [{"enum": [chance.choice("abc") for _ in range(15_000)]} for _ in range(2)]
-    before, now = (Listed("say", "", json.dumps(schema)) for schema in schemas)
+    before, now = (RemoteTool("say", "", json.dumps(schema)) for schema in schemas)
     began = time.process_time()
-    text = difference(before, now)
+    text = diff_tools(before, now)
 
     assert time.process_time() - began < 2
     assert text.count("\n") > 15_000
@@ -118,15 +118,15 @@ def result(*texts: str, **more: Any) -> CallToolResult:
 
 
 def test_texts_are_joined_and_an_error_is_in_the_servers_words() -> None:
-    assert value_of(result("one", "two")) == "one\ntwo"
-    assert value_of(result()) is None
-    assert value_of(result("3", structured_content={"result": 3})) == 3
-    assert value_of(result("a 3", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
+    assert result_value(result("one", "two")) == "one\ntwo"
+    assert result_value(result()) is None
+    assert result_value(result("3", structured_content={"result": 3})) == 3
+    assert result_value(result("a 3", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
     with pytest.raises(ToolFailed, match=r"^one\ntwo$"):
-        value_of(result("one", "two", is_error=True))
+        result_value(result("one", "two", is_error=True))
     with pytest.raises(ToolFailed, match="did not say why"):
-        value_of(result(is_error=True))
+        result_value(result(is_error=True))
 
 
 def test_a_name_of_the_longest_length_stays() -> None:
-    assert fitted("s", "x" * 62) == "s_" + "x" * 62
+    assert model_tool_name("s", "x" * 62) == "s_" + "x" * 62

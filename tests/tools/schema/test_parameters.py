@@ -14,7 +14,7 @@ from pydantic import Field
 
 from nbtool.errors import InvalidArguments
 from nbtool.tools.schema.parameters import parameters_of
-from nbtool.tools.variables.references import Resolved, unresolved
+from nbtool.tools.variables.references import ResolvedArguments, without_references
 from tests.tools.signatures import Color, Fussy, Order, Point, check, check_with, one, schema_of
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Options(TypedDict):
 
 def call(function: Callable[..., Any], /, **arguments: Any) -> Any:
     parameters = parameters_of(function)[1]
-    positional, keywords = parameters.bind(parameters.check(unresolved(arguments)))
+    positional, keywords = parameters.bind(parameters.check(without_references(arguments)))
     return function(*positional, **keywords)
 
 
@@ -166,4 +166,4 @@ def test_nesting_that_cannot_be_read_is_refused() -> None:
     parameters = parameters_of(one(Any))[1]
 
     with pytest.raises(InvalidArguments, match="cannot be read"):
-        parameters.check(Resolved({"it": deep}))
+        parameters.check(ResolvedArguments({"it": deep}))

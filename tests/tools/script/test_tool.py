@@ -11,11 +11,11 @@ from nbtool import Approved, Chat, Denied, Released, Withheld, tool
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
 from nbtool.errors import ToolFailed
-from nbtool.loop import core
+from nbtool.loop import background_loop
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.calls.run import CallRecord, run_call
 from nbtool.tools.script import run as run_module
-from nbtool.tools.script.compile import checked
+from nbtool.tools.script.compile import validate
 from nbtool.tools.script.tool import script_tools
 from tests.tools.calling import Desktop, ask_for, desktop
 
@@ -147,7 +147,7 @@ def test_objects_and_large_values_go_from_tool_to_tool_as_themselves_and_leave_n
     assert record.result == "done"
     assert seen[0][0] == ["x" * 2000]
     assert isinstance(seen[0][1]["t"][0], Table)
-    assert [entry.name for entry in desk.bench.variables.entries()] == ["RunScript_1_result"]
+    assert [entry.name for entry in desk.bench.variables.list_entries()] == ["RunScript_1_result"]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_an_error_in_a_script_is_told_with_its_line(script: str, problem: str) -
 )
 def test_a_script_that_may_not_run_is_refused_before_anybody_is_asked(script: str) -> None:
     with pytest.raises(ValueError, match=r"script|Python"):
-        checked(script)
+        validate(script)
     record, desk = run(script)
 
     assert record.status == "invalid"
@@ -240,7 +240,7 @@ def test_an_endless_script_is_stopped_and_the_time_of_its_calls_does_not_count(m
 
 def test_a_script_that_hangs_where_no_line_ends_is_said_to_be_still_running(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "SCRIPT_SECONDS", 0.1)
-    monkeypatch.setattr("nbtool.tools.script.tool.GRACE", 0.1)
+    monkeypatch.setattr("nbtool.tools.script.tool.STOP_SECONDS", 0.1)
     release = threading.Event()
     stuck = tool(lambda: release, name="stuck", run="auto")
     record, _ = run("stuck().wait(10)", stuck)
@@ -262,13 +262,13 @@ def test_a_cancelled_script_ends_with_the_call_that_it_waits_for() -> None:
 
     async def work() -> None:
         called = ask_for("RunScript", script="try:\n    slow()\nexcept Exception:\n    pass\nafter()")
-        task = asyncio.create_task(run_call(called, desk.bench, round=1, keep=kept.append))
+        task = asyncio.create_task(run_call(called, desk.bench, round=1, on_record=kept.append))
         await asyncio.to_thread(begun.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    core().spawn(work()).result(20)
+    background_loop().submit(work()).result(20)
 
     assert [event.status for event in desk.of("call_finished")] == ["cancelled", "cancelled"]
     assert kept[0].status == "cancelled"

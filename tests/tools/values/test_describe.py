@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.values.describe import describe, grouped, identity
-from nbtool.tools.values.render import error_text
-from nbtool.tools.values.sanitize import plain_text, visible, without_addresses, without_paths
-from nbtool.tools.values.silence import quiet
+from nbtool.tools.values.describe import describe, format_number, object_token
+from nbtool.tools.values.render import format_error
+from nbtool.tools.values.sanitize import single_line, strip_controls, without_addresses, without_paths
+from nbtool.tools.values.silence import suppress_output
 
 
 class Order(BaseModel):
@@ -41,12 +41,12 @@ def test_a_description_never_tells_a_value(value: Any) -> None:
 
 
 def test_an_identity_is_never_given_twice() -> None:
-    first = identity(Plain())
+    first = object_token(Plain())
     kept = Plain()
 
-    assert identity(kept) == identity(kept)
-    assert first != identity(kept)
-    assert identity(5).isdigit()
+    assert object_token(kept) == object_token(kept)
+    assert first != object_token(kept)
+    assert object_token(5).isdigit()
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_an_identity_is_never_given_twice() -> None:
     ],
 )  # fmt: skip
 def test_an_error_is_a_line_without_paths(error: BaseException, expected: str) -> None:
-    assert error_text(error) == expected
+    assert format_error(error) == expected
 
 
 def test_an_error_whose_text_raises_is_known_by_its_type() -> None:
@@ -72,27 +72,27 @@ def test_an_error_whose_text_raises_is_known_by_its_type() -> None:
         def __str__(self) -> str:
             raise RuntimeError
 
-    assert error_text(Bad()) == "Bad"
+    assert format_error(Bad()) == "Bad"
 
 
 @given(st.text())
 def test_plain_text_has_no_control_characters(text: str) -> None:
-    plain = plain_text(text)
+    plain = strip_controls(text)
 
     assert not any((ord(char) < 32 and char not in "\n\t") or 127 <= ord(char) < 160 for char in plain)
-    assert plain_text(plain) == plain
+    assert strip_controls(plain) == plain
     plain.encode()
 
 
 def test_names_become_one_line() -> None:
-    assert visible(" a\n\tb\x1b[1m ") == "a b"
+    assert single_line(" a\n\tb\x1b[1m ") == "a b"
     assert without_addresses("<A at 0x7fff1234>") == "<A>"
     assert without_paths("open /etc/secret/key.pem failed") == "open key.pem failed"
 
 
 def test_silence_is_for_one_thread_only(capsys: pytest.CaptureFixture[str]) -> None:
     before = sys.stdout
-    with quiet(), quiet():
+    with suppress_output(), suppress_output():
         print("not this")
         other = threading.Thread(target=print, args=("but this",))
         other.start()
@@ -106,19 +106,19 @@ def test_silence_is_for_one_thread_only(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_silence_bears_a_missing_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", None)
-    with quiet():
+    with suppress_output():
         print("nothing")
 
     assert sys.stderr is None
 
 
 def test_numbers_are_grouped() -> None:
-    assert grouped(1204332) == "1 204 332"
+    assert format_number(1204332) == "1 204 332"
 
 
 def test_a_control_string_ends_at_the_next_escape_and_takes_time_in_proportion() -> None:
     began = time.process_time()
-    plain = plain_text("a" + "\x90" * 200_000 + "title\x1b[0mb")
+    plain = strip_controls("a" + "\x90" * 200_000 + "title\x1b[0mb")
 
     assert plain == "ab"
     assert time.process_time() - began < 3  # each of them read to the end took minutes

@@ -8,8 +8,8 @@ from PIL import Image
 from nbtool import Approved, Released, Withheld, tool
 from nbtool.messages import Media
 from nbtool.tools.approval import Question
-from nbtool.tools.values.media import MAX_PICTURE_BYTES, MAX_PICTURES, may_be_seen, pictures_in
-from nbtool.tools.values.multipart import Parts
+from nbtool.tools.values.media import MAX_MEDIA, MAX_MEDIA_BYTES, extract_media, may_have_media
+from nbtool.tools.values.multipart import MultipartResult
 from tests.samples import MP3, PNG, WAV
 from tests.tools.calling import ask_for, desktop
 
@@ -39,16 +39,16 @@ def shown_sound() -> Any:
         (shown_sound, ["audio/wav"]),
         (lambda: [Media("audio/mpeg", MP3), "and words", PNG], ["audio/mpeg", "image/png"]),
         (lambda: {"plot": Image.new("L", (2, 2)), "n": 3}, ["image/png"]),
-        (lambda: Parts("ran", value=PNG, figures=[Media("image/png", PNG)]), ["image/png"]),
+        (lambda: MultipartResult("ran", value=PNG, figures=[Media("image/png", PNG)]), ["image/png"]),
     ],
     ids=["media", "bytes", "PIL", "figure", "axes", "Audio", "list", "dict", "parts"],
 )
 def test_what_can_be_seen_or_heard_of_a_result_is_drawn(make: Any, mimes: list[str]) -> None:
     value = make()
 
-    media, left_out = pictures_in(value)
+    media, left_out = extract_media(value)
 
-    assert may_be_seen(value)
+    assert may_have_media(value)
     assert ([one.mime for one in media], left_out) == (mimes, 0)
 
 
@@ -69,15 +69,15 @@ class Hostile:
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_nothing_else_is_drawn_whatever_it_says_it_is(value: Any) -> None:
-    assert pictures_in(value) == ((), 0)
+    assert extract_media(value) == ((), 0)
 
 
 def test_too_many_and_too_large_ones_are_counted() -> None:
-    large = Media("image/png", PNG + bytes(MAX_PICTURE_BYTES))
+    large = Media("image/png", PNG + bytes(MAX_MEDIA_BYTES))
 
-    media, left_out = pictures_in([large, *[PNG] * (MAX_PICTURES + 2)])
+    media, left_out = extract_media([large, *[PNG] * (MAX_MEDIA + 2)])
 
-    assert (len(media), left_out) == (MAX_PICTURES, 3)
+    assert (len(media), left_out) == (MAX_MEDIA, 3)
 
 
 def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it() -> None:

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from nbtool.tools.calls.binding import bind
-from nbtool.tools.tool import tool, tools_of
-from nbtool.tools.values.preview import CELL, COLUMNS, ROWS, glance
+from nbtool.tools.tool import as_tools, tool
+from nbtool.tools.values.preview import MAX_CELL_CHARS, MAX_COLUMNS, MAX_ROWS, preview_table
 from nbtool.tools.variables.store import Variables
 
 FRAME = pd.DataFrame({"ticker": ["ACME", "GLOB"], "close": [7, 9]})
@@ -33,16 +33,16 @@ SEEN = {"columns": ["ticker", "close"], "rows": [["ACME", "7"], ["GLOB", "9"]]}
     ],
 )
 def test_the_first_rows_of_what_is_a_table_or_nearly_one(value: Any, seen: Any) -> None:
-    assert glance(value) == seen
+    assert preview_table(value) == seen
 
 
 def test_a_large_table_is_glanced_at_within_its_bounds() -> None:
-    seen = glance(pd.DataFrame([["x" * 1000] * 50] * 1000))
+    seen = preview_table(pd.DataFrame([["x" * 1000] * 50] * 1000))
 
     assert seen is not None
-    assert (len(seen["columns"]), len(seen["rows"]), len(seen["rows"][0])) == (COLUMNS, ROWS, COLUMNS)
-    assert {len(cell) for row in seen["rows"] for cell in row} == {CELL + len("[… 960 characters more]")}
-    assert (seen["more_rows"], seen["more_columns"]) == (1000 - ROWS, 50 - COLUMNS)
+    assert (len(seen["columns"]), len(seen["rows"]), len(seen["rows"][0])) == (MAX_COLUMNS, MAX_ROWS, MAX_COLUMNS)
+    assert {len(cell) for row in seen["rows"] for cell in row} == {MAX_CELL_CHARS + len("[… 960 characters more]")}
+    assert (seen["more_rows"], seen["more_columns"]) == (1000 - MAX_ROWS, 50 - MAX_COLUMNS)
 
 
 WIDE = {f"c{n}": list(range(9)) for n in range(11)}
@@ -51,21 +51,21 @@ WIDE = {f"c{n}": list(range(9)) for n in range(11)}
 @pytest.mark.parametrize(
     ("value", "rows", "columns"),
     [
-        (pd.DataFrame(WIDE), 9 - ROWS, 11 - COLUMNS),
-        (pl.DataFrame(WIDE), 9 - ROWS, 11 - COLUMNS),
-        (np.zeros((9, 11)), 9 - ROWS, 11 - COLUMNS),
-        (pd.Series(range(9)), 9 - ROWS, 0),
-        (pl.Series("x", range(9)), 9 - ROWS, 0),
-        ([dict.fromkeys(WIDE, 1)] * 9, 9 - ROWS, 11 - COLUMNS),
-        (list(range(9)), 9 - ROWS, 0),
-        (tuple(range(9)), 9 - ROWS, 0),
-        ({str(n): n for n in range(9)}, 9 - ROWS, 0),
-        (pd.DataFrame(WIDE).head(ROWS), 0, 11 - COLUMNS),
-        (list(range(ROWS)), 0, 0),
+        (pd.DataFrame(WIDE), 9 - MAX_ROWS, 11 - MAX_COLUMNS),
+        (pl.DataFrame(WIDE), 9 - MAX_ROWS, 11 - MAX_COLUMNS),
+        (np.zeros((9, 11)), 9 - MAX_ROWS, 11 - MAX_COLUMNS),
+        (pd.Series(range(9)), 9 - MAX_ROWS, 0),
+        (pl.Series("x", range(9)), 9 - MAX_ROWS, 0),
+        ([dict.fromkeys(WIDE, 1)] * 9, 9 - MAX_ROWS, 11 - MAX_COLUMNS),
+        (list(range(9)), 9 - MAX_ROWS, 0),
+        (tuple(range(9)), 9 - MAX_ROWS, 0),
+        ({str(n): n for n in range(9)}, 9 - MAX_ROWS, 0),
+        (pd.DataFrame(WIDE).head(MAX_ROWS), 0, 11 - MAX_COLUMNS),
+        (list(range(MAX_ROWS)), 0, 0),
     ],
 )
 def test_what_is_not_shown_of_a_table_is_counted(value: Any, rows: int, columns: int) -> None:
-    seen = glance(value)
+    seen = preview_table(value)
 
     assert seen is not None
     assert (seen.get("more_rows", 0), seen.get("more_columns", 0)) == (rows, columns)
@@ -76,7 +76,7 @@ def test_no_code_of_a_cell_is_run() -> None:
         def __str__(self) -> str:
             raise AssertionError
 
-    assert glance([Loud()]) == {"columns": [""], "rows": [["Loud"]]}
+    assert preview_table([Loud()]) == {"columns": [""], "rows": [["Loud"]]}
 
 
 def test_only_what_was_opened_for_reading_is_glanced_at() -> None:
@@ -89,6 +89,6 @@ def test_only_what_was_opened_for_reading_is_glanced_at() -> None:
     variables.expose("df", FRAME, readable=True)
     variables.expose("closed", FRAME)
 
-    bound = bind(tools_of(same)[0], {"table": "$VAR_REF{{df}}", "other": "$VAR_REF{{closed}}"}, variables)
+    bound = bind(as_tools(same)[0], {"table": "$VAR_REF{{df}}", "other": "$VAR_REF{{closed}}"}, variables)
 
-    assert bound.glances == {"table": SEEN}
+    assert bound.previews == {"table": SEEN}

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from pydantic import BaseModel, SecretStr
 
-from nbtool.tools.values.render import BUDGET, PREVIEW, cut, is_quick, preview, render
+from nbtool.tools.values.render import PREVIEW_CHARS, RESULT_CHARS, is_cheap, render, render_or_preview, truncate
 
 
 class Color(enum.Enum):
@@ -206,26 +206,26 @@ def test_a_long_text_keeps_head_and_tail_and_says_how_much() -> None:
 
     drawn = render(text)
 
-    assert len(drawn.text) <= BUDGET
+    assert len(drawn.text) <= RESULT_CHARS
     assert drawn.text.startswith("HHH")
     assert drawn.text.endswith("TTT")
     assert "[… 7 920 of 20 000 characters: first 5 940, last 1 980 …]" in drawn.text
-    assert not drawn.is_whole
-    assert render("x" * BUDGET).is_whole
+    assert not drawn.is_complete
+    assert render("x" * RESULT_CHARS).is_complete
 
 
-@pytest.mark.parametrize("value", ["x" * (BUDGET + 1), list(range(10_000)), {str(n): n for n in range(5_000)}])
+@pytest.mark.parametrize("value", ["x" * (RESULT_CHARS + 1), list(range(10_000)), {str(n): n for n in range(5_000)}])
 def test_what_does_not_fit_is_told_in_a_preview_that_is_smaller_than_what_would_fit(value: object) -> None:
-    drawn = preview(value)
+    drawn = render_or_preview(value)
 
-    assert not drawn.is_whole
-    assert len(drawn.text) <= PREVIEW
+    assert not drawn.is_complete
+    assert len(drawn.text) <= PREVIEW_CHARS
 
 
-@pytest.mark.parametrize("value", ["x" * BUDGET, list(range(1_000)), 1, None])
+@pytest.mark.parametrize("value", ["x" * RESULT_CHARS, list(range(1_000)), 1, None])
 def test_what_fits_is_told_whole(value: object) -> None:
-    assert preview(value) == render(value)
-    assert preview(value).is_whole
+    assert render_or_preview(value) == render(value)
+    assert render_or_preview(value).is_complete
 
 
 def test_only_plain_values_that_are_not_long_are_written_out_at_once() -> None:
@@ -233,22 +233,22 @@ def test_only_plain_values_that_are_not_long_are_written_out_at_once() -> None:
         pass
 
     values = ("x", "x" * 10_001, Text("x"), 1, 1.5, True, None, [1], b"x", object())
-    quick = [value for value in values if is_quick(value)]
+    quick = [value for value in values if is_cheap(value)]
 
     assert quick == ["x", 1, 1.5, True, None]
 
 
 @given(st.text(max_size=400), st.integers(100, 300))
 def test_cutting_keeps_to_the_budget_and_leaves_short_texts_alone(text: str, budget: int) -> None:
-    assert len(cut(text, budget)) <= budget
-    assert (cut(text, budget) == text) == (len(text) <= budget)
+    assert len(truncate(text, budget)) <= budget
+    assert (truncate(text, budget) == text) == (len(text) <= budget)
 
 
 def test_a_long_structure_is_cut_while_it_is_made() -> None:
     drawn = render(list(range(10_000_000)))
 
-    assert not drawn.is_whole
-    assert len(drawn.text) <= BUDGET
+    assert not drawn.is_complete
+    assert len(drawn.text) <= RESULT_CHARS
     assert "more items" in render({str(n): n for n in range(5000)}, 600).text
     assert "more items" in render(list(range(5000)), 600).text
 
@@ -257,7 +257,7 @@ def test_nesting_is_bounded() -> None:
     drawn = render(deep(5000))
 
     assert "…" in drawn.text
-    assert not drawn.is_whole
+    assert not drawn.is_complete
 
 
 @given(
@@ -272,7 +272,7 @@ def test_any_json_like_value_is_text_within_the_budget(value: Any, budget: int) 
     drawn = render(value, budget)
 
     assert len(drawn.text) <= budget
-    if isinstance(value, list | dict) and drawn.is_whole:
+    if isinstance(value, list | dict) and drawn.is_complete:
         json.loads(drawn.text)
 
 
@@ -284,7 +284,7 @@ def test_a_text_of_a_hundred_megabytes_is_cut_before_it_is_looked_at() -> None:
     assert time.process_time() - began < 1
     assert len(drawn.text) <= 1_000
     assert "of 120 000 000 characters" in drawn.text
-    assert not drawn.is_whole
+    assert not drawn.is_complete
     assert "\x1b" not in drawn.text
 
 
@@ -294,5 +294,5 @@ def test_one_long_cell_does_not_fill_up_every_row_of_a_frame_to_its_length() -> 
     drawn = render(pd.DataFrame({"a": [cell, *["y"] * 5_000]}))
 
     assert time.process_time() - began < 1
-    assert not drawn.is_whole
+    assert not drawn.is_complete
     assert "of 5,001 rows" in drawn.text or "characters" in drawn.text

@@ -21,7 +21,7 @@ def test_a_large_frame_is_a_preview_that_says_so() -> None:
 
     assert "DataFrame, 1 204 332 rows by 2 columns" in drawn.text
     assert "[preview: 5 of 1 204 332 rows; this is not the full data]" in drawn.text
-    assert not drawn.is_whole
+    assert not drawn.is_complete
     assert drawn.is_object
 
 

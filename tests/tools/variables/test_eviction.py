@@ -20,7 +20,7 @@ from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools import Approved
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.values.sizes import size_of
-from nbtool.tools.variables.eviction import Dropped
+from nbtool.tools.variables.eviction import EvictedResult
 from nbtool.tools.variables.store import Variables
 
 BOUND = 4_000_000
@@ -90,8 +90,8 @@ def test_nothing_of_the_running_turn_is_dropped_and_afterwards_the_bound_holds_f
     assert [record.status for record in turn.calls] == ["ok"] * 13
     assert during == [10]
     assert alive() <= BOUND // SIZE
-    assert sum(isinstance(record.result, Dropped) for record in turn.calls) >= 6
-    assert chat.variables.kept_bytes <= BOUND
+    assert sum(isinstance(record.result, EvictedResult) for record in turn.calls) >= 6
+    assert chat.variables.stored_bytes <= BOUND
     assert "dropped to make room: Frame, 1 000 0" in repr(turn.calls[1].result)
     with pytest.raises(UnknownReference, match=r"make room \(`%config NbTool\.result_bytes`"):
         chat.variables.value("make_2_result")
@@ -111,7 +111,7 @@ def test_of_results_larger_than_the_bound_the_newest_is_kept() -> None:
         chat = Chat(wire=wire, tools=[make], result_bytes=BOUND)
         turns = [chat.send("Go."), chat.send("Again.")]
 
-    assert [isinstance(turn.calls[0].result, Dropped) for turn in turns] == [True, False]
+    assert [isinstance(turn.calls[0].result, EvictedResult) for turn in turns] == [True, False]
     assert alive() == 1
 
 
@@ -133,11 +133,11 @@ def test_what_the_model_removes_is_still_the_persons_until_there_is_no_room() ->
         chat = Chat(wire=wire, tools=[make], result_bytes=BOUND)
         chat.keeps_notes = True
         first = chat.send("Go.")
-        kept = not isinstance(first.calls[0].result, Dropped)
+        kept = not isinstance(first.calls[0].result, EvictedResult)
         chat.send("More.")
 
     assert kept
-    assert isinstance(first.calls[0].result, Dropped)
+    assert isinstance(first.calls[0].result, EvictedResult)
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_what_lies_inside_of_an_object_counts(value: object) -> None:
 def test_listing_and_describing_do_not_count_as_use() -> None:
     variables = Variables(max_entries=3)
     for name in "abc":
-        variables.remember(name, name)
+        variables.store_result(name, name)
 
     for name in "ab":
         variables.describe(name)
-    variables.remember("d", "d")
+    variables.store_result("d", "d")
 
-    assert [entry.name for entry in variables.entries()] == ["d", "c", "b"]
+    assert [entry.name for entry in variables.list_entries()] == ["d", "c", "b"]
 
 
 def test_a_bound_of_nothing_is_refused() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbtool.errors import UnknownReference
-from nbtool.tools.variables.references import Reference, parse, resolve, unresolved
+from nbtool.tools.variables.references import Reference, parse, resolve, without_references
 from nbtool.tools.variables.store import Variables
 
 
@@ -154,7 +154,7 @@ def test_no_code_of_an_object_runs_to_find_an_item() -> None:
 
 def test_lone_surrogates_are_replaced_on_the_way_in() -> None:
     assert resolve({"a\ud800": ["b\ud800"]}, store()).arguments == {"a\ufffd": ["b\ufffd"]}
-    assert unresolved({"a": ("b\ud800", {"c": 1})}).arguments == {"a": ["b\ufffd", {"c": 1}]}
+    assert without_references({"a": ("b\ud800", {"c": 1})}).arguments == {"a": ["b\ufffd", {"c": 1}]}
 
 
 def test_a_description_names_type_and_shape_and_no_value() -> None:

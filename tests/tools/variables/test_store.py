@@ -57,8 +57,8 @@ def test_only_what_was_exposed_can_be_reached() -> None:
 def test_what_is_hidden_says_so() -> None:
     variables = Variables({"x": 1})
     variables.expose("x")
-    variables.hide("x")
-    variables.hide("never")
+    variables.unexpose("x")
+    variables.unexpose("never")
 
     with pytest.raises(UnknownReference, match="no longer exposed"):
         variables.get("x")
@@ -97,18 +97,18 @@ def test_results_are_numbered_by_tool_and_never_take_a_name_twice() -> None:
     variables = Variables({"price_2_result": 1})
     variables.expose("price_2_result")
 
-    assert variables.next_name("price") == "price_1_result"
-    assert variables.next_name("price") == "price_3_result"
-    assert variables.next_name("other") == "other_1_result"
+    assert variables.reserve_name("price") == "price_1_result"
+    assert variables.reserve_name("price") == "price_3_result"
+    assert variables.reserve_name("other") == "other_1_result"
 
 
 def test_a_result_cannot_take_the_place_of_an_exposed_variable_nor_the_other_way_round() -> None:
     variables = Variables({"x": 1, "y": 2})
     variables.expose("x")
-    variables.remember("y", [2])
+    variables.store_result("y", [2])
 
     with pytest.raises(BadUsage, match="is an exposed variable"):
-        variables.remember("x", [1])
+        variables.store_result("x", [1])
     with pytest.raises(BadUsage, match="is a result already"):
         variables.expose("y")
 
@@ -122,7 +122,7 @@ def test_a_result_is_written_out_once() -> None:
             return "counted"
 
     variables = Variables()
-    variables.remember("r", Counting())
+    variables.store_result("r", Counting())
 
     assert variables.text("r") == variables.text("r") == "counted"
     assert Counting.count == 1
@@ -131,31 +131,31 @@ def test_a_result_is_written_out_once() -> None:
 def test_the_least_recently_used_entry_goes_first_and_is_said_to_be_gone() -> None:
     variables = Variables(max_entries=3)
     for name in "abc":
-        variables.remember(name, name)
+        variables.store_result(name, name)
     variables.get("a")
-    variables.remember("d", "d")
+    variables.store_result("d", "d")
 
-    assert [entry.name for entry in variables.entries()] == ["d", "a", "c"]
+    assert [entry.name for entry in variables.list_entries()] == ["d", "a", "c"]
     with pytest.raises(UnknownReference, match=r"'b' is gone: it was dropped to make room"):
         variables.value("b")
 
 
 def test_bytes_are_bounded_too() -> None:
     variables = Variables(max_bytes=3_000_000)
-    variables.remember("big", np.zeros(250_000))
-    variables.remember("bigger", np.zeros(300_000))
+    variables.store_result("big", np.zeros(250_000))
+    variables.store_result("bigger", np.zeros(300_000))
 
-    assert [entry.name for entry in variables.entries()] == ["bigger"]
+    assert [entry.name for entry in variables.list_entries()] == ["bigger"]
 
 
 def test_pinned_entries_stay_and_the_newest_always_does() -> None:
     variables = Variables(max_entries=1)
-    variables.remember("a", 1)
+    variables.store_result("a", 1)
     variables.pin("a")
-    variables.remember("b", 2)
-    variables.remember("c", 3)
+    variables.store_result("b", 2)
+    variables.store_result("c", 3)
 
-    assert {entry.name for entry in variables.entries()} == {"a", "c"}
+    assert {entry.name for entry in variables.list_entries()} == {"a", "c"}
     assert not variables.remove("a")
     variables.pin("a", pinned=False)
     assert variables.remove("a")
@@ -163,19 +163,19 @@ def test_pinned_entries_stay_and_the_newest_always_does() -> None:
 
 def test_a_name_that_comes_back_is_alive_again() -> None:
     variables = Variables()
-    variables.remember("a", 1)
+    variables.store_result("a", 1)
     variables.remove("a")
-    variables.remember("a", 2)
+    variables.store_result("a", 2)
 
     assert variables.value("a") == 2
     assert not variables.remove("never")
 
 
 def test_the_list_of_the_dead_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_GONE", 2)
+    monkeypatch.setattr(module, "MAX_INVALID", 2)
     variables = Variables()
     for name in "abc":
-        variables.remember(name, 1)
+        variables.store_result(name, 1)
         variables.remove(name)
 
     with pytest.raises(UnknownReference, match="no variable 'a'"):
@@ -186,19 +186,19 @@ def test_the_list_of_the_dead_is_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_notes_can_be_written_changed_and_told_apart_from_results() -> None:
     variables = Variables()
-    variables.write("todo", "first", description="what is left", tags=["plan"])
-    note = variables.write("todo", tags=["plan", "b"])
+    variables.store_note("todo", "first", description="what is left", tags=["plan"])
+    note = variables.store_note("todo", tags=["plan", "b"])
 
     assert (note.value, note.description, note.tags) == ("first", "what is left", ("plan", "b"))
-    assert variables.write("empty", "").value == ""
+    assert variables.store_note("empty", "").value == ""
     with pytest.raises(BadUsage, match="needs a value"):
-        variables.write("new")
-    variables.remember("r", 1)
+        variables.store_note("new")
+    variables.store_result("r", 1)
     with pytest.raises(BadUsage, match="it is a result"):
-        variables.write("r", "x")
+        variables.store_note("r", "x")
     variables.pin("todo")
     with pytest.raises(BadUsage, match="cannot be overwritten"):
-        variables.write("todo", "x")
+        variables.store_note("todo", "x")
 
 
 def test_many_threads_may_write_at_once() -> None:
@@ -206,7 +206,7 @@ def test_many_threads_may_write_at_once() -> None:
 
     def fill(number: int) -> None:
         for _ in range(40):
-            variables.remember(variables.next_name(f"t{number % 2}"), number)
+            variables.store_result(variables.reserve_name(f"t{number % 2}"), number)
 
     threads = [threading.Thread(target=fill, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -214,8 +214,8 @@ def test_many_threads_may_write_at_once() -> None:
     for thread in threads:
         thread.join()
 
-    assert len(variables.entries()) == 50
-    assert variables.next_name("t0") == "t0_161_result"
+    assert len(variables.list_entries()) == 50
+    assert variables.reserve_name("t0") == "t0_161_result"
 
 
 @pytest.mark.parametrize(

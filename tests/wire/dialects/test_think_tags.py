@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from nbtool.errors import ProviderError
 from nbtool.events import Delta, TextDelta, ThinkingDelta
 from nbtool.wire import Reply, ReplyBuilder, decode, find_wire
-from nbtool.wire.dialects.think_tag_parser import ThinkTags
-from nbtool.wire.dialects.think_tags import WithThoughts
-from nbtool.wire.prompted.wire import Prompted
+from nbtool.wire.dialects.think_tag_parser import ThinkTagParser
+from nbtool.wire.dialects.think_tags import ThinkTagWire
+from nbtool.wire.prompted.wire import PromptedWire
 
-WIRE = WithThoughts(find_wire("chat"))
+WIRE = ThinkTagWire(find_wire("chat"))
 
 
 def body(*deltas: dict[str, Any], finish: str = "stop") -> bytes:
@@ -33,7 +33,7 @@ def read(*deltas: dict[str, Any], wire: Any = WIRE, finish: str = "stop") -> Rep
 
 
 @pytest.mark.parametrize(
-    "pieces", [["\n<think>Hm</think>\n\nHi"], list("\n<think>Hm</think>\n\nHi"), ["<th", "ink>Hm</", "think>Hi"]]
+    "pieces", [["\n<think>Hm</think>\n\nHi"], list("\n<think>Hm</think>\n\nHi"), ["<th", "hasher>Hm</", "think>Hi"]]
 )
 def test_tags_at_the_head_of_a_text_are_thinking(pieces: list[str]) -> None:
     reply = read(*({"content": piece} for piece in pieces))
@@ -67,7 +67,7 @@ def test_tags_after_thinking_of_its_own_field_are_text() -> None:
 
 def test_a_call_written_inside_thinking_does_not_run() -> None:
     written = '```tool_call\n{"name": "f", "arguments": {}}\n```'
-    reply = read({"content": f"<think>{written}</think>No."}, wire=Prompted(WIRE))
+    reply = read({"content": f"<think>{written}</think>No."}, wire=PromptedWire(WIRE))
 
     assert (reply.calls, reply.text) == ((), "No.")
 
@@ -103,16 +103,16 @@ def test_tags_are_found_wherever_the_text_is_cut(parts: list[str], data: st.Data
 
 
 def split_tags(*pieces: str) -> tuple[str, str]:
-    tags = ThinkTags()
+    tags = ThinkTagParser()
     found = [pair for piece in pieces for pair in tags.feed(piece)] + tags.flush()
     return "".join(text for inside, text in found if inside), "".join(text for inside, text in found if not inside)
 
 
 def test_a_field_for_thinking_that_comes_after_a_tag_began_leaves_the_tag_to_its_end() -> None:
-    tags = ThinkTags()
+    tags = ThinkTagParser()
     inside = tags.feed("<think>Hm")
-    tags.settle()
+    tags.stop()
 
     assert inside == [(True, "Hm")]
-    assert not tags.is_settled
+    assert not tags.is_done
     assert tags.feed(".</think>Hi") == [(True, "."), (False, "Hi")]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import BadReply
+from nbtool.errors import InvalidReply
 from nbtool.wire import decode
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import DONE, event, finish, head, serve, text, whole
 from tests.wire import anthropics, responding
@@ -36,7 +36,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     "anthropic": {"type": "message", "content": [{"type": "text", "text": "Hello"}], "stop_reason": "end_turn"},
     "gemini": {"candidates": [{"content": {"parts": [{"text": "Hello"}]}, "finishReason": "STOP"}]},
 }
-TALKING = sorted(set(WIRES) - set(DOES))
+TALKING = sorted(set(WIRES) - set(MEDIA_KINDS))
 
 
 def test_every_dialect_is_tried_on_every_wire() -> None:
@@ -49,7 +49,7 @@ def test_a_stream_in_another_dialect_says_so(wire: str, came: str) -> None:
     if came == wire:
         assert decode(wire, STREAMS[came]).text == "Hello"
         return
-    with pytest.raises(BadReply) as caught:
+    with pytest.raises(InvalidReply) as caught:
         decode(wire, STREAMS[came])
 
     assert "Check the address and the wire" in str(caught.value)
@@ -63,14 +63,14 @@ def test_a_document_in_another_dialect_says_so(wire: str, came: str) -> None:
     if came == wire:
         assert decode(wire, body, stream=False).text == "Hello"
         return
-    with pytest.raises(BadReply, match="Check the address and the wire"):
+    with pytest.raises(InvalidReply, match="Check the address and the wire"):
         decode(wire, body, stream=False)
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
 def test_a_reply_that_is_made_in_the_background_is_not_supported_and_says_so(status: str) -> None:
     with serve(whole(200, {"id": "resp_1", "status": status, "output": [], "background": True})) as server:
-        _, error = heard_until(endpoint(server, wire=responding.WIRE), BadReply)
+        _, error = heard_until(endpoint(server, wire=responding.WIRE), InvalidReply)
 
     assert "in the background" in str(error)
     assert status in str(error)
@@ -80,7 +80,7 @@ def test_a_reply_that_is_made_in_the_background_is_not_supported_and_says_so(sta
 def test_a_stream_that_only_says_that_it_is_queued_is_told_as_such() -> None:
     queued = responding.stream({"type": "response.queued", "response": {"status": "queued"}})
     with serve(head(), queued) as server:
-        _, error = heard_until(endpoint(server, wire=responding.WIRE), BadReply)
+        _, error = heard_until(endpoint(server, wire=responding.WIRE), InvalidReply)
 
     assert "in the background" in str(error)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.wire.framing.provider_errors import error_from_response, error_words, may_retry, retry_after, until_reset
+from nbtool.wire.framing.provider_errors import error_from_response, is_retryable, parse_error, retry_after, until_reset
 
 
 @pytest.mark.parametrize(
@@ -21,16 +21,16 @@ from nbtool.wire.framing.provider_errors import error_from_response, error_words
     ],
 )
 def test_the_message_of_an_error_is_found_in_every_shape(payload: object, message: str) -> None:
-    assert error_words(payload).message == message
+    assert parse_error(payload).message == message
 
 
 def test_the_code_and_the_type_of_an_error_may_stand_around_it() -> None:
-    inside = error_words({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "code": 529})
-    outside = error_words({"type": "server_error", "error": {"message": "busy"}, "code": "x"})
+    inside = parse_error({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}, "code": 529})
+    outside = parse_error({"type": "server_error", "error": {"message": "busy"}, "code": "x"})
 
     assert (inside.type, inside.code) == ("overloaded_error", "529")
     assert (outside.type, outside.code) == ("server_error", "x")
-    assert outside.all == "x server_error busy"
+    assert outside.joined == "x server_error busy"
 
 
 NOW = 1_445_412_470.0  # ten seconds before the date below
@@ -67,7 +67,7 @@ def test_a_date_is_counted_from_now_where_no_time_is_given() -> None:
     [(400, "true", True), (400, "", False), (500, "", True), (500, "False", False), (429, "", True), (499, "x", False)],
 )
 def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str, again: bool) -> None:
-    assert may_retry(status, {"x-should-retry": word}) is again
+    assert is_retryable(status, {"x-should-retry": word}) is again
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_the_providers_own_word_says_whether_to_try_again(status: int, word: str
     ],
 )
 def test_a_refusal_that_comes_as_an_event_is_told_in_its_own_words(body: bytes) -> None:
-    assert str(error_from_response(400, {}, body, who="them")) == "them answered 400: no such thing."
+    assert str(error_from_response(400, {}, body, label="them")) == "them answered 400: no such thing."
 
 
 # --- waits that proxies and rate limits name ----------------------------------------------------------------------
@@ -126,6 +126,6 @@ def test_the_state_of_a_limit_counts_only_where_a_limit_was_reached() -> None:
     ],
 )  # fmt: skip
 def test_the_address_is_doubted_only_where_the_provider_has_no_words_of_its_own(body: bytes, is_told: bool) -> None:
-    error = error_from_response(404, {}, body, who="lab")
+    error = error_from_response(404, {}, body, label="lab")
 
     assert ("Nothing answers there" in str(error)) is is_told

@@ -3,11 +3,11 @@ from __future__ import annotations
 import pytest
 from pydantic import SecretStr
 
-from nbtool.wire.framing.redaction import _SHORTEST, HIDDEN, excerpt, redact
+from nbtool.wire.framing.redaction import _MIN_SECRET, HIDDEN, excerpt, redact
 
 
 def test_a_given_key_is_hidden_from_its_shortest_length_on() -> None:
-    short, shortest = "k" * (_SHORTEST - 1), "q" * _SHORTEST
+    short, shortest = "k" * (_MIN_SECRET - 1), "q" * _MIN_SECRET
 
     assert redact(f"<{shortest}>", [None, SecretStr(shortest)]) == f"<{HIDDEN}>"
     assert redact(f"<{short}>", [SecretStr(short)]) == f"<{short}>"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtool.errors import TooLarge
+from nbtool.errors import ReplyTooLarge
 from nbtool.wire.framing import sse
 from nbtool.wire.framing.sse import EventParser, ServerEvent
 
@@ -135,14 +135,14 @@ ENDLESS_EVENT = [b"data: x\n"] * 300
 
 @pytest.mark.parametrize("pieces", [ENDLESS_LINE, LONG_LINE, ENDLESS_EVENT])
 def test_an_event_has_a_bound(monkeypatch: pytest.MonkeyPatch, pieces: list[bytes]) -> None:
-    monkeypatch.setattr(sse, "MAX_EVENT", 256)
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 256)
 
-    with pytest.raises(TooLarge, match="larger than"):
+    with pytest.raises(ReplyTooLarge, match="larger than"):
         parse(*pieces)
 
 
 def test_many_small_events_are_not_over_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_EVENT", 64)
+    monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 64)
     parser = EventParser()
 
     events = parser.feed(b"data: 0123456789\n\n" * 100)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.wire.prompted.call_python import MAX_DEPTH, MAX_LENGTH, find_list_end, read_pythonic, starts_list
+from nbtool.wire.prompted.call_python import MAX_DEPTH, MAX_LENGTH, end_of_call_list, find_call_list, parse_python_calls
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from nbtool.wire.prompted.call_python import MAX_DEPTH, MAX_LENGTH, find_list_en
     ],
 )
 def test_calls_with_named_literals_are_read(text: str, calls: list[tuple[str, dict[str, Any]]]) -> None:
-    assert read_pythonic(text) == calls
+    assert parse_python_calls(text) == calls
 
 
 @pytest.mark.parametrize(
@@ -34,27 +34,27 @@ def test_calls_with_named_literals_are_read(text: str, calls: list[tuple[str, di
     ],
 )  # fmt: skip
 def test_anything_else_is_no_call(text: str) -> None:
-    assert read_pythonic(text) is None
+    assert parse_python_calls(text) is None
 
 
 def test_a_list_that_nests_too_deep_or_is_too_long_is_not_read() -> None:
     def nested(depth: int) -> str:
         return f"look(a={'[' * depth}{']' * depth})"
 
-    assert read_pythonic(nested(MAX_DEPTH - 1)) is not None
-    assert read_pythonic(nested(MAX_DEPTH)) is None
-    assert read_pythonic(f"look(a={'x' * MAX_LENGTH!r})") is None
+    assert parse_python_calls(nested(MAX_DEPTH - 1)) is not None
+    assert parse_python_calls(nested(MAX_DEPTH)) is None
+    assert parse_python_calls(f"look(a={'x' * MAX_LENGTH!r})") is None
 
 
 @pytest.mark.parametrize(
     ("text", "start"), [("[look(", 0), ("see [ a.b (x", 4), ("[1]", -1), ("look()", -1), ("[(", -1), ("[1(", -1)]
 )
 def test_a_list_of_calls_begins_at_a_name_and_a_bracket(text: str, start: int) -> None:
-    assert starts_list(text) == start
+    assert find_call_list(text) == start
 
 
 def test_a_list_is_looked_for_from_a_place_on() -> None:
-    assert starts_list("[a()] [b()]", 1) == 6
+    assert find_call_list("[a()] [b()]", 1) == 6
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_a_list_is_looked_for_from_a_place_on() -> None:
     ],
 )
 def test_the_end_of_a_list_is_where_its_own_bracket_closes(text: str, end: int) -> None:
-    assert find_list_end(text, 0) == end
+    assert end_of_call_list(text, 0) == end
 
 
 def test_a_list_that_nests_too_deep_has_no_end() -> None:
-    assert find_list_end("[" * MAX_DEPTH + "]" * MAX_DEPTH, 0) == 2 * MAX_DEPTH
-    assert find_list_end("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), 0) == -1
+    assert end_of_call_list("[" * MAX_DEPTH + "]" * MAX_DEPTH, 0) == 2 * MAX_DEPTH
+    assert end_of_call_list("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), 0) == -1

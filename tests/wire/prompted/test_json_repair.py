@@ -108,11 +108,11 @@ def test_closers_are_added_only_where_the_object_is_known_to_have_ended() -> Non
 
     with pytest.raises(InvalidArguments, match="cut off"):
         parse_object(text)
-    parsed = parse_object(text, ended=True)
+    parsed = parse_object(text, is_closed=True)
     assert parsed.value == {"a": [1, {"b": "c"}]}
     assert parsed.repairs == ("missing closer",)
     with pytest.raises(InvalidArguments):
-        parse_object('{"a": {"b": "c', ended=True)
+        parse_object('{"a": {"b": "c', is_closed=True)
 
 
 def test_a_message_says_what_was_expected_and_what_came() -> None:
@@ -217,4 +217,4 @@ def test_values_in_a_row_are_split_and_prose_is_not() -> None:
 
 def test_a_text_on_which_the_library_fails_is_refused_like_any_other() -> None:
     with pytest.raises(InvalidArguments, match="cannot be mended"):
-        parse_object('[{"```json\n{{[\'a```json\n{"/*()x|y"//é`$”b1a“```json\n$``{__class__[0]\\u\'.', ended=True)
+        parse_object('[{"```json\n{{[\'a```json\n{"/*()x|y"//é`$”b1a“```json\n$``{__class__[0]\\u\'.', is_closed=True)

@@ -12,9 +12,9 @@ import pytest
 
 from nbtool.errors import BadUsage, InvalidArguments
 from nbtool.wire import parse_calls
-from nbtool.wire.prompted.call_json import MAX_WRAPPINGS, WrittenCall, known_calls, known_name, read_shape
-from nbtool.wire.prompted.delimiters import MARKS, read_body
-from nbtool.wire.prompted.json_repair import MAX_GAPS, MAX_LIBRARY, parse_object
+from nbtool.wire.prompted.call_json import MAX_NESTING, ParsedCall, match_tool_name, match_tools, parse_call_value
+from nbtool.wire.prompted.delimiters import DELIMITERS, parse_call_body
+from nbtool.wire.prompted.json_repair import MAX_GAPS, MAX_LIBRARY_CHARS, parse_object
 from nbtool.wire.prompted.undelimited import MAX_TRIES
 
 CALL = {"name": "look", "arguments": {"a": 1}}
@@ -26,12 +26,12 @@ def read(text: str) -> list[tuple[str, Any]]:
 
 
 def body(text: str, **how: Any) -> list[tuple[str, Any]] | None:
-    found = read_body(text, **how)
+    found = parse_call_body(text, **how)
     return None if found is None else [(call.name, call.args) for call in found]
 
 
 def shape(value: Any, *, marked: bool = True) -> list[tuple[str, Any]] | None:
-    found = read_shape(value, marked=marked)
+    found = parse_call_value(value, is_delimited=marked)
     return None if found is None else [(call.name, call.args) for call in found]
 
 
@@ -90,20 +90,20 @@ def test_a_call_in_too_many_wrappers_is_none() -> None:
     def wrapped(times: int) -> Any:
         return {"function_call": wrapped(times - 1)} if times else CALL
 
-    assert shape(wrapped(MAX_WRAPPINGS)) == [("look", {"a": 1})]
-    assert shape(wrapped(MAX_WRAPPINGS + 1)) is None
+    assert shape(wrapped(MAX_NESTING)) == [("look", {"a": 1})]
+    assert shape(wrapped(MAX_NESTING + 1)) is None
 
 
 def test_a_name_means_the_only_tool_that_is_spelt_like_it() -> None:
-    assert known_name("functions.get-price", ["get_price", "look"]) == "get_price"
-    assert known_name("get price", ["get_price", "Get-Price"]) is None
-    assert known_name("unknown", ["get_price"]) is None
-    assert known_name("anything", None) == "anything"
+    assert match_tool_name("functions.get-price", ["get_price", "look"]) == "get_price"
+    assert match_tool_name("get price", ["get_price", "Get-Price"]) is None
+    assert match_tool_name("unknown", ["get_price"]) is None
+    assert match_tool_name("anything", None) == "anything"
 
 
 def test_a_name_that_was_spelt_otherwise_is_told_as_a_mend() -> None:
-    assert known_calls([WrittenCall("Look", {})], ["look"]) == [WrittenCall("look", {}, ("name",))]
-    assert known_calls([WrittenCall("look", {}), WrittenCall("sing", {})], ["look"]) == []
+    assert match_tools([ParsedCall("Look", {})], ["look"]) == [ParsedCall("look", {}, ("name",))]
+    assert match_tools([ParsedCall("look", {}), ParsedCall("sing", {})], ["look"]) == []
 
 
 # --- marks ----------------------------------------------------------------------------------------------------
@@ -284,7 +284,7 @@ def test_an_object_that_is_broken_in_many_places_is_not_mended() -> None:
 
 def test_an_object_that_is_broken_and_long_is_not_mended() -> None:
     with pytest.raises(InvalidArguments, match="too long"):
-        parse_object('{"a": "' + "x" * MAX_LIBRARY + '" "b": 1}')
+        parse_object('{"a": "' + "x" * MAX_LIBRARY_CHARS + '" "b": 1}')
 
 
 def test_a_mend_that_would_change_a_letter_is_refused() -> None:
@@ -296,7 +296,7 @@ def test_a_mend_that_would_change_a_letter_is_refused() -> None:
 
 
 def test_what_stands_behind_the_closer_of_a_tag_is_prose() -> None:
-    tags = [mark.opener for mark in MARKS if re.fullmatch(r"<[^|=▁]+>", mark.opener)]
+    tags = [mark.opener for mark in DELIMITERS if re.fullmatch(r"<[^|=▁]+>", mark.opener)]
     found = [parse_calls(f"Before. {tag}{WRITTEN}</{tag[1:]} Behind.") for tag in tags]
 
     assert len(tags) > 7

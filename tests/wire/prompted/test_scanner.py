@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtool.wire.prompted.call_buffer import MAX_HELD
-from nbtool.wire.prompted.delimiters import MARKS, Mark
-from nbtool.wire.prompted.instructions import Form
+from nbtool.wire.prompted.call_buffer import MAX_CALL_CHARS
+from nbtool.wire.prompted.delimiters import DELIMITERS, Delimiter
+from nbtool.wire.prompted.instructions import PromptFormat
 from nbtool.wire.prompted.scanner import Scanner
-from nbtool.wire.prompted.segments import Calls, Held, Prose, joined
+from nbtool.wire.prompted.segments import CallSegment, PendingSegment, TextSegment, merge_text
 
 CALL = '<tool_call>{"name": "price", "arguments": {"ticker": "A"}}</tool_call>'
 FENCED = '```call-7f3a\n{"name": "price", "arguments": {"ticker": "B"}}\n```'
@@ -45,28 +45,32 @@ TEXTS = [
     '<|python_tag|>{"name": "f", "parameters": {}}',
     'Done.<|tool_call|>[{"name": "f", "arguments": {"a": "\u00e9\U0001f600"}}]',
 ]
-SETTINGS: list[tuple[Sequence[Mark], bool]] = [(MARKS, False), (MARKS, True), (Form("json", "7f3a").marks, False)]
+SETTINGS: list[tuple[Sequence[Delimiter], bool]] = [
+    (DELIMITERS, False),
+    (DELIMITERS, True),
+    (PromptFormat("json", "7f3a").delimiters, False),
+]
 
 
-def scan(pieces: Iterable[str], *, complete: bool = True, **options: Any) -> list[Prose | Calls]:
+def scan(pieces: Iterable[str], *, complete: bool = True, **options: Any) -> list[TextSegment | CallSegment]:
     scanner = Scanner(**options)
-    found: list[Prose | Calls] = []
+    found: list[TextSegment | CallSegment] = []
     for piece in pieces:
-        found += [out for out in scanner.feed(piece) if not isinstance(out, Held)]
-    return joined([*found, *scanner.close(complete=complete)])
+        found += [out for out in scanner.feed(piece) if not isinstance(out, PendingSegment)]
+    return merge_text([*found, *scanner.close(complete=complete)])
 
 
-def whole(found: Iterable[Prose | Calls]) -> str:
-    return "".join(piece.text if isinstance(piece, Prose) else piece.source for piece in found)
+def whole(found: Iterable[TextSegment | CallSegment]) -> str:
+    return "".join(piece.text if isinstance(piece, TextSegment) else piece.source for piece in found)
 
 
-def calls(found: Iterable[Prose | Calls]) -> list[tuple[str, dict[str, Any]]]:
-    return [(call.name, call.args) for piece in found if isinstance(piece, Calls) for call in piece.calls]
+def calls(found: Iterable[TextSegment | CallSegment]) -> list[tuple[str, dict[str, Any]]]:
+    return [(call.name, call.args) for piece in found if isinstance(piece, CallSegment) for call in piece.calls]
 
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize(("marks", "bare"), SETTINGS)
-def test_every_cut_in_two_gives_the_same(text: str, marks: Sequence[Mark], bare: bool) -> None:
+def test_every_cut_in_two_gives_the_same(text: str, marks: Sequence[Delimiter], bare: bool) -> None:
     expected = scan([text], marks=marks, bare=bare)
 
     assert whole(expected) == text
@@ -96,7 +100,7 @@ def test_any_mixture_cut_anywhere_gives_the_same_and_loses_nothing(parts: list[s
 def test_calls_and_prose_keep_their_order() -> None:
     found = scan([f"a {CALL} b {CALL} c"])
 
-    assert [type(piece) for piece in found] == [Prose, Calls, Prose, Calls, Prose]
+    assert [type(piece) for piece in found] == [TextSegment, CallSegment, TextSegment, CallSegment, TextSegment]
     assert calls(found) == [("price", {"ticker": "A"})] * 2
 
 
@@ -111,13 +115,13 @@ def test_a_string_without_end_gives_way_to_the_first_closing_mark() -> None:
     found = scan(['<tool_call>{"name": "f", "arguments": {"a": "x}}</tool_call> ' + CALL])
 
     assert calls(found) == [("price", {"ticker": "A"})]
-    assert found[0] == Prose('<tool_call>{"name": "f", "arguments": {"a": "x}}</tool_call> ')
+    assert found[0] == TextSegment('<tool_call>{"name": "f", "arguments": {"a": "x}}</tool_call> ')
 
 
 def test_a_missing_closing_mark_is_named_among_the_mends() -> None:
     found = scan(['<tool_call>{"name": "f", "arguments": {}}'])
 
-    assert isinstance(found[0], Calls)
+    assert isinstance(found[0], CallSegment)
     assert found[0].calls[0].repairs == ("closing tag",)
 
 
@@ -146,29 +150,29 @@ def test_brackets_that_lack_at_a_cut_are_not_added() -> None:
     ],
 )
 def test_a_call_that_is_only_shown_stays_text(text: str) -> None:
-    assert scan([text]) == [Prose(text)]
+    assert scan([text]) == [TextSegment(text)]
 
 
 def test_with_a_fence_word_nothing_else_opens_a_call() -> None:
-    marks = Form("json", "7f3a").marks
+    marks = PromptFormat("json", "7f3a").delimiters
     found = scan([f"{CALL}\n{FENCED}\n```call-0000\n{{}}\n```"], marks=marks)
 
     assert calls(found) == [("price", {"ticker": "B"})]
-    assert found[0] == Prose(f"{CALL}\n")
+    assert found[0] == TextSegment(f"{CALL}\n")
 
 
 def test_an_unknown_name_stays_text_and_a_near_one_is_named() -> None:
     assert calls(scan([CALL], names=["cost"])) == []
     near = scan(['<tool_call>{"name": "functions.Get-Price", "arguments": {}}</tool_call>'], names=["get_price"])
-    assert isinstance(near[0], Calls)
+    assert isinstance(near[0], CallSegment)
     assert (near[0].calls[0].name, near[0].calls[0].repairs) == ("get_price", ("name",))
 
 
 def test_only_what_may_become_a_mark_is_held_back() -> None:
     scanner = Scanner()
 
-    assert scanner.feed("a < b <tool") == [Prose("a < b ")]
-    assert scanner.feed("box>") == [Prose("<toolbox>")]
+    assert scanner.feed("a < b <tool") == [TextSegment("a < b ")]
+    assert scanner.feed("box>") == [TextSegment("<toolbox>")]
 
 
 def test_a_call_in_the_making_says_how_long_it_is() -> None:
@@ -177,26 +181,29 @@ def test_a_call_in_the_making_says_how_long_it_is() -> None:
     found = scanner.feed('"arguments": {"a": "' + "x" * 100)
 
     assert len(found) == 1
-    assert isinstance(found[0], Held)
+    assert isinstance(found[0], PendingSegment)
     assert found[0].size >= 100
 
 
 @pytest.mark.parametrize("opening", ["<tool_call>{", '{"name":'])
 def test_a_call_that_grows_too_long_is_released_as_text(opening: str) -> None:
-    text = opening + "x" * (MAX_HELD + 10)
-    scanner = Scanner(bare=True)
+    text = opening + "x" * (MAX_CALL_CHARS + 10)
+    scanner = Scanner(allow_undelimited=True)
     found = [piece for start in range(0, len(text), 65_536) for piece in scanner.feed(text[start : start + 65_536])]
-    released = "".join(piece.text for piece in found if isinstance(piece, Prose))
+    released = "".join(piece.text for piece in found if isinstance(piece, TextSegment))
 
     assert released.startswith(opening)
-    assert whole(joined([*(piece for piece in found if not isinstance(piece, Held)), *scanner.close()])) == text
+    assert (
+        whole(merge_text([*(piece for piece in found if not isinstance(piece, PendingSegment)), *scanner.close()]))
+        == text
+    )
 
 
 def test_held_prose_is_given_before_something_else_comes() -> None:
     scanner = Scanner()
     scanner.feed("a <tool")
 
-    assert scanner.flush() == [Prose("<tool")]
+    assert scanner.flush() == [TextSegment("<tool")]
 
 
 def test_a_scanner_can_be_copied_in_the_middle_of_a_call() -> None:

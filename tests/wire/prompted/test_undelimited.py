@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nbtool.wire import parse_calls
-from nbtool.wire.prompted.delimiters import MAX_ENDING
+from nbtool.wire.prompted.delimiters import MAX_END_CHARS
 
 
 def read(text: str) -> list[tuple[str, Any]]:
@@ -30,7 +30,7 @@ def test_a_token_that_ends_a_reply_hides_no_call(written: str, ending: str) -> N
 
 
 def test_a_token_that_ends_a_reply_is_looked_for_at_its_end_only() -> None:
-    assert read('look\n{"a": 1}' + "</s>" * MAX_ENDING) == []
+    assert read('look\n{"a": 1}' + "</s>" * MAX_END_CHARS) == []
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from nbtool.messages import Media, Message, ToolCall, ToolResult, assistant, results, user
 from nbtool.wire import Prompt, Target, ToolSpec
-from nbtool.wire.prompted.instructions import Form, arguments_of, escaped, form_name
-from nbtool.wire.prompted.wire import Prompted, _without_tools
+from nbtool.wire.prompted.instructions import PromptFormat, arguments_json, escape, format_for
+from nbtool.wire.prompted.wire import PromptedWire, _as_plain_messages
 from tests.wire.prompting import CALL, FENCE, INNER, WRITTEN, read, streamed
 
 TARGET = Target("host", "model")
@@ -33,8 +33,8 @@ HISTORY = (
 )
 
 
-def encoded(*messages: Message, wire: Prompted | None = None, **prompt: Any) -> list[dict[str, Any]]:
-    request = (wire or Prompted(INNER, FENCE)).encode(Prompt(messages, **{"tools": TOOLS, **prompt}), TARGET)
+def encoded(*messages: Message, wire: PromptedWire | None = None, **prompt: Any) -> list[dict[str, Any]]:
+    request = (wire or PromptedWire(INNER, FENCE)).encode(Prompt(messages, **{"tools": TOOLS, **prompt}), TARGET)
     assert "tools" not in request.body
     assert "tool_choice" not in request.body
     return list(request.body["messages"])
@@ -116,13 +116,13 @@ def test_a_result_can_neither_close_its_tag_nor_open_a_call(text: str) -> None:
     assert "<" not in inside
     assert "```" not in inside
     assert read(streamed(inside))[0].calls == ()
-    assert read(streamed(inside), wire=Prompted(INNER, FENCE, form="hermes"))[0].calls == ()
+    assert read(streamed(inside), wire=PromptedWire(INNER, FENCE, format="hermes"))[0].calls == ()
 
 
 @given(st.text(alphabet="<>&`;/abclt"))
 def test_an_escaped_result_still_says_the_same(text: str) -> None:
-    assert html.unescape(escaped(text)) == text
-    assert "<" not in escaped(text)
+    assert html.unescape(escape(text)) == text
+    assert "<" not in escape(text)
 
 
 def test_a_name_cannot_break_out_of_its_attribute() -> None:
@@ -157,9 +157,9 @@ def test_without_tools_nothing_is_told() -> None:
     ],
 )
 def test_the_form_suits_the_models_kind_and_is_read_back(ability: str, opening: str) -> None:
-    form = Form(form_name({ability}), FENCE)
-    written = form.written_call("price", '{"ticker": "A"}')
-    wire = Prompted(INNER, FENCE, form=form.name)
+    form = PromptFormat(format_for({ability}), FENCE)
+    written = form.render_call("price", '{"ticker": "A"}')
+    wire = PromptedWire(INNER, FENCE, format=form.name)
     reply, _ = read(streamed(*written), wire=wire)
 
     assert opening in form.tool_prompt(TOOLS)
@@ -176,19 +176,19 @@ def test_what_is_to_be_called_now_is_said_at_the_very_end_even_without_a_questio
 @pytest.mark.parametrize("arguments", ["no JSON", "[1]", '{"a b": 1}', ""])
 def test_arguments_that_python_cannot_name_are_written_as_json(arguments: str) -> None:
     call = ToolCall("price", arguments, id="1", call_id="c1")
-    (written,) = _without_tools([Message("assistant", (call,))], Form("pythonic", FENCE))
+    (written,) = _as_plain_messages([Message("assistant", (call,))], PromptFormat("pythonic", FENCE))
 
     assert written.text.strip().startswith("price(") is False
     assert "price" in written.text
 
 
 def test_arguments_that_are_json_but_no_object_go_back_as_an_empty_one() -> None:
-    assert arguments_of(ToolCall("price", "[1]", id="1", call_id="c1")) == "{}"
-    assert arguments_of(ToolCall("price", "no JSON", id="1", call_id="c1")) == "{}"
-    assert arguments_of(ToolCall("price", " ", id="1", call_id="c1")) == "{}"
+    assert arguments_json(ToolCall("price", "[1]", id="1", call_id="c1")) == "{}"
+    assert arguments_json(ToolCall("price", "no JSON", id="1", call_id="c1")) == "{}"
+    assert arguments_json(ToolCall("price", " ", id="1", call_id="c1")) == "{}"
 
 
 def test_a_call_whose_arguments_are_no_json_is_not_written_as_python() -> None:
-    written = Form("pythonic", FENCE).written_call("price", "no JSON")
+    written = PromptFormat("pythonic", FENCE).render_call("price", "no JSON")
 
     assert written == '<tool_call>\n{"name": "price", "arguments": no JSON}\n</tool_call>'

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from nbtool.errors import WireError
-from nbtool.events import CallDelta, CallHeld, TextDelta, ThinkingDelta
+from nbtool.events import CallDelta, CallPending, TextDelta, ThinkingDelta
 from nbtool.messages import Media, Message, Text, ToolCall
-from nbtool.wire.prompted.instructions import Form
-from nbtool.wire.prompted.wire import Prompted, _without_tools
+from nbtool.wire.prompted.instructions import PromptFormat
+from nbtool.wire.prompted.wire import PromptedWire, _as_plain_messages
 from tests.wire.prompting import CALL, FENCE, INNER, WRITTEN, read, streamed
 
 
@@ -21,7 +21,7 @@ def test_prose_and_calls_come_in_order_and_the_call_may_run() -> None:
     assert reply.text == "Let me look.\n\nWait."
     assert reply.calls[0].runnable
     assert reply.stop_reason == "tools"
-    assert any(isinstance(delta, CallHeld) for delta in read(streamed(*WRITTEN))[1])
+    assert any(isinstance(delta, CallPending) for delta in read(streamed(*WRITTEN))[1])
     assert [delta.final for delta in deltas if isinstance(delta, CallDelta)] == [True]
 
 
@@ -59,7 +59,7 @@ def test_what_was_held_is_given_when_the_bytes_just_end() -> None:
 
 
 def test_what_was_held_is_given_before_an_error_is_raised() -> None:
-    decoder = Prompted(INNER, FENCE).decoder()
+    decoder = PromptedWire(INNER, FENCE).decoder()
     decoder.feed(streamed("Look: ```cal", finish=None))
     deltas = decoder.feed(b'data: {"error": {"message": "out of order", "code": 500}}\n\n')
 
@@ -91,7 +91,7 @@ def test_a_call_that_only_repeats_a_result_is_no_call() -> None:
 
 
 def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:
-    decoder = Prompted(INNER, FENCE).decoder()
+    decoder = PromptedWire(INNER, FENCE).decoder()
     begun = b'{"choices": [{"message": {"content": "Hi <too'
     assert decoder.feed(begun) == []
 
@@ -100,7 +100,7 @@ def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:
 
 
 def test_an_error_after_text_that_was_held_back_gives_the_text_first() -> None:
-    decoder = Prompted(INNER, FENCE).decoder()
+    decoder = PromptedWire(INNER, FENCE).decoder()
     held = decoder.feed(streamed("One ```call", finish=None))
     broken = decoder.feed(b'data: {"error": {"message": "no"}}\n\n')
 
@@ -110,7 +110,7 @@ def test_an_error_after_text_that_was_held_back_gives_the_text_first() -> None:
 
 
 def test_an_error_with_nothing_held_back_is_raised_at_once() -> None:
-    decoder = Prompted(INNER, FENCE).decoder()
+    decoder = PromptedWire(INNER, FENCE).decoder()
     decoder.feed(streamed("One.", finish=None))
 
     with pytest.raises(WireError):
@@ -127,14 +127,16 @@ def test_an_error_behind_the_end_is_raised_and_the_reply_stays() -> None:
 def test_a_picture_between_the_models_words_keeps_its_place() -> None:
     picture = Media("image/png", data=b"PNG")
     drawn = Message("assistant", (Text("See: "), picture, CALL, Text("and "), picture))
-    (told,) = [message for message in _without_tools([drawn], Form("json", FENCE)) if message.role == "assistant"]
+    (told,) = [
+        message for message in _as_plain_messages([drawn], PromptFormat("json", FENCE)) if message.role == "assistant"
+    ]
 
     assert [part.kind for part in told.parts] == ["text", "media", "text", "media"]
     assert told.parts[2] == Text(f"{WRITTEN}\nand ")
 
 
 def test_an_error_in_the_same_bytes_as_held_text_comes_after_the_text() -> None:
-    decoder = Prompted(INNER, FENCE).decoder()
+    decoder = PromptedWire(INNER, FENCE).decoder()
     fed = decoder.feed(streamed("One ```call", finish=None) + b'data: {"error": {"message": "no"}}\n\n')
     closed = decoder.close()
 

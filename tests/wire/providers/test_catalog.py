@@ -16,9 +16,9 @@ import pytest
 from pydantic import SecretStr
 
 from nbtool.errors import (
-    AuthFailed,
-    BadReply,
+    AuthenticationFailed,
     BadUsage,
+    InvalidReply,
     MissingKey,
     NbtoolError,
     SettingsError,
@@ -26,9 +26,9 @@ from nbtool.errors import (
     Unsupported,
 )
 from nbtool.wire import connect
-from nbtool.wire.connect import discover, endpoint, list_models, register_local
-from nbtool.wire.providers.catalog import ABILITIES, OURS, parse_model, providers
-from nbtool.wire.providers.credentials import env_file, find_key, own_key
+from nbtool.wire.connect import default_model, list_models, make_endpoint, register_local_server
+from nbtool.wire.providers.catalog import ABILITIES, BUILTIN, parse_model, providers
+from nbtool.wire.providers.credentials import find_env_file, find_key, key_for_host
 from nbtool.wire.registry import WIRES
 from nbtool.wire.transport import discovery
 from nbtool.wire.transport.clients import close_clients
@@ -41,16 +41,16 @@ KEY = "sk-canary-0123456789"
 @pytest.fixture(autouse=True)
 def somewhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Work in an empty folder, without anybody's `.env` and keys."""
-    for provider in OURS.values():
+    for provider in BUILTIN.values():
         for name in (*provider.keys, *provider.addresses):
             monkeypatch.delenv(name, raising=False)
     folder = tmp_path / "a" / "b"
     folder.mkdir(parents=True)
     (tmp_path / ".env").touch()
     monkeypatch.chdir(folder)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
     yield tmp_path
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
 
 def secret(key: SecretStr | None) -> str:
@@ -102,7 +102,7 @@ def test_an_unknown_model_is_told_in_one_line_with_what_is_near(model_id: str, a
 
 
 def test_every_provider_is_sound() -> None:
-    for provider in OURS.values():
+    for provider in BUILTIN.values():
         assert provider.abilities <= ABILITIES.keys()
         assert provider.wire in WIRES
         assert provider.base_url.startswith(("https://", "http://127.0.0.1:")) or provider.name in ("azure", "practice")
@@ -117,7 +117,7 @@ def test_a_persons_file_adds_providers_and_changes_ours(somewhere_else: Path, mo
     known = providers()
 
     assert known["lab"].base_url == "https://lab.example/v1"
-    assert (known["openai"].keys, known["openai"].base_url) == (("K",), OURS["openai"].base_url)
+    assert (known["openai"].keys, known["openai"].base_url) == (("K",), BUILTIN["openai"].base_url)
     assert parse_model("lab:x")[1] == "x"
 
 
@@ -152,7 +152,7 @@ def write_settings(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> 
 def test_a_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
 
-    asked = endpoint("openai:gpt-5-mini")
+    asked = make_endpoint("openai:gpt-5-mini")
 
     assert (asked.host, asked.dialect, asked.model, secret(asked.key)) == ("api.openai.com", "chat", "gpt-5-mini", KEY)
     assert KEY not in repr(asked)
@@ -167,11 +167,11 @@ def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
     )
     monkeypatch.setenv("OPENAI_API_KEY", "environment")
 
-    values, path = env_file()
+    values, path = find_env_file()
 
     assert path == str(somewhere_else / ".env")
     assert [
-        secret(found and found.value) for found in map(find_key, map(OURS.get, ("groq", "openai", "xai", "mistral")))
+        secret(found and found.value) for found in map(find_key, map(BUILTIN.get, ("groq", "openai", "xai", "mistral")))
     ] == [
         "in file",
         "environment",
@@ -182,15 +182,15 @@ def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
 
 
 def test_an_env_file_is_read_once(somewhere_else: Path) -> None:
-    env_file()
+    find_env_file()
     (somewhere_else / ".env").write_text("GROQ_API_KEY=late")
 
-    assert find_key(OURS["groq"]) is None
+    assert find_key(BUILTIN["groq"]) is None
 
 
 def test_a_missing_key_says_what_was_looked_for_and_how_to_set_it(somewhere_else: Path) -> None:
     with pytest.raises(MissingKey) as caught:
-        endpoint("google:gemini-2.5-flash")
+        make_endpoint("google:gemini-2.5-flash")
 
     told = str(caught.value)
     assert "GEMINI_API_KEY and GOOGLE_API_KEY are set neither in the environment nor in" in told
@@ -205,7 +205,7 @@ def test_a_key_is_not_sent_to_another_host(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
     with pytest.raises(MissingKey, match=r"is not sent to evil\.example") as caught:
-        endpoint("openai:gpt-5-mini", base_url="https://evil.example/v1")
+        make_endpoint("openai:gpt-5-mini", base_url="https://evil.example/v1")
 
     assert KEY not in str(caught.value)
 
@@ -214,7 +214,7 @@ def test_a_key_goes_where_the_person_set_the_address_beside_it(monkeypatch: pyte
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example/v1/")
 
-    asked = endpoint("openai:gpt-5-mini")
+    asked = make_endpoint("openai:gpt-5-mini")
 
     assert (asked.base_url, secret(asked.key)) == ("https://gateway.example/v1", KEY)
 
@@ -226,7 +226,7 @@ def test_an_address_in_an_env_file_gets_no_key_of_the_environment(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
     with pytest.raises(MissingKey, match=r"evil\.example"):
-        endpoint("openai:gpt-5-mini")
+        make_endpoint("openai:gpt-5-mini")
 
 
 def test_an_address_and_a_key_of_one_env_file_belong_together(
@@ -235,13 +235,13 @@ def test_an_address_and_a_key_of_one_env_file_belong_together(
     monkeypatch.setenv("NBTOOL_ALLOW_ENV_FILE", "1")
     (somewhere_else / ".env").write_text(f"OPENAI_BASE_URL=https://gateway.example/v1\nOPENAI_API_KEY={KEY}")
 
-    assert secret(endpoint("openai:gpt-5-mini").key) == KEY
+    assert secret(make_endpoint("openai:gpt-5-mini").key) == KEY
 
 
 def test_a_key_that_is_given_goes_to_the_address_that_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "another")
 
-    asked = endpoint("openai:gpt-5-mini", base_url="https://lab.example/v1", api_key=KEY)
+    asked = make_endpoint("openai:gpt-5-mini", base_url="https://lab.example/v1", api_key=KEY)
 
     assert (asked.host, secret(asked.key)) == ("lab.example", KEY)
 
@@ -252,7 +252,7 @@ def test_a_key_that_is_given_goes_to_the_address_that_is_given(monkeypatch: pyte
 def test_with_an_address_a_bare_name_is_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-    asked = endpoint("my/model:7b", base_url="localhost:8123/v1")
+    asked = make_endpoint("my/model:7b", base_url="localhost:8123/v1")
 
     assert (asked.base_url, asked.model, asked.key) == ("http://localhost:8123/v1", "my/model:7b", None)
 
@@ -269,7 +269,7 @@ def test_with_an_address_a_bare_name_is_a_model(monkeypatch: pytest.MonkeyPatch)
 def test_the_host_of_ollama_is_completed(monkeypatch: pytest.MonkeyPatch, set_to: str, base_url: str) -> None:
     monkeypatch.setenv("OLLAMA_HOST", set_to)
 
-    assert endpoint("ollama:llama3.2").base_url == base_url
+    assert make_endpoint("ollama:llama3.2").base_url == base_url
 
 
 def test_addresses_are_completed_by_each_providers_custom(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_addresses_are_completed_by_each_providers_custom(monkeypatch: pytest.Mo
     }.items():
         monkeypatch.setenv(name, value)
 
-    azure, anthropic = endpoint("azure:my-deployment"), endpoint("anthropic:claude-sonnet-4-5")
+    azure, anthropic = make_endpoint("azure:my-deployment"), make_endpoint("anthropic:claude-sonnet-4-5")
 
     assert (azure.base_url, azure.key_header) == ("https://x.openai.azure.com/openai/v1", "api-key")
     assert (anthropic.base_url, anthropic.key_header) == ("https://gateway.example/v1", "x-api-key")
@@ -289,14 +289,14 @@ def test_addresses_are_completed_by_each_providers_custom(monkeypatch: pytest.Mo
 
 def test_a_provider_without_an_address_says_what_to_set() -> None:
     with pytest.raises(MissingKey, match="Set AZURE_OPENAI_ENDPOINT"):
-        endpoint("azure:my-deployment")
+        make_endpoint("azure:my-deployment")
 
 
 @pytest.mark.parametrize("wire", list(WIRES))
 def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
 
-    asked = endpoint("openrouter:x", wire=wire)
+    asked = make_endpoint("openrouter:x", wire=wire)
 
     assert asked.dialect == wire
     assert asked.key_header == ("x-api-key" if wire == "anthropic" else "authorization")
@@ -304,14 +304,14 @@ def test_any_wire_can_be_forced(monkeypatch: pytest.MonkeyPatch, wire: str) -> N
 
 def test_an_unknown_wire_or_ability_is_told() -> None:
     with pytest.raises(BadUsage, match="no wire 'telex'"):
-        endpoint("ollama:x", wire="telex")
+        make_endpoint("ollama:x", wire="telex")
     with pytest.raises(Unsupported, match="no ability 'fly'"):
-        endpoint("ollama:x", abilities=["fly"])
+        make_endpoint("ollama:x", abilities=["fly"])
 
 
 def test_abilities_can_be_given() -> None:
-    assert endpoint("ollama:x", abilities=["no_stream_options"]).target.abilities == {"no_stream_options"}
-    assert endpoint("ollama:x").target.abilities == OURS["ollama"].abilities
+    assert make_endpoint("ollama:x", abilities=["no_stream_options"]).target.abilities == {"no_stream_options"}
+    assert make_endpoint("ollama:x").target.abilities == BUILTIN["ollama"].abilities
 
 
 @dataclass(frozen=True)
@@ -328,9 +328,9 @@ def test_a_local_server_is_started_when_it_is_first_wanted(monkeypatch: pytest.M
         started.append("practice")
         return Here("http://127.0.0.1:5/v1", SecretStr(KEY))
 
-    register_local("practice", start)
+    register_local_server("practice", start)
     before = list(started)
-    asked = endpoint("practice:default")
+    asked = make_endpoint("practice:default")
 
     assert (before, started) == ([], ["practice"])
     assert (asked.base_url, secret(asked.key)) == ("http://127.0.0.1:5/v1", KEY)
@@ -360,9 +360,9 @@ def test_models_are_listed_by_their_full_ids() -> None:
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (whole(401, {"error": {"message": f"bad key {KEY}"}}), AuthFailed),
-        (whole(200, b"<html>", "text/html"), BadReply),
-        (whole(200, {"data": "x"}), BadReply),
+        (whole(401, {"error": {"message": f"bad key {KEY}"}}), AuthenticationFailed),
+        (whole(200, b"<html>", "text/html"), InvalidReply),
+        (whole(200, {"data": "x"}), InvalidReply),
         (head(500), NbtoolError),
     ],
 )
@@ -377,24 +377,24 @@ def test_the_setting_of_a_model_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("NBTOOL_MODEL", "groq:x")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-    assert discover() == ("groq:x", "NBTOOL_MODEL")
+    assert default_model() == ("groq:x", "NBTOOL_MODEL")
 
 
 def test_the_setting_of_a_model_may_stand_in_the_env_file_and_never_overrides(
     somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (somewhere_else / ".env").write_text(f"NBTOOL_MODEL=groq:x\nOPENAI_API_KEY={KEY}\n")
-    from_file = discover()
+    from_file = default_model()
     monkeypatch.setenv("NBTOOL_MODEL", "groq:y")
 
     assert from_file == ("groq:x", f"NBTOOL_MODEL in {Path('..', '..', '.env')}")
-    assert discover() == ("groq:y", "NBTOOL_MODEL")
+    assert default_model() == ("groq:y", "NBTOOL_MODEL")
 
 
 def test_a_key_goes_before_a_local_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
 
-    model_id, why = discover()
+    model_id, why = default_model()
 
     assert model_id.startswith("anthropic:")
     assert why == "ANTHROPIC_API_KEY is set"
@@ -404,21 +404,21 @@ def test_a_local_server_that_answers_is_found(somewhere_else: Path, monkeypatch:
     with models_server([{"id": "nomic-embed-text"}, {"id": "llama3.2"}]) as port:
         point_local_servers_to(somewhere_else, monkeypatch, ollama=port)
 
-        assert discover() == ("ollama:llama3.2", f"ollama answers on port {port}")
+        assert default_model() == ("ollama:llama3.2", f"ollama answers on port {port}")
 
 
 def test_something_else_on_the_port_is_no_model_server(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server("hub") as port:
         point_local_servers_to(somewhere_else, monkeypatch, vllm=port)
 
-        assert discover()[0] == "practice:default"
+        assert default_model()[0] == "practice:default"
 
 
 def test_a_local_server_that_is_silent_is_not_waited_for(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server([{"id": "slow"}], after=2.0) as port:
         point_local_servers_to(somewhere_else, monkeypatch, lmstudio=port)
         began = time.monotonic()
-        model_id, _ = discover()
+        model_id, _ = default_model()
 
     assert model_id == "practice:default"
     assert time.monotonic() - began < discovery.PROBE_SECONDS + 5
@@ -428,7 +428,7 @@ def point_local_servers_to(folder: Path, monkeypatch: pytest.MonkeyPatch, **port
     """Give each local provider the port of a test's server, or one where nothing listens."""
     tables = [
         f'[{name}]\nbase_url = "http://127.0.0.1:{ports.get(name, 9)}/v1"\nport = {ports.get(name, 9)}'
-        for name, provider in OURS.items()
+        for name, provider in BUILTIN.items()
         if provider.port
     ]
     write_settings(folder, monkeypatch, "\n".join(tables))
@@ -476,14 +476,14 @@ class models_server:  # noqa: N801 - reads as the context it opens
 @pytest.mark.parametrize("model", ["", "  "])
 def test_with_an_address_a_model_still_has_to_be_named(model: str) -> None:
     with pytest.raises(BadUsage, match="A model must be named"):
-        connect.endpoint(model, base_url="http://127.0.0.1:1/v1")
+        connect.make_endpoint(model, base_url="http://127.0.0.1:1/v1")
 
 
 def test_a_key_that_is_not_needed_stays_here_where_the_host_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     optional = next(one for one in providers().values() if one.keys and not one.needs_key)
     monkeypatch.setenv(optional.keys[0], KEY)
 
-    assert own_key(optional, "https://elsewhere.example/v1", address=None) is None
+    assert key_for_host(optional, "https://elsewhere.example/v1", address=None) is None
     assert secret(find_key(optional).value) == KEY  # type: ignore[union-attr]  # it was set above
 
 
@@ -494,7 +494,7 @@ def test_a_working_folder_that_is_gone_has_no_env_file(tmp_path: Path, monkeypat
     monkeypatch.chdir(gone)
     gone.rmdir()
 
-    assert env_file() == ({}, "")
+    assert find_env_file() == ({}, "")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for /proc")
@@ -502,7 +502,7 @@ def test_an_env_file_that_cannot_be_read_holds_nothing(somewhere_else: Path) -> 
     (somewhere_else / ".env").unlink()
     (somewhere_else / ".env").symlink_to("/proc/self/mem")  # a file that lets itself be opened and not read
 
-    assert env_file() == ({}, str(somewhere_else / ".env"))
+    assert find_env_file() == ({}, str(somewhere_else / ".env"))
 
 
 def test_names_of_models_that_are_no_text_are_left_out() -> None:
@@ -512,5 +512,5 @@ def test_names_of_models_that_are_no_text_are_left_out() -> None:
 def test_a_dialect_with_a_header_of_its_own_for_the_key_uses_it() -> None:
     here = "http://127.0.0.1:1/v1"
 
-    assert connect.endpoint("openai:m", base_url=here, api_key=KEY).key_header == "authorization"
-    assert connect.endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").key_header == "x-api-key"
+    assert connect.make_endpoint("openai:m", base_url=here, api_key=KEY).key_header == "authorization"
+    assert connect.make_endpoint("openai:m", base_url=here, api_key=KEY, wire="anthropic").key_header == "x-api-key"

@@ -8,27 +8,27 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import EnvFileNotAllowed, MissingKey
-from nbtool.wire.connect import endpoint
+from nbtool.wire.connect import make_endpoint
 from nbtool.wire.providers import env_consent
-from nbtool.wire.providers.catalog import OURS
-from nbtool.wire.providers.credentials import env_file
+from nbtool.wire.providers.catalog import BUILTIN
+from nbtool.wire.providers.credentials import find_env_file
 from tests.chaos import ChaosServer, finish, head, serve, text
 
 KEY = "sk-canary-0123456789"
-WITH_ADDRESS = [name for name, provider in OURS.items() if provider.addresses]
+WITH_ADDRESS = [name for name, provider in BUILTIN.items() if provider.addresses]
 
 
 @pytest.fixture(autouse=True)
 def project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Work in a folder that came with somebody's project, without keys of one's own."""
-    for provider in OURS.values():
+    for provider in BUILTIN.values():
         for name in (*provider.keys, *provider.addresses):
             monkeypatch.delenv(name, raising=False)
     (tmp_path / ".env").touch()
     monkeypatch.chdir(tmp_path)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
     yield tmp_path
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
 
 @contextmanager
@@ -39,11 +39,11 @@ def server_of_a_stranger() -> Iterator[ChaosServer]:
 
 def write_env(folder: Path, text: str) -> None:
     (folder / ".env").write_text(text)
-    env_file.cache_clear()
+    find_env_file.cache_clear()
 
 
 def naming_an_address(name: str, url: str) -> str:
-    provider = OURS[name]
+    provider = BUILTIN[name]
     keys = f"{provider.keys[0]}={KEY}\n" if provider.keys else ""
     return f"{keys}{provider.addresses[0]}={url}\n"
 
@@ -55,7 +55,7 @@ def test_an_address_that_only_an_env_file_names_gets_no_prompt_before_a_person_a
 ) -> None:
     with server_of_a_stranger() as server:
         write_env(project, naming_an_address(name, server.url))
-        with pytest.raises(EnvFileNotAllowed, match=OURS[name].addresses[0]) as refused:
+        with pytest.raises(EnvFileNotAllowed, match=BUILTIN[name].addresses[0]) as refused:
             Chat(f"{name}:m", wire="chat").send("private words")
         before = list(server.requests)
 
@@ -132,11 +132,11 @@ def test_an_address_that_is_given_needs_no_consent(project: Path) -> None:
 def test_consent_ends_when_the_file_changes(project: Path) -> None:
     write_env(project, "OLLAMA_HOST=http://one.example\n")
     env_consent.allow()
-    endpoint("ollama:m")
+    make_endpoint("ollama:m")
     write_env(project, "OLLAMA_HOST=http://two.example\n")
 
     with pytest.raises(EnvFileNotAllowed, match=r"two\.example"):
-        endpoint("ollama:m")
+        make_endpoint("ollama:m")
 
 
 def test_consent_is_for_one_folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_consent_is_for_one_folder(project: Path, monkeypatch: pytest.MonkeyPatc
     write_env(other, "OLLAMA_HOST=http://one.example\n")
 
     with pytest.raises(EnvFileNotAllowed):
-        endpoint("ollama:m")
+        make_endpoint("ollama:m")
 
 
 def test_consent_can_be_taken_back_and_leaves_nothing_in_the_project(project: Path) -> None:
@@ -157,7 +157,7 @@ def test_consent_can_be_taken_back_and_leaves_nothing_in_the_project(project: Pa
     env_consent.forget()
 
     with pytest.raises(EnvFileNotAllowed):
-        endpoint("ollama:m")
+        make_endpoint("ollama:m")
     assert [path.name for path in project.iterdir()] == [".env"]
 
 
@@ -169,11 +169,11 @@ def test_the_environment_alone_can_allow_every_file(
     write_env(project, f"OLLAMA_HOST=http://one.example\n{line if in_file else ''}")
     if in_file:
         with pytest.raises(EnvFileNotAllowed):
-            endpoint("ollama:m")
+            make_endpoint("ollama:m")
         return
     monkeypatch.setenv(env_consent.VARIABLE, "1")
 
-    assert endpoint("ollama:m").host == "one.example:11434"
+    assert make_endpoint("ollama:m").host == "one.example:11434"
 
 
 @pytest.mark.parametrize("value", ["0", "false", "no", " "])
@@ -182,7 +182,7 @@ def test_only_a_plain_one_in_the_environment_allows(value: str, project: Path, m
     monkeypatch.setenv(env_consent.VARIABLE, value)
 
     with pytest.raises(EnvFileNotAllowed):
-        endpoint("ollama:m")
+        make_endpoint("ollama:m")
 
 
 def test_an_allowed_file_still_gets_no_key_of_the_environment(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,4 +191,4 @@ def test_an_allowed_file_still_gets_no_key_of_the_environment(project: Path, mon
     env_consent.allow()
 
     with pytest.raises(MissingKey, match=r"evil\.example"):
-        endpoint("openai:gpt-5-mini")
+        make_endpoint("openai:gpt-5-mini")

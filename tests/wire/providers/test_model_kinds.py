@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from nbtool.errors import SettingsError
-from nbtool.wire.connect import endpoint
-from nbtool.wire.providers.catalog import OURS, Provider, providers
+from nbtool.wire.connect import make_endpoint
+from nbtool.wire.providers.catalog import BUILTIN, Provider, providers
 from nbtool.wire.providers.model_kinds import kind_of
 
 
@@ -25,12 +25,12 @@ from nbtool.wire.providers.model_kinds import kind_of
     ],
 )  # fmt: skip
 def test_a_model_is_known_by_its_name(model: str, kind: str) -> None:
-    assert kind_of(OURS["openai"], model) == kind
+    assert kind_of(BUILTIN["openai"], model) == kind
 
 
 def test_a_provider_can_say_of_which_kind_its_models_are() -> None:
     assert kind_of(Provider("lab", "http://h/v1", abilities=frozenset({"kind:speech"})), "voice-of-the-lab") == "speech"
-    assert kind_of(OURS["openrouter"], "google/gemini-2.5-flash-image") == "chat"
+    assert kind_of(BUILTIN["openrouter"], "google/gemini-2.5-flash-image") == "chat"
 
 
 def test_the_settings_file_can_say_it_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
@@ -39,7 +39,7 @@ def test_the_settings_file_can_say_it_too(monkeypatch: pytest.MonkeyPatch, tmp_p
     settings.write_text('[lab]\nbase_url = "http://127.0.0.1:9/v1"\nabilities = ["kind:image-edit"]\n')
 
     assert kind_of(providers()["lab"], "brush") == "image-edit"
-    assert endpoint("lab:brush").dialect == "image-edit"
+    assert make_endpoint("lab:brush").dialect == "image-edit"
 
     settings.write_text('[lab]\nbase_url = "http://127.0.0.1:9/v1"\nabilities = ["kind:smell"]\n')
     with pytest.raises(SettingsError, match="unknown ability 'kind:smell'"):
@@ -47,7 +47,7 @@ def test_the_settings_file_can_say_it_too(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 def test_a_wire_that_is_asked_for_wins_over_the_name() -> None:
-    asked = endpoint("openai:gpt-image-1", base_url="http://127.0.0.1:9/v1", api_key="k", wire="chat")
-    forced = endpoint("openai:sculptor", base_url="http://127.0.0.1:9/v1", api_key="k", wire="image")
+    asked = make_endpoint("openai:gpt-image-1", base_url="http://127.0.0.1:9/v1", api_key="k", wire="chat")
+    forced = make_endpoint("openai:sculptor", base_url="http://127.0.0.1:9/v1", api_key="k", wire="image")
 
     assert (asked.dialect, forced.dialect) == ("chat", "image")

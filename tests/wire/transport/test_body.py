@@ -17,17 +17,17 @@ from pathlib import Path
 import pytest
 
 import nbtool
-from nbtool.errors import BadReply, NbtoolError, ProviderError, TooLarge, WireError
+from nbtool.errors import InvalidReply, NbtoolError, ProviderError, ReplyTooLarge, WireError
 from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.framing.json_payloads import MAX_VALUES, PayloadReader
 from nbtool.wire.transport import discovery, model_list
 from nbtool.wire.transport import endpoint as endpoint_module
-from nbtool.wire.transport.body import MAX_MEMBERS, PIECE, BodyReader
+from nbtool.wire.transport.body import CHUNK_BYTES, MAX_MEMBERS, BodyReader
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.fetch import Fetcher
-from nbtool.wire.transport.retry import Retries, Timeouts
+from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import ChaosServer, Repeat, Step, head, serve
 
 ROOT = Path(nbtool.__file__).parent
@@ -46,8 +46,8 @@ BY_HTTPX = {"aiter_raw", "aiter_bytes", "aiter_text", "aiter_lines", "aread", "i
 
 
 def endpoint(server: ChaosServer) -> HttpEndpoint:
-    wait = Timeouts(connect=5, first=20, idle=20, whole=20)
-    return HttpEndpoint(find_wire("chat"), server.url, "m", timeouts=wait, retries=Retries(0))
+    wait = Timeouts(connect=5, first_token=20, idle=20, total=20)
+    return HttpEndpoint(find_wire("chat"), server.url, "m", timeouts=wait, retries=RetryPolicy(0))
 
 
 def read_reply(server: ChaosServer) -> None:
@@ -64,7 +64,7 @@ def read_reply(server: ChaosServer) -> None:
 def list_models(server: ChaosServer) -> None:
     async def ask() -> None:
         try:
-            await model_list.offered(endpoint(server))
+            await model_list.fetch_model_list(endpoint(server))
         finally:
             await close_clients()
 
@@ -77,19 +77,19 @@ def fetch_page(server: ChaosServer) -> None:
 
     fetcher = Fetcher(here, lambda address: address == ipaddress.ip_address("127.0.0.1"), max_page=BOUND)
     page = asyncio.run(fetcher.fetch(f"http://site.test:{server.port}/"))
-    if not page.is_whole:
-        raise TooLarge("the page was cut")
+    if not page.is_complete:
+        raise ReplyTooLarge("the page was cut")
 
 
 def find_first_model(server: ChaosServer) -> None:
     if not discovery._first_model(server.url):
-        raise BadReply("no model was found")
+        raise InvalidReply("no model was found")
 
 
 PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
     "wire/transport/endpoint.py:_attempt": (read_reply, 200),
     "wire/transport/endpoint.py:_error_body": (read_reply, 400),
-    "wire/transport/model_list.py:offered": (list_models, 200),
+    "wire/transport/model_list.py:fetch_model_list": (list_models, 200),
     "wire/transport/fetch.py:_hop": (fetch_page, 200),
     "wire/transport/discovery.py:_first_model": (find_first_model, 200),
 }
@@ -165,7 +165,7 @@ BOMBS: dict[str, Callable[[], tuple[str, list[Step]]]] = {
 
 @pytest.fixture
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_module, "MAX_BODY", BOUND)
+    monkeypatch.setattr(endpoint_module, "MAX_BODY_BYTES", BOUND)
     monkeypatch.setattr(model_list, "MAX_LIST", BOUND)
     monkeypatch.setattr(discovery, "PROBE_SECONDS", 5.0)
 
@@ -241,32 +241,32 @@ def test_a_body_is_read_whole_wherever_it_is_cut(encoding: str, data: bytes, siz
     body, reader = read_all(encoding, *cut)
 
     assert body == SAMPLE
-    assert reader.is_whole
+    assert reader.is_complete
 
 
 def test_no_more_than_a_piece_is_unpacked_ahead_of_what_is_taken() -> None:
     reader = BodyReader("gzip", 400 * BOUND, "a server")
 
-    assert max(len(piece) for piece in reader.feed(packed(31))) == PIECE
+    assert max(len(piece) for piece in reader.feed(packed(31))) == CHUNK_BYTES
 
 
 def test_a_body_that_breaks_off_or_reaches_the_limit_is_not_whole() -> None:
-    assert not read_all("gzip", gzip.compress(SAMPLE)[:-9])[1].is_whole
-    assert not read_all("deflate", b"x")[1].is_whole
+    assert not read_all("gzip", gzip.compress(SAMPLE)[:-9])[1].is_complete
+    assert not read_all("deflate", b"x")[1].is_complete
 
     body, reader = read_all("", SAMPLE, limit=1_000)
-    assert (body, reader.is_over, reader.is_whole) == (SAMPLE[:1_000], True, False)
+    assert (body, reader.is_over_limit, reader.is_complete) == (SAMPLE[:1_000], True, False)
 
 
 def test_a_body_of_exactly_the_limit_is_whole() -> None:
     body, reader = read_all("gzip", gzip.compress(b"x" * 70_000), limit=70_000)
 
-    assert (len(body), reader.is_over, reader.is_whole) == (70_000, False, True)
+    assert (len(body), reader.is_over_limit, reader.is_complete) == (70_000, False, True)
 
 
 def test_members_of_a_gzip_body_are_counted() -> None:
     assert read_all("gzip", gzip.compress(b"x") * MAX_MEMBERS)[0] == b"x" * MAX_MEMBERS
-    with pytest.raises(BadReply, match="more than 1,000 gzip members"):
+    with pytest.raises(InvalidReply, match="more than 1,000 gzip members"):
         read_all("gzip", gzip.compress(b"x") * (MAX_MEMBERS + 1))
 
 
@@ -283,7 +283,7 @@ def listed(body: bytes) -> list[str]:
 
 def test_a_list_of_models_has_a_bound_and_says_so() -> None:
     assert len(listed(models(*map(str, range(model_list.MAX_MODELS))))) == model_list.MAX_MODELS
-    with pytest.raises(TooLarge, match="lists 10,001 models; at most 10,000 are read"):
+    with pytest.raises(ReplyTooLarge, match="lists 10,001 models; at most 10,000 are read"):
         listed(models(*map(str, range(model_list.MAX_MODELS + 1))))
 
 
@@ -294,7 +294,7 @@ def test_what_is_too_long_for_a_name_is_no_model() -> None:
 @pytest.mark.parametrize("sent", [b"[" + b"{}," * 1_000_001 + b"{}]", b"data: [" + b"[]," * 1_000_001 + b"0]\n\n"])
 def test_values_are_counted_before_a_text_is_read_as_json(sent: bytes) -> None:
     reader = PayloadReader()
-    with pytest.raises(TooLarge, match="holds more than 2,000,000 values"):
+    with pytest.raises(ReplyTooLarge, match="holds more than 2,000,000 values"):
         _ = [*reader.feed(sent), *reader.close()]
 
 

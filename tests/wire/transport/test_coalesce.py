@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from nbtool.events import CallDelta, Delta, ReplyEnd, TextDelta
 from nbtool.wire.reply import ReplyBuilder
-from nbtool.wire.transport.coalesce import together
+from nbtool.wire.transport.coalesce import coalesce
 
 FRAGMENTS = st.lists(
     st.builds(
@@ -28,7 +28,7 @@ def test_what_came_at_once_of_one_call_is_one_event() -> None:
         CallDelta("0", arguments="1}"),
     ]
 
-    assert together(came) == [CallDelta("0", "id", "look", '{"a": 1}')]
+    assert coalesce(came) == [CallDelta("0", "id", "look", '{"a": 1}')]
 
 
 def test_prose_and_other_calls_part_what_they_stand_between() -> None:
@@ -37,7 +37,7 @@ def test_prose_and_other_calls_part_what_they_stand_between() -> None:
         TextDelta("y"), CallDelta("1", arguments="d"),
     ]  # fmt: skip
 
-    assert together(came) == [
+    assert coalesce(came) == [
         CallDelta("0", arguments="a"), CallDelta("1", arguments="bc"), TextDelta("x"), TextDelta("y"),
         CallDelta("1", arguments="d"),
     ]  # fmt: skip
@@ -54,4 +54,4 @@ def test_a_reply_is_the_same_with_its_fragments_joined_and_apart(came: list[Delt
 
     apart = [CallDelta(d.key, d.id, d.name, d.arguments, d.final) if isinstance(d, CallDelta) else d for d in came]
 
-    assert told(together(came)) == told(apart)
+    assert told(coalesce(came)) == told(apart)

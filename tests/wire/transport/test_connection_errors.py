@@ -5,7 +5,7 @@ from socket import gaierror
 
 import pytest
 
-from nbtool.wire.transport.connection_errors import broken, proxy_of, unreached
+from nbtool.wire.transport.connection_errors import connect_error, disconnect_error, proxy_for
 
 FAR = "https://models.example.org/v1"
 
@@ -37,7 +37,7 @@ def test_the_proxy_on_the_way_is_named_without_its_password(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
-    assert proxy_of(FAR) == found
+    assert proxy_for(FAR) == found
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_the_proxy_on_the_way_is_named_without_its_password(
 def test_this_machine_is_reached_past_every_proxy(here: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://a:1")
 
-    assert proxy_of(here) == ("", "")
+    assert proxy_for(here) == ("", "")
 
 
 def test_a_name_that_is_not_known_asks_for_the_address_or_a_proxy() -> None:
-    error, may_help = unreached(OSError("no").with_traceback(None), "lab", FAR)
+    error, may_help = connect_error(OSError("no").with_traceback(None), "lab", FAR)
     wrapped = OSError("outer")
     wrapped.__cause__ = ExceptionGroup("all", [gaierror(-2, "unknown")])
-    unknown, _ = unreached(wrapped, "lab", FAR)
+    unknown, _ = connect_error(wrapped, "lab", FAR)
 
     assert may_help
     assert str(error).startswith("lab cannot be reached (no).")
@@ -75,7 +75,7 @@ def test_a_name_that_is_not_known_asks_for_the_address_or_a_proxy() -> None:
 def test_a_refused_certificate_says_what_to_do_whatever_openssl_calls_it(code: int, said: str, fix: str) -> None:
     refused = ssl.SSLCertVerificationError(1, "no")
     refused.verify_code, refused.verify_message = code, said
-    error, may_help = unreached(refused, "lab", FAR)
+    error, may_help = connect_error(refused, "lab", FAR)
 
     assert not may_help
     assert fix in error.fix
@@ -87,5 +87,5 @@ def test_a_connection_that_broke_is_told_by_its_reason_or_its_kind() -> None:
     circle.__cause__ = OSError("inner")
     circle.__cause__.__cause__ = circle
 
-    assert str(broken(OSError("reset"), "lab")).startswith("The connection to lab broke (reset).")
-    assert str(broken(circle, "lab")).startswith("The connection to lab broke (OSError).")
+    assert str(disconnect_error(OSError("reset"), "lab")).startswith("The connection to lab broke (reset).")
+    assert str(disconnect_error(circle, "lab")).startswith("The connection to lab broke (OSError).")

@@ -11,21 +11,21 @@ import pytest
 from pydantic import SecretStr
 
 from nbtool.errors import (
-    AuthFailed,
-    BadReply,
+    AuthenticationFailed,
     BadUsage,
     ConnectionFailed,
     ContextTooLong,
     IncompleteReply,
+    InvalidReply,
     MissingKey,
     ModelNotFound,
     NbtoolError,
-    Overloaded,
     ProviderError,
     RateLimited,
+    ReplyTooLarge,
+    ServerOverloaded,
     TimedOut,
-    TooLarge,
-    ToolsRefused,
+    ToolsNotSupported,
     WireError,
 )
 from nbtool.events import Delta, ReplyEnd, Retrying, TextDelta, UsageDelta
@@ -34,7 +34,7 @@ from nbtool.wire import Prompt, find_wire
 from nbtool.wire.transport import endpoint as endpoint_module
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
-from nbtool.wire.transport.retry import Retries, Timeouts
+from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import (
     DONE,
     AwaitFlag,
@@ -54,14 +54,14 @@ from tests.chaos import (
 )
 
 KEY = "sk-secret-canary-0123456789"
-SHORT = Timeouts(connect=1, first=0.4, idle=0.4, whole=0.4, ending=0.1)
+SHORT = Timeouts(connect=1, first_token=0.4, idle=0.4, total=0.4, trailing=0.1)
 GOOD = (head(), text("Hello"), finish(), DONE)
 HELLO: dict[str, Any] = {"choices": [{"index": 0, "message": {"content": "Hello"}, "finish_reason": "stop"}]}
 
 
 def endpoint(server: ChaosServer, **changes: Any) -> HttpEndpoint:
     plain = HttpEndpoint(
-        find_wire("chat"), server.url, "m", provider="lab", key=SecretStr(KEY), retries=Retries(2, least=0.01)
+        find_wire("chat"), server.url, "m", provider="lab", key=SecretStr(KEY), retries=RetryPolicy(2, min_delay=0.01)
     )
     return replace(plain, **changes)
 
@@ -318,15 +318,15 @@ def test_cancelling_the_task_closes_the_socket() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (401, {"error": {"message": "bad key"}}, AuthFailed),
-        (403, {"error": {"message": "no"}}, AuthFailed),
-        (400, {"code": "invalid-argument", "error": "Incorrect API key provided."}, AuthFailed),
+        (401, {"error": {"message": "bad key"}}, AuthenticationFailed),
+        (403, {"error": {"message": "no"}}, AuthenticationFailed),
+        (400, {"code": "invalid-argument", "error": "Incorrect API key provided."}, AuthenticationFailed),
         (404, {"error": {"message": "model `x` does not exist", "code": "model_not_found"}}, ModelNotFound),
         (404, {"error": {"message": "no such route"}}, ProviderError),
         (400, {"error": {"message": "prompt is too long: 9 > 8"}}, ContextTooLong),
         (400, {"error": {"code": "context_length_exceeded", "message": "too much"}}, ContextTooLong),
-        (400, {"error": {"message": "registry.ollama.ai/library/x does not support tools"}}, ToolsRefused),
-        (404, {"error": {"message": "No endpoints found that support tool use."}}, ToolsRefused),
+        (400, {"error": {"message": "registry.ollama.ai/library/x does not support tools"}}, ToolsNotSupported),
+        (404, {"error": {"message": "No endpoints found that support tool use."}}, ToolsNotSupported),
         (400, {"detail": [{"msg": "field required", "type": "missing"}]}, ProviderError),
         (400, {"object": "error", "message": "Invalid model: x", "code": "1500"}, ModelNotFound),
         (402, {"error": {"message": "pay"}}, ProviderError),
@@ -344,7 +344,7 @@ def test_a_refusal_is_the_error_it_means(status: int, body: dict[str, Any], kind
 def test_a_page_in_place_of_a_reply_is_shown_in_a_line() -> None:
     page = b"<!doctype html><html><style>x{}</style><title>Portal</title><body><h1>Log in</h1>" + b"x" * 9999
     with serve(whole(200, page, "text/html")) as server:
-        _, error = heard_until(endpoint(server), BadReply)
+        _, error = heard_until(endpoint(server), InvalidReply)
 
     assert "Portal Log in" in str(error)
     assert "<" not in str(error)
@@ -353,28 +353,28 @@ def test_a_page_in_place_of_a_reply_is_shown_in_a_line() -> None:
 
 def test_a_page_with_a_bad_status_is_an_outage() -> None:
     with serve(whole(502, b"<html><body>Bad gateway</body></html>", "text/html")) as server:
-        _, error = heard_until(endpoint(server, retries=Retries(0)), Overloaded)
+        _, error = heard_until(endpoint(server, retries=RetryPolicy(0)), ServerOverloaded)
 
     assert "502: Bad gateway" in str(error)
 
 
 def test_an_empty_refusal_still_says_its_status() -> None:
     with serve(whole(500, b"")) as server:
-        _, error = heard_until(endpoint(server, retries=Retries(0)), Overloaded)
+        _, error = heard_until(endpoint(server, retries=RetryPolicy(0)), ServerOverloaded)
 
     assert "500: no reason given" in str(error)
 
 
 def test_a_body_that_is_not_what_its_head_says_is_no_reply() -> None:
     with serve(whole(200, b"not packed", content_encoding="gzip")) as server:
-        _, error = heard_until(endpoint(server), BadReply)
+        _, error = heard_until(endpoint(server), InvalidReply)
 
     assert "unpacked" in str(error)
 
 
 def test_words_in_place_of_a_reply_are_no_reply() -> None:
     with serve(whole(200, b"upstream connect error", "text/plain")) as server:
-        _, error = heard_until(endpoint(server), BadReply)
+        _, error = heard_until(endpoint(server), InvalidReply)
 
     assert "upstream connect error" in str(error)
 
@@ -399,9 +399,9 @@ def test_an_error_inside_a_stream_comes_after_what_was_said_and_names_the_provid
 
 
 def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nbtool.wire.framing.sse.MAX_EVENT", 100_000)
+    monkeypatch.setattr("nbtool.wire.framing.sse.MAX_EVENT_BYTES", 100_000)
     with serve(head(), b"data: ", Repeat(b"x" * 50_000, every=0)) as server:
-        _, error = heard_until(endpoint(server), TooLarge)
+        _, error = heard_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
 
     assert "larger than" in str(error)
@@ -409,9 +409,9 @@ def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.promise("bounded")
 def test_a_reply_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint_module, "MAX_BODY", 100_000)
+    monkeypatch.setattr(endpoint_module, "MAX_BODY_BYTES", 100_000)
     with serve(head(), Repeat(text("x") * 500, every=0)) as server:
-        _, error = heard_until(endpoint(server), TooLarge)
+        _, error = heard_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
 
     assert "lab" in str(error)
@@ -457,14 +457,14 @@ def test_after_a_stream_with_nothing_in_it_the_reply_is_asked_for_whole_and_says
 
 def test_a_no_that_will_stay_one_is_not_tried_again_whatever_its_status() -> None:
     with serve(whole(500, {"error": {"message": "This model does not support tools."}})) as server:
-        heard, _ = heard_until(endpoint(server), ToolsRefused)
+        heard, _ = heard_until(endpoint(server), ToolsNotSupported)
 
     assert heard == []
     assert len(server.requests) == 1
 
 
 def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_said() -> None:
-    busy = event({"error": {"message": "Overloaded", "type": "overloaded_error"}})
+    busy = event({"error": {"message": "ServerOverloaded", "type": "overloaded_error"}})
     with serve_each([head(), busy], GOOD) as server:
         deltas = ask(endpoint(server))
 
@@ -491,7 +491,7 @@ def test_the_provider_says_when_to_come_again() -> None:
 
 def test_a_wait_of_nothing_has_a_floor() -> None:
     with serve_each([whole(429, {}, retry_after="0")], GOOD) as server:
-        deltas = ask(endpoint(server, retries=Retries(2, least=0.05)))
+        deltas = ask(endpoint(server, retries=RetryPolicy(2, min_delay=0.05)))
 
     assert [delta.seconds for delta in deltas if isinstance(delta, Retrying)] == [0.05]
 
@@ -506,7 +506,7 @@ def test_a_wait_that_is_too_long_is_told_in_place_of_waited_for() -> None:
 
 def test_the_provider_can_forbid_to_try_again() -> None:
     with serve(whole(500, {"error": {"message": "no"}}, x_should_retry="false")) as server:
-        heard, _ = heard_until(endpoint(server), Overloaded)
+        heard, _ = heard_until(endpoint(server), ServerOverloaded)
 
     assert heard == []
 
@@ -520,16 +520,16 @@ def test_spent_money_is_not_tried_again() -> None:
 
 def test_who_asks_can_forbid_to_try_again() -> None:
     with serve(whole(503, {})) as server:
-        heard, _ = heard_until(endpoint(server, can_retry=lambda: False), Overloaded)
+        heard, _ = heard_until(endpoint(server, can_retry=lambda: False), ServerOverloaded)
 
     assert heard == []
     assert len(server.requests) == 1
 
 
 def test_nothing_is_tried_again_once_something_was_said() -> None:
-    busy = event({"error": {"message": "Overloaded"}})
+    busy = event({"error": {"message": "ServerOverloaded"}})
     with serve(head(), text("Hello"), Pause(0.05), busy) as server:
-        heard, _ = heard_until(endpoint(server), Overloaded)
+        heard, _ = heard_until(endpoint(server), ServerOverloaded)
 
     assert said(heard) == "Hello"
     assert len(server.requests) == 1

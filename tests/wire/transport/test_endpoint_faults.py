@@ -22,13 +22,13 @@ from nbtool.messages import user
 from nbtool.wire import Prompt, find_wire
 from nbtool.wire.transport.clients import close_clients
 from nbtool.wire.transport.endpoint import HttpEndpoint
-from nbtool.wire.transport.retry import Retries, Timeouts
+from nbtool.wire.transport.retry import RetryPolicy, Timeouts
 from tests.chaos import DONE, Pause, Repeat, Reset, Silence, Step, Trickle, finish, head, serve_each, text, whole
 
 SAID = "The quick brown fox jumps over the lazy dog. " * 3
 REPLY = b"".join(text(SAID[at : at + 9]) for at in range(0, len(SAID), 9))
 GOOD: list[Step] = [head(), REPLY + finish() + DONE]
-SHORT = Timeouts(connect=1, first=0.08, idle=0.08, whole=0.08, ending=0.03)
+SHORT = Timeouts(connect=1, first_token=0.08, idle=0.08, total=0.08, trailing=0.03)
 BUDGET = 20.0
 """Seconds that one question may take, tries and waits included."""
 MOST_WAITED = 120.0
@@ -140,7 +140,7 @@ def struck(answers: list[list[Step]], requests: int) -> int:
 
 
 def endpoint(url: str) -> HttpEndpoint:
-    key, retries = SecretStr("sk-secret-canary-0123456789"), Retries(2, least=0.001)
+    key, retries = SecretStr("sk-secret-canary-0123456789"), RetryPolicy(2, min_delay=0.001)
     plain = HttpEndpoint(find_wire("chat"), url, "m", provider="lab", key=key, retries=retries)
     return replace(plain, timeouts=SHORT)
 

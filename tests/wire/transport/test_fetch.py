@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.errors import BadReply, BadUsage, ConnectionFailed, TimedOut
+from nbtool.errors import BadUsage, ConnectionFailed, InvalidReply, TimedOut
 from nbtool.wire.transport import fetch
-from nbtool.wire.transport.fetch import MAX_REDIRECTS, Fetcher, Page, checked, resolve
+from nbtool.wire.transport.fetch import MAX_REDIRECTS, Fetcher, Page, resolve, validate_url
 from nbtool.wire.transport.ssrf import IPAddress
 from tests.chaos import ChaosServer, Repeat, Reset, Silence, head, serve, serve_each, whole
 
@@ -61,7 +61,7 @@ class Names:
 
 
 def get(server: ChaosServer, path: str = "/", names: Names | None = None, **settings: object) -> Page:
-    fetcher = Fetcher(resolve=names or Names("127.0.0.1"), may_reach=here_only, **settings)  # type: ignore[arg-type]
+    fetcher = Fetcher(resolve=names or Names("127.0.0.1"), is_allowed=here_only, **settings)  # type: ignore[arg-type]
     return asyncio.run(fetcher.fetch(f"http://site.test:{server.port}{path}"))
 
 
@@ -73,7 +73,7 @@ def test_a_page_comes_with_its_status_kind_and_text() -> None:
     with serve(whole(200, "caf\u00e9".encode("latin-1"), "text/plain; charset=ISO-8859-1")) as server:
         page = get(server, "/a?b=c#d")
 
-    assert (page.status, page.mime, page.text, page.is_whole) == (200, "text/plain", "caf\u00e9", True)
+    assert (page.status, page.mime, page.text, page.is_complete) == (200, "text/plain", "caf\u00e9", True)
     assert server.requests[0].path == "/a?b=c"
 
 
@@ -109,7 +109,7 @@ def test_an_address_is_closed_when_one_of_several_is_private() -> None:
         return ["127.0.0.1", "10.0.0.1"]
 
     with pytest.raises(BadUsage, match="private network"):
-        asyncio.run(Fetcher(resolve=both, may_reach=here_only).fetch("http://site.test/"))
+        asyncio.run(Fetcher(resolve=both, is_allowed=here_only).fetch("http://site.test/"))
 
 
 async def as_the_system_does(host: str, _port: int) -> list[str]:
@@ -155,7 +155,7 @@ def test_a_redirect_to_what_may_not_be_fetched_ends_it(where: str) -> None:
 
     with serve_each(to("/x"), to("/x")) as server:
         server.answers = [to(where.format(port=server.port))]
-        fetcher = Fetcher(resolve=names, may_reach=here_only)
+        fetcher = Fetcher(resolve=names, is_allowed=here_only)
         with pytest.raises(BadUsage):
             asyncio.run(fetcher.fetch(f"http://site.test:{server.port}/"))
 
@@ -173,15 +173,15 @@ def test_what_is_no_address_of_a_page_is_refused_before_anything_is_looked_up(ur
 
 
 def test_plain_and_international_addresses_are_read() -> None:
-    assert str(checked("https://example.org/a?b=c")) == "https://example.org/a?b=c"
-    assert fetch.name_of(checked("https://m\u00fcnchen.example/stra\u00dfe")) == "xn--mnchen-3ya.example"
+    assert str(validate_url("https://example.org/a?b=c")) == "https://example.org/a?b=c"
+    assert fetch.hostname(validate_url("https://m\u00fcnchen.example/stra\u00dfe")) == "xn--mnchen-3ya.example"
 
 
 def test_redirects_are_followed_up_to_a_bound() -> None:
     hops = [to(f"/{number}", status) for number, status in enumerate((301, 302, 303, 307, 308))]
     with serve_each(*hops, [whole(200, b"there", "text/plain")]) as server:
         page = get(server)
-    with serve_each(to("/round")) as circle, pytest.raises(BadReply, match="more than 5 times"):
+    with serve_each(to("/round")) as circle, pytest.raises(InvalidReply, match="more than 5 times"):
         get(circle)
 
     assert (page.data, page.url) == (b"there", f"http://site.test:{server.port}/4")
@@ -211,7 +211,7 @@ def test_a_packed_page_is_unpacked(pack: object) -> None:
     ) as server:
         page = get(server)
 
-    assert (page.text, page.is_whole) == ("hello " * 1_000, True)
+    assert (page.text, page.is_complete) == ("hello " * 1_000, True)
     assert server.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
@@ -223,7 +223,7 @@ def test_a_bomb_is_unpacked_only_as_far_as_it_is_wanted() -> None:
     with serve(whole(200, bomb, "text/plain", content_encoding="gzip")) as server:
         page = get(server)
 
-    assert (len(page.data), page.is_whole) == (fetch.MAX_PAGE, False)
+    assert (len(page.data), page.is_complete) == (fetch.MAX_PAGE, False)
 
 
 def test_a_bomb_never_takes_more_memory_than_the_bound() -> None:
@@ -245,7 +245,7 @@ def test_a_bomb_never_takes_more_memory_than_the_bound() -> None:
 def test_what_is_packed_otherwise_is_not_read(coding: str, body: bytes) -> None:
     with (
         serve(whole(200, body, "text/plain", content_encoding=coding)) as server,
-        pytest.raises(BadReply, match=r"compressed|unpacked"),
+        pytest.raises(InvalidReply, match=r"compressed|unpacked"),
     ):
         get(server)
 
@@ -254,12 +254,12 @@ def test_an_endless_page_is_cut() -> None:
     with serve(head(200, "text/plain"), Repeat(b"x" * 60_000, every=0)) as server:
         page = get(server)
 
-    assert (len(page.data), page.is_whole) == (fetch.MAX_PAGE, False)
+    assert (len(page.data), page.is_complete) == (fetch.MAX_PAGE, False)
 
 
 def test_a_packed_page_that_breaks_off_is_not_whole() -> None:
     with serve(whole(200, gzip.compress(b"hello" * 9_999)[:60], "text/plain", content_encoding="gzip")) as server:
-        assert not get(server).is_whole
+        assert not get(server).is_complete
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_certificate_is_checked_against_the_name_and_not_the_address(
 ) -> None:
     names: list[str] = []
     trusting = ssl.create_default_context(cadata=CERTIFICATE)
-    fetcher = Fetcher(resolve=Names("127.0.0.1"), may_reach=here_only, tls=trusting)
+    fetcher = Fetcher(resolve=Names("127.0.0.1"), is_allowed=here_only, tls=trusting)
     with serve_tls(tmp_path, names) as port:
         if is_right:
             assert asyncio.run(fetcher.fetch(f"https://{host}:{port}/")).data == b"safe"
@@ -365,7 +365,10 @@ def test_a_certificate_is_checked_against_the_name_and_not_the_address(
 
 @pytest.mark.parametrize("where", ["http://host:x/", "http://" + "a" * 70_000])
 def test_a_redirect_to_an_address_that_cannot_be_read_is_told(where: str) -> None:
-    with serve(*to(where, 300)) as server, pytest.raises(BadReply, match="redirects to an address that cannot be read"):
+    with (
+        serve(*to(where, 300)) as server,
+        pytest.raises(InvalidReply, match="redirects to an address that cannot be read"),
+    ):
         get(server)
 
 

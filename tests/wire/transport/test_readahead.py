@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from nbtool.wire.transport.readahead import MAX_AHEAD, Ahead
+from nbtool.wire.transport.readahead import MAX_BUFFERED_BYTES, ReadAhead
 
 
 async def pieces(*given: bytes | Exception, asked: list[int] | None = None) -> AsyncIterator[bytes]:
@@ -19,9 +19,9 @@ async def pieces(*given: bytes | Exception, asked: list[int] | None = None) -> A
 
 
 async def taken(*given: bytes | Exception) -> list[bytes]:
-    async with aclosing(Ahead(pieces(*given))) as body:
+    async with aclosing(ReadAhead(pieces(*given))) as body:
         found = []
-        while piece := await body.take():
+        while piece := await body.read():
             found.append(piece)
         return found
 
@@ -36,10 +36,10 @@ def test_a_body_without_anything_ends() -> None:
 
 def test_an_error_comes_after_what_came_before_it() -> None:
     async def read() -> list[bytes]:
-        async with aclosing(Ahead(pieces(b"a", b"b", OSError("gone")))) as body:
-            first = await body.take()
+        async with aclosing(ReadAhead(pieces(b"a", b"b", OSError("gone")))) as body:
+            first = await body.read()
             with pytest.raises(OSError, match="gone"):
-                await body.take()
+                await body.read()
             return [first]
 
     assert asyncio.run(read()) == [b"ab"]
@@ -47,14 +47,14 @@ def test_an_error_comes_after_what_came_before_it() -> None:
 
 def test_no_more_is_read_ahead_than_the_bound() -> None:
     asked: list[int] = []
-    half = bytes(MAX_AHEAD // 2 + 1)
+    half = bytes(MAX_BUFFERED_BYTES // 2 + 1)
 
     async def read() -> tuple[int, int]:
-        async with aclosing(Ahead(pieces(half, half, half, half, asked=asked))) as body:
-            first = await body.take()
+        async with aclosing(ReadAhead(pieces(half, half, half, half, asked=asked))) as body:
+            first = await body.read()
             seen = len(asked)
             rest = len(first)
-            while piece := await body.take():
+            while piece := await body.read():
                 rest += len(piece)
             return seen, rest
 
@@ -72,8 +72,8 @@ def test_closing_stops_the_reading() -> None:
             closed.append(True)
 
     async def read() -> int:
-        async with aclosing(Ahead(endless())) as body:
-            await body.take()
+        async with aclosing(ReadAhead(endless())) as body:
+            await body.read()
             await body.drain(0.01)
         return len(asyncio.all_tasks())
 

@@ -12,12 +12,12 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.errors import BadReply
+from nbtool.errors import InvalidReply
 from nbtool.events import CallDelta, Delta, ReplyEnd, StopReason, TextDelta, ThinkingDelta, UsageDelta
 from nbtool.messages import Usage
-from nbtool.wire.framing.provider_errors import provider_error, told_error
-from nbtool.wire.framing.typed_events import TypedEvents
-from nbtool.wire.reply import CUT_SHORT, parse_arguments, require_few_items, up_to_ceiling
+from nbtool.wire.framing.provider_errors import error_in_body, provider_error
+from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.reply import TRUNCATED_REASONS, parse_arguments, require_few_items, up_to_ceiling
 
 STOP_REASONS: dict[str, StopReason] = {
     "end_turn": "end",
@@ -38,42 +38,42 @@ _FIX = "Check the address and the wire (`--wire`)."
 
 
 @dataclass(slots=True)
-class _Growing:
+class _OpenBlock:
     """One block: its form so far, and the fragments of each field that are still to be joined."""
 
     block: Block
-    pieces: dict[str, list[str]] = field(default_factory=dict)
-    cited: list[Any] = field(default_factory=list)
+    fragments: dict[str, list[str]] = field(default_factory=dict)
+    citations: list[Any] = field(default_factory=list)
 
     @property
     def is_call(self) -> bool:
         return self.block.get("type") == "tool_use"
 
     @property
-    def is_cited(self) -> bool:
-        return bool(self.cited) or self.block.get("citations") is not None
+    def has_citations(self) -> bool:
+        return bool(self.citations) or self.block.get("citations") is not None
 
     def add(self, name: str, text: str) -> None:
-        self.pieces.setdefault(name, []).append(text)
+        self.fragments.setdefault(name, []).append(text)
 
-    def grown(self) -> Block:
+    def value(self) -> Block:
         """Give the block in its final form; the arguments of a tool come as the JSON of its `input`."""
         block = dict(self.block)
-        if self.cited:
-            before = block.get("citations")
-            block["citations"] = [*(before if isinstance(before, list) else []), *self.cited]
-        for name, pieces in self.pieces.items():
+        if self.citations:
+            initial = block.get("citations")
+            block["citations"] = [*(initial if isinstance(initial, list) else []), *self.citations]
+        for name, fragments in self.fragments.items():
             if name != "input":
-                before = block.get(name)
-                block[name] = (before if isinstance(before, str) else "") + "".join(pieces)
-        if written := "".join(self.pieces.get("input", ())):
-            block["input"] = _object(written)
+                initial = block.get(name)
+                block[name] = (initial if isinstance(initial, str) else "") + "".join(fragments)
+        if text := "".join(self.fragments.get("input", ())):
+            block["input"] = _object(text)
         elif _text(block, "type").endswith("tool_use") and not isinstance(block.get("input"), dict):
             block["input"] = {}
         return block
 
 
-class AnthropicDecoder(TypedEvents):
+class AnthropicDecoder(TypedEventDecoder):
     """One reply being read."""
 
     dialect = "anthropic"
@@ -82,67 +82,67 @@ class AnthropicDecoder(TypedEvents):
         super().__init__()
         self._message_id: Any = None
         self._has_begun = False
-        self._blocks: dict[int, _Growing] = {}
+        self._blocks: dict[int, _OpenBlock] = {}
         self._last: dict[str, int] = {}  # by kind of prose: the block of the newest text
         self._highest = 0  # the index of the newest block
         self._stop_reason: str | None = None
         self._explanation = ""
         self._usage: dict[str, Any] = {}
 
-    def _whole(self, message: Any, deltas: list[Delta]) -> None:
+    def _decode_document(self, message: Any, deltas: list[Delta]) -> None:
         """Read a whole body: an error, or a message; one without a stop reason has not come to its end."""
         if not isinstance(message, dict):
-            raise told_error(message) or BadReply("The reply is JSON, but no message.", fix=_FIX)
+            raise error_in_body(message) or InvalidReply("The reply is JSON, but no message.", fix=_FIX)
         if message.get("error") or message.get("type") == "error":
-            self._begin(message, deltas)
+            self._begin_message(message, deltas)
             raise provider_error(message)
         if not isinstance(message.get("content"), list):
-            raise told_error(message) or BadReply("The reply has no `content`.", fix=_FIX)
-        self._begin(message, deltas)
+            raise error_in_body(message) or InvalidReply("The reply has no `content`.", fix=_FIX)
+        self._begin_message(message, deltas)
         if self._stop_reason:
-            self._end(deltas)
+            self._emit_end(deltas)
 
-    def _event(self, kind: str, event: Block, deltas: list[Delta]) -> None:
+    def _decode_event(self, kind: str, event: Block, deltas: list[Delta]) -> None:
         """Read one event; those of no interest, and those nobody knows yet, are passed over."""
         match kind, event:
             case "content_block_delta", {"delta": dict(delta)}:
-                self._delta(event.get("index"), delta, deltas)
+                self._decode_delta(event.get("index"), delta, deltas)
             case "content_block_start", {"content_block": dict(block)}:
-                self._start(event.get("index"), block, deltas)
+                self._add_block(event.get("index"), block, deltas)
             case "message_start", {"message": dict(message)}:
-                self._begin(message, deltas)
+                self._begin_message(message, deltas)
             case "message_delta", _:
-                self._stop(event.get("delta"))
+                self._set_stop_reason(event.get("delta"))
                 self._count(event.get("usage"), deltas)
             case "message_stop", _:
-                self._end(deltas)
+                self._emit_end(deltas)
             case _ if kind == "error" or event.get("error"):
                 raise provider_error(event)
-            case "", _ if told := told_error(event):
-                raise told
+            case "", _ if error := error_in_body(event):
+                raise error
 
-    def _begin(self, message: Block, deltas: list[Delta]) -> None:
+    def _begin_message(self, message: Block, deltas: list[Delta]) -> None:
         """Take the head of the message; programmatic tool calling puts the whole answer into it."""
         if self._has_begun:
             if message.get("id") == self._message_id:
                 return
-            raise BadReply("A second, different message began inside the first.", fix="Send it again.")
+            raise InvalidReply("A second, different message began inside the first.", fix="Send it again.")
         self._has_begun, self._message_id = True, message.get("id")
         content = message.get("content")
         blocks = content if isinstance(content, list) else []
         for index, block in enumerate(up_to_ceiling(blocks, _is_call)):
             if isinstance(block, dict):
-                self._start(index, block, deltas)
-                self._fill(index, deltas)
-        self._stop(message)
+                self._add_block(index, block, deltas)
+                self._start_block(index, deltas)
+        self._set_stop_reason(message)
         self._count(message.get("usage"), deltas)
 
-    def _start(self, index: Any, block: Block, deltas: list[Delta]) -> None:
+    def _add_block(self, index: Any, block: Block, deltas: list[Delta]) -> None:
         index = index if _is_index(index) else len(self._blocks)
         if index in self._blocks:
-            if self._blocks[index].block == block and not self._blocks[index].pieces:
+            if self._blocks[index].block == block and not self._blocks[index].fragments:
                 return
-            raise BadReply(f"Block {index} of the reply began twice.", fix="Send it again.")
+            raise InvalidReply(f"Block {index} of the reply began twice.", fix="Send it again.")
         self._add(index, block)
         if block.get("type") == "tool_use":
             deltas.append(CallDelta(str(index), _text(block, "id"), _text(block, "name")))
@@ -151,62 +151,62 @@ class AnthropicDecoder(TypedEvents):
         elif block.get("type") == "thinking" and (text := _text(block, "thinking")):
             deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
 
-    def _fill(self, index: int, deltas: list[Delta]) -> None:
+    def _start_block(self, index: int, deltas: list[Delta]) -> None:
         """Take the arguments of a call that came whole."""
-        growing = self._blocks[index]
-        if growing.is_call and "input" not in growing.pieces:
-            written = json.dumps(growing.block.get("input") or {}, ensure_ascii=False)
-            growing.add("input", written)
-            deltas.append(CallDelta(str(index), arguments=written))
+        block = self._blocks[index]
+        if block.is_call and "input" not in block.fragments:
+            text = json.dumps(block.block.get("input") or {}, ensure_ascii=False)
+            block.add("input", text)
+            deltas.append(CallDelta(str(index), arguments=text))
 
-    def _delta(self, index: Any, delta: Block, deltas: list[Delta]) -> None:
+    def _decode_delta(self, index: Any, delta: Block, deltas: list[Delta]) -> None:
         """Take a fragment of a block, in whatever order they come; one without an index belongs to the newest block."""
         kind = str(delta.get("type"))
         index = index if _is_index(index) else self._highest
-        growing = self._growing(index, kind)
+        block = self._open_block(index, kind)
         if kind == "text_delta" and (text := _text(delta, "text")):
-            growing.add("text", text)
+            block.add("text", text)
             deltas.append(TextDelta(text, self._is_new("text", index)))
         elif kind == "thinking_delta" and (text := _text(delta, "thinking")):
-            growing.add("thinking", text)
+            block.add("thinking", text)
             deltas.append(ThinkingDelta(text, self._is_new("thinking", index)))
         elif kind == "input_json_delta":
             if text := _text(delta, "partial_json"):
-                growing.add("input", text)
-                if growing.is_call:
+                block.add("input", text)
+                if block.is_call:
                     deltas.append(CallDelta(str(index), arguments=text))
         elif kind == "citations_delta":
-            growing.cited.append(delta.get("citation"))
+            block.citations.append(delta.get("citation"))
         elif kind not in ("text_delta", "thinking_delta"):
-            _take_unknown(growing, delta)
+            _keep_unknown(block, delta)
 
-    def _growing(self, index: int, kind: str) -> _Growing:
+    def _open_block(self, index: int, kind: str) -> _OpenBlock:
         """Find the block of a fragment; a block whose beginning was lost is only made where nothing is lost by it.
 
         Raises:
-            nbtool.errors.BadReply: the fragment belongs to a call that nobody has named.
+            nbtool.errors.InvalidReply: the fragment belongs to a call that nobody has named.
         """
         if index not in self._blocks:
             if kind == "input_json_delta":
-                raise BadReply(f"Arguments came for block {index}, which never began.", fix="Send it again.")
+                raise InvalidReply(f"Arguments came for block {index}, which never began.", fix="Send it again.")
             self._add(index, {"type": _BLOCK_OF_DELTA.get(kind, "unknown")})
         return self._blocks[index]
 
     def _is_new(self, kind: str, index: int) -> bool:
         """Whether text of a block begins a paragraph; blocks with citations go on in the middle of a sentence."""
-        before, self._last[kind] = self._last.get(kind, index), index
-        if before == index:
+        known, self._last[kind] = self._last.get(kind, index), index
+        if known == index:
             return False
-        if kind == "thinking" or abs(index - before) > 1:
+        if kind == "thinking" or abs(index - known) > 1:
             return True
-        return not (self._blocks[before].is_cited or self._blocks[index].is_cited)
+        return not (self._blocks[known].has_citations or self._blocks[index].has_citations)
 
     def _add(self, index: int, block: Block) -> None:
         require_few_items(len(self._blocks) + 1)
-        self._blocks[index] = _Growing(block)
+        self._blocks[index] = _OpenBlock(block)
         self._highest = max(self._highest, index)
 
-    def _stop(self, delta: Any) -> None:
+    def _set_stop_reason(self, delta: Any) -> None:
         reason = delta.get("stop_reason") if isinstance(delta, dict) else None
         if isinstance(reason, str) and reason:
             self._stop_reason = reason
@@ -223,37 +223,37 @@ class AnthropicDecoder(TypedEvents):
     def _finish(self, deltas: list[Delta]) -> None:
         """Take `[DONE]`, which gateways send: an end only where the reason for it was given."""
         if self._stop_reason:
-            self._end(deltas)
+            self._emit_end(deltas)
         self._is_done = True
 
-    def _end(self, deltas: list[Delta]) -> None:
+    def _emit_end(self, deltas: list[Delta]) -> None:
         if not self._has_begun and not self._blocks:
-            raise BadReply("The reply ended before it began.", fix="Send it again.")
-        for index, growing in self._blocks.items():
-            if growing.block.get("input"):  # filled where the block began, and no fragment came
-                self._fill(index, deltas)
-        blocks = [self._blocks[index].grown() for index in sorted(self._blocks)]
+            raise InvalidReply("The reply ended before it began.", fix="Send it again.")
+        for index, block in self._blocks.items():
+            if block.block.get("input"):  # filled where the block began, and no fragment came
+                self._start_block(index, deltas)
+        blocks = [self._blocks[index].value() for index in sorted(self._blocks)]
         stop_reason = self._reason()
-        holds = bool(blocks) and stop_reason not in CUT_SHORT  # a reply cut short is built anew
-        deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if holds else None, self._explanation))
+        is_held = bool(blocks) and stop_reason not in TRUNCATED_REASONS  # a reply cut short is built anew
+        deltas.append(ReplyEnd(stop_reason, self._stop_reason or "", blocks if is_held else None, self._explanation))
         self._is_done = True
 
     def _reason(self) -> StopReason:
         reason = STOP_REASONS.get(self._stop_reason or "", "unknown")
-        if reason == "paused" and any(growing.is_call for growing in self._blocks.values()):
+        if reason == "paused" and any(block.is_call for block in self._blocks.values()):
             return "tools"  # the calls have to be answered first
         return reason
 
 
-def _take_unknown(growing: _Growing, delta: Block) -> None:
+def _keep_unknown(block: _OpenBlock, delta: Block) -> None:
     """Keep a fragment of a kind that is not known: its texts are appended, other values replace."""
     for name, value in delta.items():
         if name == "type":
             continue
         if isinstance(value, str):
-            growing.add(name, value)
+            block.add(name, value)
         elif value is not None:
-            growing.block = {**growing.block, name: value}
+            block.block = {**block.block, name: value}
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
@@ -273,9 +273,9 @@ def _number(usage: dict[str, Any], name: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _object(written: str) -> Any:
+def _object(text: str) -> Any:
     """Read the arguments of a call; what is no object cannot go back, so nothing stands in its place."""
-    return parse_arguments(written)[0] or {}
+    return parse_arguments(text)[0] or {}
 
 
 def _is_call(block: Any) -> bool:

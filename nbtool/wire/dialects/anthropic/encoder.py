@@ -17,8 +17,8 @@ from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult, clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
 from nbtool.wire.dialects.anthropic.decoder import AnthropicDecoder
-from nbtool.wire.dialects.call_ids import FITTING, CallIds, fitting_name
-from nbtool.wire.dialects.options import overlay
+from nbtool.wire.dialects.call_ids import VALID_ID, CallIds, safe_tool_name
+from nbtool.wire.dialects.options import merge_options
 from nbtool.wire.reply import parse_arguments
 
 VERSION = "2023-06-01"
@@ -32,10 +32,10 @@ NO_CACHE_CONTROL = "no_cache_control"
 
 Block = dict[str, Any]
 
-_MARK = {"type": "ephemeral"}
-_MARKABLE = frozenset({"text", "image", "document", "tool_result"})
+_CACHE_CONTROL = {"type": "ephemeral"}
+_CACHEABLE = frozenset({"text", "image", "document", "tool_result"})
 _THINKING = frozenset({"thinking", "redacted_thinking"})
-_EARLIER = "[Earlier messages are left out.]"
+_LEGACY_THINKING = "[Earlier messages are left out.]"
 
 
 class AnthropicMessages:
@@ -54,7 +54,7 @@ class AnthropicMessages:
         body: dict[str, Any] = {
             "model": target.model,
             "max_tokens": _max_tokens(prompt),
-            "messages": _Dialogue(self.name, target).write(prompt.messages),
+            "messages": _MessageEncoder(self.name, target).write(prompt.messages),
             "stream": prompt.stream,
         }
         if system := _system(prompt):
@@ -64,8 +64,8 @@ class AnthropicMessages:
             if (choice := _tool_choice(prompt))["type"] != "auto":
                 body["tool_choice"] = choice
         if NO_CACHE_CONTROL not in target.abilities and "cache_control" not in prompt.options:
-            _mark(body)
-        body = overlay(body, prompt.options)
+            _add_cache_control(body)
+        body = merge_options(body, prompt.options)
         return Request("/messages", body, body.get("stream") is True, {"anthropic-version": VERSION})
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
@@ -73,25 +73,27 @@ class AnthropicMessages:
         return AnthropicDecoder()
 
 
-class _Dialogue:
+class _MessageEncoder:
     """The alternating messages, built from ours in order."""
 
     def __init__(self, wire: str, target: Target) -> None:
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
-        self._pictures: list[Block] = []  # of the assistant; they go back as the user's, which alone may show them
+        self._accepts_images: list[
+            Block
+        ] = []  # of the assistant; they go back as the user's, which alone may show them
         self._turns: list[dict[str, Any]] = []
 
     def write(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
         for message in messages:
             if message.role == "assistant":
-                self._add("assistant", self._replayed(message) or self._rebuilt(message))
+                self._add("assistant", self._native(message) or self._from_parts(message))
             elif message.role != "system":
-                self._said(message)
-        if self._pictures:
-            self._add("user", self._pictures)
+                self._encode_text(message)
+        if self._accepts_images:
+            self._add("user", self._accepts_images)
         if self._turns and self._turns[0]["role"] == "assistant":
-            self._turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _EARLIER}]})
+            self._turns.insert(0, {"role": "user", "content": [{"type": "text", "text": _LEGACY_THINKING}]})
         return self._turns
 
     def _add(self, role: str, blocks: list[Block]) -> None:
@@ -105,15 +107,15 @@ class _Dialogue:
             content.sort(key=lambda block: block["type"] != "tool_result")
         self._turns[-1]["content"] = content
 
-    def _said(self, message: Message) -> None:
+    def _encode_text(self, message: Message) -> None:
         """Write a message of the person or of the tools."""
-        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_void(part)]
+        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
         if content:
-            content, self._pictures = [*self._pictures, *content], []
-        self._add("user", [*(self._result(result) for result in message.results), *content])
+            content, self._accepts_images = [*self._accepts_images, *content], []
+        self._add("user", [*(self._encode_result(result) for result in message.results), *content])
 
-    def _result(self, result: ToolResult) -> Block:
-        block: Block = {"type": "tool_result", "tool_use_id": self._ids.result(result)}
+    def _encode_result(self, result: ToolResult) -> Block:
+        block: Block = {"type": "tool_result", "tool_use_id": self._ids.id_for_result(result)}
         if result.media:
             parts: list[Text | Media] = [Text(result.text)] if result.text.strip() else []
             block["content"] = [_content(part) for part in (*parts, *result.media)]
@@ -123,7 +125,7 @@ class _Dialogue:
             block["is_error"] = True
         return block
 
-    def _replayed(self, message: Message) -> list[Block]:
+    def _native(self, message: Message) -> list[Block]:
         """Give the blocks of a reply as they came, or nothing where they do not hold here."""
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
@@ -133,12 +135,12 @@ class _Dialogue:
         blocks = [block for block in native.payload if block["type"] != "text" or block.get("text", "").strip()]
         while blocks and blocks[-1]["type"] in _THINKING:
             blocks.pop()  # refused at the end of a message
-        called = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
-        if called != [call.id for call in message.calls] or not all(map(FITTING.fullmatch, called)):
+        calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
+        if calls != [call.id for call in message.calls] or not all(map(VALID_ID.fullmatch, calls)):
             return []
-        return blocks if self._ids.keep(message) else []
+        return blocks if self._ids.reserve(message) else []
 
-    def _rebuilt(self, message: Message) -> list[Block]:
+    def _from_parts(self, message: Message) -> list[Block]:
         """Build a reply from its parts; thinking stays behind, since only signed thinking is accepted."""
         blocks: list[Block] = []
         for part in message.parts:
@@ -146,12 +148,12 @@ class _Dialogue:
                 case Text() | Refusal() if part.text.strip():
                     blocks.append({"type": "text", "text": clean_text(part.text)})
                 case Media() if part.mime.startswith("image/"):
-                    self._pictures.append(_content(part))
+                    self._accepts_images.append(_content(part))
                 case Media():  # no sound goes into this dialect; what was said stands beside it as text
                     blocks.append({"type": "text", "text": f"[{part}]"})
                 case ToolCall():
                     args, _ = parse_arguments(part.arguments)
-                    name, call_id = fitting_name(part.name), self._ids.call(part)
+                    name, call_id = safe_tool_name(part.name), self._ids.id_for_call(part)
                     blocks.append({"type": "tool_use", "id": call_id, "name": name, "input": args or {}})
         return blocks
 
@@ -178,8 +180,8 @@ def _tools(prompt: Prompt) -> list[Block]:
     """Write the tools; calls in the history ask for their tools even where none is offered any more."""
     if prompt.tools:
         return [_tool(spec) for spec in prompt.tools]
-    called = dict.fromkeys(fitting_name(call.name) for message in prompt.messages for call in message.calls)
-    return [_tool(ToolSpec(name, "No longer available.", {})) for name in called]
+    call_names = dict.fromkeys(safe_tool_name(call.name) for message in prompt.messages for call in message.calls)
+    return [_tool(ToolSpec(name, "No longer available.", {})) for name in call_names]
 
 
 def _tool(spec: ToolSpec) -> Block:
@@ -194,7 +196,7 @@ def _tool_choice(prompt: Prompt) -> Block:
     return {"type": "any"} if choice == "required" else {"type": "tool", "name": choice}
 
 
-def _mark(body: dict[str, Any]) -> None:
+def _add_cache_control(body: dict[str, Any]) -> None:
     """Mark where the stable prefix ends: after the tools, the system prompt, and the last user message but one.
 
     Three marks of the four that a request may have; see
@@ -202,13 +204,13 @@ def _mark(body: dict[str, Any]) -> None:
     """
     for blocks in (body.get("tools"), body.get("system")):
         if blocks:
-            blocks[-1] = {**blocks[-1], "cache_control": _MARK}
-    said = [turn for turn in body["messages"] if turn["role"] == "user"]
-    if len(said) > 1 and (content := said[-2]["content"])[-1]["type"] in _MARKABLE:
-        content[-1] = {**content[-1], "cache_control": _MARK}
+            blocks[-1] = {**blocks[-1], "cache_control": _CACHE_CONTROL}
+    last_content = [turn for turn in body["messages"] if turn["role"] == "user"]
+    if len(last_content) > 1 and (content := last_content[-2]["content"])[-1]["type"] in _CACHEABLE:
+        content[-1] = {**content[-1], "cache_control": _CACHE_CONTROL}
 
 
-def _is_void(part: Text | Media) -> bool:
+def _is_empty(part: Text | Media) -> bool:
     return isinstance(part, Text) and not part.text.strip()
 
 

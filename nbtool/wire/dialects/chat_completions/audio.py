@@ -19,15 +19,15 @@ SAMPLE_RATE = 24_000
 
 UNREADABLE = "[The sound of this reply cannot be read.]"
 
-_FILE_HEADS = (b"RIFF", b"ID3", b"OggS", b"fLaC")
+_FILE_SIGNATURES = (b"RIFF", b"ID3", b"OggS", b"fLaC")
 
 
-class Sound:
+class AudioBuffer:
     """Collects the pieces of one sound."""
 
     def __init__(self) -> None:
         self.is_readable = True
-        self._pieces: list[bytes] = []
+        self._chunks: list[bytes] = []
 
     def add(self, audio: Any) -> None:
         """Take the `audio` of a delta or of a message; what is no base64 makes the sound unreadable."""
@@ -35,16 +35,16 @@ class Sound:
         if not data or not isinstance(data, str):
             return
         try:
-            self._pieces.append(b64decode(data, validate=True))
+            self._chunks.append(b64decode(data, validate=True))
         except ValueError:
             self.is_readable = False
 
-    def media(self, *, is_whole: bool) -> Media | None:
+    def media(self, *, is_complete: bool) -> Media | None:
         """Give the sound as a file; None where none came, or none that can be read."""
-        data = b"".join(self._pieces)
+        data = b"".join(self._chunks)
         if not data or not self.is_readable:
             return None
-        mime = sniff(data) if is_whole or data.startswith(_FILE_HEADS) else ""
+        mime = sniff(data) if is_complete or data.startswith(_FILE_SIGNATURES) else ""
         return Media(mime, data=data) if mime.startswith("audio/") else Media("audio/wav", data=_as_wav(data))
 
 

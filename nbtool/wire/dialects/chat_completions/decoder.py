@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nbtool.errors import BadReply, WireError
+from nbtool.errors import InvalidReply, WireError
 from nbtool.events import (
     Delta,
     MediaDelta,
@@ -21,22 +21,22 @@ from nbtool.events import (
     ThinkingDelta,
     UsageDelta,
 )
-from nbtool.wire.dialects.chat_completions.audio import UNREADABLE, Sound
+from nbtool.wire.dialects.chat_completions.audio import UNREADABLE, AudioBuffer
 from nbtool.wire.dialects.chat_completions.fields import (
     STOP_REASONS,
     THINKING_FIELDS,
     ReasoningDetails,
-    field_of,
+    content_text,
     filtered_categories,
-    picture,
+    get_field,
+    parse_image,
     read_usage,
-    text_of,
-    thought_of,
+    thinking_text,
 )
-from nbtool.wire.dialects.chat_completions.tool_call_deltas import CallSorter
+from nbtool.wire.dialects.chat_completions.tool_call_deltas import ToolCallAssembler
 from nbtool.wire.framing.dialect_check import check_dialect
 from nbtool.wire.framing.json_payloads import DONE, PayloadReader
-from nbtool.wire.framing.provider_errors import error_words, provider_error
+from nbtool.wire.framing.provider_errors import parse_error, provider_error
 
 _COMMON = frozenset({"role", "content", "tool_calls", *THINKING_FIELDS, "reasoning_details"})
 _FIRST_CHOICE = (None, 0, "0")
@@ -51,20 +51,20 @@ class ChatDecoder:
 
     def __init__(self) -> None:
         self._reader = PayloadReader()
-        self._calls = CallSorter()
+        self._calls = ToolCallAssembler()
         self._text: list[str] = []
-        self._counted = (0, 0)  # pieces of the text, and the characters in them
+        self._measured = (0, 0)  # pieces of the text, and the characters in them
         self._refusal: list[str] = []
         self._thinking: dict[str, list[str]] = {}
         self._details = ReasoningDetails()
-        self._sound = Sound()
+        self._audio = AudioBuffer()
         self._extra: Any = None
         self._finish_reason: str | None = None
         self._native_reason = ""
         self._explanation = ""
         self._error: WireError | None = None
         self._is_ended = False
-        self._is_over = False
+        self._is_finished = False
 
     @property
     def is_done(self) -> bool:
@@ -76,25 +76,25 @@ class ChatDecoder:
 
         An error that follows deltas in the same bytes is raised by the next call, so that nothing is lost.
         """
-        self._raise_held()
+        self._raise_pending()
         deltas: list[Delta] = []
-        if not self._is_over:
+        if not self._is_finished:
             try:
-                self._values(self._reader.feed(data), deltas)
+                self._decode_values(self._reader.feed(data), deltas)
             except WireError as error:
                 self._hold(error, deltas)
         return deltas
 
     def close(self) -> list[Delta]:
         """Take note that no more bytes will come; a `ReplyEnd` appears only where a terminal signal was seen."""
-        self._raise_held()
+        self._raise_pending()
         deltas: list[Delta] = []
-        if self._is_over:
+        if self._is_finished:
             return deltas
         try:
-            self._values(self._reader.close(), deltas)
-            if self._is_ended and not self._is_over:
-                self._end(deltas)
+            self._decode_values(self._reader.close(), deltas)
+            if self._is_ended and not self._is_finished:
+                self._emit_end(deltas)
         except WireError as error:
             self._hold(error, deltas)
         return deltas
@@ -105,100 +105,102 @@ class ChatDecoder:
             raise error
         self._error = error
 
-    def _raise_held(self) -> None:
+    def _raise_pending(self) -> None:
         if error := self._error:
             self._error = None
-            self._is_over = True
+            self._is_finished = True
             raise error
 
-    def _values(self, values: list[tuple[str, Any]], deltas: list[Delta]) -> None:
+    def _decode_values(self, values: list[tuple[str, Any]], deltas: list[Delta]) -> None:
         for name, value in values:
-            self._value(name, value, deltas)
-            if self._is_over:
+            self._decode_value(name, value, deltas)
+            if self._is_finished:
                 return
 
     # --- one JSON value --------------------------------------------------------------------------------------
 
-    def _value(self, name: str, value: Any, deltas: list[Delta]) -> None:
+    def _decode_value(self, name: str, value: Any, deltas: list[Delta]) -> None:
         if type(value) is not dict:
-            self._other(value, deltas)
+            self._non_object(value, deltas)
             return
         get = value.get
         choices = get("choices")
         if get("error") or not choices or name == "error":
-            self._check(value, name, deltas)
-        if usage := get("usage") or field_of(get("x_groq"), "usage"):
+            self._check_payload(value, name, deltas)
+        if usage := get("usage") or get_field(get("x_groq"), "usage"):
             self._usage(usage, deltas)
         if type(choices) is list:
             for choice in choices:
                 if type(choice) is dict and choice.get("index") in _FIRST_CHOICE:
-                    self._choice(choice, deltas)
+                    self._decode_choice(choice, deltas)
         if calls := get("tool_calls"):
-            self._take_calls(calls, deltas)
+            self._emit_calls(calls, deltas)
 
-    def _other(self, value: Any, deltas: list[Delta]) -> None:
+    def _non_object(self, value: Any, deltas: list[Delta]) -> None:
         """Take the end mark, or a document that is wrapped in a list; everything else says nothing."""
-        if value == DONE and not self._is_over:
+        if value == DONE and not self._is_finished:
             self._is_ended = True
-            self._end(deltas)
-        elif self._reader.is_whole and isinstance(value, list):
-            self._value("", value[0] if value and isinstance(value[0], dict) else {}, deltas)
+            self._emit_end(deltas)
+        elif self._reader.is_document and isinstance(value, list):
+            self._decode_value("", value[0] if value and isinstance(value[0], dict) else {}, deltas)
 
-    def _check(self, value: dict[str, Any], name: str, deltas: list[Delta]) -> None:
+    def _check_payload(self, value: dict[str, Any], name: str, deltas: list[Delta]) -> None:
         """Raise what a value without choices, or with an error, has to say; what is written beside it is kept."""
         check_dialect(value, "chat")
         is_error = value.get("error") or name == "error" or value.get("object") == "error"
-        unwrapped = "choices" not in value and "usage" not in value and error_words(value).message
-        if is_error or unwrapped:
+        is_bare_error = "choices" not in value and "usage" not in value and parse_error(value).message
+        if is_error or is_bare_error:
             choices = value.get("choices")
             for choice in choices[:1] if isinstance(choices, list) else ():
-                part = field_of(choice, "message" if self._reader.is_whole else "delta")
-                self._fragment(part if isinstance(part, dict) else {}, deltas)
+                part = get_field(choice, "message" if self._reader.is_document else "delta")
+                self._decode_fragment(part if isinstance(part, dict) else {}, deltas)
             raise provider_error(value)
-        if self._reader.is_whole and not isinstance(value.get("choices"), list):
-            raise BadReply("The reply is JSON, but holds no choices.", fix="Check the address and the wire (`--wire`).")
+        if self._reader.is_document and not isinstance(value.get("choices"), list):
+            raise InvalidReply(
+                "The reply is JSON, but holds no choices.", fix="Check the address and the wire (`--wire`)."
+            )
 
-    def _choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
+    def _decode_choice(self, choice: dict[str, Any], deltas: list[Delta]) -> None:
         get = choice.get
         fragment, message, reason = get("delta"), get("message"), get("finish_reason")
         if type(fragment) is dict:
-            self._fragment(fragment, deltas)
+            self._decode_fragment(fragment, deltas)
         if type(message) is dict:
-            if self._reader.is_whole:
-                self._fragment(message, deltas)
+            if self._reader.is_document:
+                self._decode_fragment(message, deltas)
             elif reason or not fragment:
-                self._catch_up(message, deltas)
+                self._resync(message, deltas)
         if usage := get("usage"):
             self._usage(usage, deltas)
         if isinstance(reason, str):
-            self._finish(reason, choice)
-        elif self._reader.is_whole:
+            self._set_finish_reason(reason, choice)
+        elif self._reader.is_document:
             self._is_ended = True  # a document that is whole is its own evidence
 
-    def _finish(self, reason: str, choice: dict[str, Any]) -> None:
+    def _set_finish_reason(self, reason: str, choice: dict[str, Any]) -> None:
         if reason.lower() == "error":
             raise provider_error({"error": choice.get("error") or "the reply broke off"})
         self._finish_reason = reason
         self._native_reason = str(choice.get("native_finish_reason") or "")
         self._explanation = filtered_categories(choice) or self._explanation
-        self._is_ended = self._is_ended or bool(reason) or self._reader.is_whole
+        self._is_ended = self._is_ended or bool(reason) or self._reader.is_document
 
     # --- what a delta or a message holds ---------------------------------------------------------------------
 
-    def _fragment(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
-        if len(fragment) == 1 and self._single(fragment, deltas):
+    def _decode_fragment(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
+        if len(fragment) == 1 and self._fast_path(fragment, deltas):
             return
         get = fragment.get
         if get("reasoning_content") or get("reasoning") or get("reasoning_details") or get("reasoning_text"):
-            self._think(fragment, deltas)
-        if content := get("content") or field_of(get("audio"), "transcript"):
-            self._content(content, deltas)
+            self._emit_reasoning(fragment, deltas)
+        if content := get("content") or get_field(get("audio"), "transcript"):
+            self._emit_content(content, deltas)
         if calls := get("tool_calls"):
-            self._take_calls(calls, deltas)
+            self._emit_calls(calls, deltas)
         if not fragment.keys() <= _COMMON:
-            self._rare(fragment, deltas)
+            self._uncommon_fields(fragment, deltas)
 
-    def _single(self, fragment: dict[str, Any], deltas: list[Delta]) -> bool:
+    def _fast_path(self, fragment: dict[str, Any], deltas: list[Delta]) -> bool:
         """Take the fragments that nearly all are, text or more of a call alone; say whether it was one."""
         if type(text := fragment.get("content")) is str:
             if text:
@@ -206,80 +208,80 @@ class ChatDecoder:
                 deltas.append(TextDelta(text))
             return True
         if calls := fragment.get("tool_calls"):
-            self._take_calls(calls, deltas)
+            self._emit_calls(calls, deltas)
             return True
         return False
 
-    def _rare(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
+    def _uncommon_fields(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
         """Take what few fragments hold: a refusal, pictures, a call in the way of 2023, what Google wants back."""
         refusal, legacy, images = fragment.get("refusal"), fragment.get("function_call"), fragment.get("images")
         if refusal and isinstance(refusal, str):
             self._refusal.append(refusal)
             deltas.append(RefusalDelta(refusal))
         if legacy and isinstance(legacy, dict):
-            deltas += self._calls.legacy(legacy)
+            deltas += self._calls.add_function_call(legacy)
         for image in images if isinstance(images, list) else ():
-            if media := picture(image):
+            if media := parse_image(image):
                 deltas.append(MediaDelta(media))
-        self._sound.add(fragment.get("audio"))
+        self._audio.add(fragment.get("audio"))
         self._extra = fragment.get("extra_content") or self._extra
 
-    def _content(self, content: Any, deltas: list[Delta]) -> None:
+    def _emit_content(self, content: Any, deltas: list[Delta]) -> None:
         """Take content as text, as parts (Mistral, Databricks), or as an object (Cloudflare, with a schema)."""
         if isinstance(content, str):
-            self._prose(content, deltas)
+            self._emit_text(content, deltas)
         elif isinstance(content, dict):
-            self._prose(json.dumps(content, ensure_ascii=False), deltas)
+            self._emit_text(json.dumps(content, ensure_ascii=False), deltas)
         elif isinstance(content, list):
             for part in content:
                 if isinstance(part, str):
-                    self._prose(part, deltas)
-                elif isinstance(part, dict) and (thought := thought_of(part)):
-                    self._thought("thinking", thought, deltas, shown=True)
+                    self._emit_text(part, deltas)
+                elif isinstance(part, dict) and (thinking := thinking_text(part)):
+                    self._emit_thinking("thinking", thinking, deltas, emit=True)
                 elif isinstance(part, dict):
-                    self._prose(text_of(part), deltas)
+                    self._emit_text(content_text(part), deltas)
 
-    def _prose(self, text: str, deltas: list[Delta]) -> None:
+    def _emit_text(self, text: str, deltas: list[Delta]) -> None:
         self._text.append(text)
         deltas.append(TextDelta(text))
 
-    def _take_calls(self, calls: Any, deltas: list[Delta]) -> None:
+    def _emit_calls(self, calls: Any, deltas: list[Delta]) -> None:
         if isinstance(calls, list):
-            deltas += self._calls.add(calls, is_whole=self._reader.is_whole)
+            deltas += self._calls.add(calls, is_snapshot=self._reader.is_document)
 
-    def _think(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
+    def _emit_reasoning(self, fragment: dict[str, Any], deltas: list[Delta]) -> None:
         """Show a thought once, whichever of the fields carry it, and keep every field for the echo."""
-        shown = False
+        is_emitted = False
         for field in THINKING_FIELDS:
             if (text := fragment.get(field)) and isinstance(text, str):
-                self._thought(field, text, deltas, shown=not shown)
-                shown = True
+                self._emit_thinking(field, text, deltas, emit=not is_emitted)
+                is_emitted = True
         details = fragment.get("reasoning_details")
         for detail in details if isinstance(details, list) else ():
-            if isinstance(detail, dict) and (text := self._details.add(detail)) and not shown:
+            if isinstance(detail, dict) and (text := self._details.add(detail)) and not is_emitted:
                 deltas.append(ThinkingDelta(text))
 
-    def _thought(self, field: str, text: str, deltas: list[Delta], *, shown: bool) -> None:
+    def _emit_thinking(self, field: str, text: str, deltas: list[Delta], *, emit: bool) -> None:
         self._thinking.setdefault(field, []).append(text)
-        if shown:
+        if emit:
             deltas.append(ThinkingDelta(text))
 
-    def _catch_up(self, message: dict[str, Any], deltas: list[Delta]) -> None:
+    def _resync(self, message: dict[str, Any], deltas: list[Delta]) -> None:
         """Take the whole message that some streams carry: only what the deltas have not brought yet is new."""
         content = message.get("content")
-        if isinstance(content, str) and len(content) > self._length():
-            known = "".join(self._text)
-            if not known.startswith(content):
-                self._prose(content.removeprefix(known), deltas)
+        if isinstance(content, str) and len(content) > self._text_length():
+            text_so_far = "".join(self._text)
+            if not text_so_far.startswith(content):
+                self._emit_text(content.removeprefix(text_so_far), deltas)
         calls = message.get("tool_calls")
         if calls and isinstance(calls, list):
-            deltas += self._calls.add(calls, is_whole=True)
+            deltas += self._calls.add(calls, is_snapshot=True)
 
-    def _length(self) -> int:
+    def _text_length(self) -> int:
         """Count the characters of the text so far; what was counted before is not looked at again."""
-        pieces, size = self._counted
-        self._counted = (len(self._text), size + sum(map(len, self._text[pieces:])))
-        return self._counted[1]
+        count, size = self._measured
+        self._measured = (len(self._text), size + sum(map(len, self._text[count:])))
+        return self._measured[1]
 
     # --- usage and end ---------------------------------------------------------------------------------------
 
@@ -287,13 +289,13 @@ class ChatDecoder:
         if isinstance(usage, dict):
             deltas.append(UsageDelta(read_usage(usage)))
 
-    def _end(self, deltas: list[Delta]) -> None:
-        deltas += self._calls.settle()
-        if sound := self._sound.media(is_whole=self._reader.is_whole):
-            deltas.append(MediaDelta(sound))
-        if not self._sound.is_readable:
+    def _emit_end(self, deltas: list[Delta]) -> None:
+        deltas += self._calls.finish()
+        if audio := self._audio.media(is_complete=self._reader.is_document):
+            deltas.append(MediaDelta(audio))
+        if not self._audio.is_readable:
             deltas.append(TextDelta(UNREADABLE))
-        self._is_over = True
+        self._is_finished = True
         deltas.append(ReplyEnd(self._stop_reason(), self._finish_reason or "", self._native(), self._explanation))
 
     def _stop_reason(self) -> StopReason:
@@ -311,10 +313,10 @@ class ChatDecoder:
         if calls := self._calls.native():
             message["tool_calls"] = calls
         for field in THINKING_FIELDS:
-            if pieces := self._thinking.get(field):
-                message[field] = "".join(pieces)
+            if fragments := self._thinking.get(field):
+                message[field] = "".join(fragments)
         if self._details:
-            message["reasoning_details"] = self._details.joined()
+            message["reasoning_details"] = self._details.merged()
         if self._extra is not None:
             message["extra_content"] = self._extra
         return message

@@ -7,18 +7,19 @@ each call's result. See https://platform.openai.com/docs/api-reference/chat/crea
 from __future__ import annotations
 
 from base64 import b64encode
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
-from nbtool.wire.dialects.call_ids import CallIds, fitting_name
+from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
 from nbtool.wire.dialects.chat_completions.decoder import ChatDecoder
 from nbtool.wire.dialects.chat_completions.fields import THINKING_FIELDS
-from nbtool.wire.dialects.encoding_cache import Settled
-from nbtool.wire.dialects.options import overlay
-from nbtool.wire.reply import sendable_arguments
+from nbtool.wire.dialects.encoding_cache import EncodingCache
+from nbtool.wire.dialects.options import merge_options
+from nbtool.wire.reply import valid_arguments
 
 NO_STREAM_OPTIONS = "no_stream_options"
 """The ability of a target that refuses `stream_options`, or sends the usage without being asked."""
@@ -44,9 +45,17 @@ DEVELOPER_ROLE = "developer_role"
 Encoded = list[dict[str, Any]]
 
 _MESSAGE_FIELDS = frozenset({"role", "content", "tool_calls", "extra_content"})
-_THOUGHT_FIELDS = frozenset({*THINKING_FIELDS, "reasoning_details"})
+_REASONING_FIELDS = frozenset({*THINKING_FIELDS, "reasoning_details"})
 _EMPTY_RESULT = "(empty)"
-_SOUNDS = {"wav": "wav", "x-wav": "wav", "wave": "wav", "mpeg": "mp3", "mp3": "mp3", "flac": "flac", "ogg": "ogg"}
+_AUDIO_FORMATS = {
+    "wav": "wav",
+    "x-wav": "wav",
+    "wave": "wav",
+    "mpeg": "mp3",
+    "mp3": "mp3",
+    "flac": "flac",
+    "ogg": "ogg",
+}
 
 
 class ChatCompletions:
@@ -55,7 +64,7 @@ class ChatCompletions:
     name = "chat"
 
     def __init__(self) -> None:
-        self._settled: Settled[tuple[Target, tuple[str, ...]], Encoded] = Settled()
+        self._cache: EncodingCache[tuple[Target, tuple[str, ...]], Encoded] = EncodingCache()
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
         """Write a prompt as a request.
@@ -75,7 +84,7 @@ class ChatCompletions:
             body["stream"] = True
             if NO_STREAM_OPTIONS not in target.abilities:
                 body["stream_options"] = {"include_usage": True}
-        body = overlay(body, _options(prompt, target))
+        body = merge_options(body, _options(prompt, target))
         return Request("/chat/completions", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the first byte says it, whatever was asked for
@@ -87,33 +96,35 @@ class ChatCompletions:
         ids = CallIds()
         encoded: Encoded = []
         for message in messages:
-            given = _ids(message, ids, target)
-            encoded += self._settled.get(message, (target, given), lambda m=message, g=given: _write(m, g, target))  # type: ignore[misc]  # bound at once
+            call_ids = _ids(message, ids, target)
+            encoded += self._cache.get_or_encode(
+                message, (target, call_ids), partial(_encode_message, message, call_ids, target)
+            )
         return encoded
 
 
 def _ids(message: Message, ids: CallIds, target: Target) -> tuple[str, ...]:
     """Give the ids of a message's calls, or of the calls that its results answer, in order."""
     if message.calls:
-        kept = _is_own(message, target) and ids.keep(message)
-        given = tuple(call.id if kept else ids.call(call) for call in message.calls)
+        reserved = _is_native(message, target) and ids.reserve(message)
+        assigned = tuple(call.id if reserved else ids.id_for_call(call) for call in message.calls)
     else:
-        given = tuple(ids.result(result) for result in message.results)
-    return tuple(_short(call_id) for call_id in given) if SHORT_CALL_IDS in target.abilities else given
+        assigned = tuple(ids.id_for_result(result) for result in message.results)
+    return tuple(_short_id(call_id) for call_id in assigned) if SHORT_CALL_IDS in target.abilities else assigned
 
 
-def _short(call_id: str) -> str:
+def _short_id(call_id: str) -> str:
     if len(call_id) == 9 and call_id.isascii() and call_id.isalnum():
         return call_id
     return sha256(call_id.encode()).hexdigest()[:9]
 
 
-def _is_own(message: Message, target: Target) -> bool:
+def _is_native(message: Message, target: Target) -> bool:
     native = message.native
     return native is not None and (native.wire, native.host, native.model) == ("chat", target.host, target.model)
 
 
-def _write(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
+def _encode_message(message: Message, ids: tuple[str, ...], target: Target) -> Encoded:
     """Write one message, which may become several."""
     match message.role:
         case "tool":
@@ -139,54 +150,54 @@ def _assistant(message: Message, ids: tuple[str, ...], target: Target) -> Encode
     A message that only asks for calls has no `content` at all: servers exist that refuse null, and servers that
     refuse an empty string. Those that cannot do without have an ability that says so.
     """
-    encoded = _echo(message, ids) if _is_own(message, target) else None
+    encoded = _native_message(message, ids) if _is_native(message, target) else None
     if encoded is None:
         encoded = {"role": "assistant"}
         if text := "".join(part.text for part in message.parts if isinstance(part, Text | Refusal)):
             encoded["content"] = clean_text(text)
         if message.calls:
-            encoded["tool_calls"] = [_call(call, given) for call, given in zip(message.calls, ids, strict=True)]
-        if thoughts := "".join(part.text for part in message.parts if isinstance(part, Thinking)):
-            encoded["reasoning_content"] = clean_text(thoughts)
-    if not _wants_thoughts(message, target):
-        encoded = {name: value for name, value in encoded.items() if name not in _THOUGHT_FIELDS}
+            encoded["tool_calls"] = [_call(call, assigned) for call, assigned in zip(message.calls, ids, strict=True)]
+        if reasoning := "".join(part.text for part in message.parts if isinstance(part, Thinking)):
+            encoded["reasoning_content"] = clean_text(reasoning)
+    if not _echoes_reasoning(message, target):
+        encoded = {name: value for name, value in encoded.items() if name not in _REASONING_FIELDS}
     if EMPTY_CONTENT in target.abilities and "tool_calls" in encoded:
         encoded.setdefault("content", "")
     return [encoded] if encoded.keys() & {"content", "tool_calls"} else []
 
 
-def _echo(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | None:
+def _native_message(message: Message, ids: tuple[str, ...]) -> dict[str, Any] | None:
     """Give the message as its server sent it, with the ids of this request; None where it does not fit its parts."""
     payload = message.native.payload if message.native else None
     if not isinstance(payload, dict):
         return None
-    encoded = {name: value for name, value in payload.items() if name in _MESSAGE_FIELDS | _THOUGHT_FIELDS}
+    encoded = {name: value for name, value in payload.items() if name in _MESSAGE_FIELDS | _REASONING_FIELDS}
     calls = encoded.get("tool_calls", [])
     if len(calls) != len(message.calls):
         return None
     if calls:
-        encoded["tool_calls"] = [_renamed(call, given) for call, given in zip(calls, ids, strict=True)]
+        encoded["tool_calls"] = [_with_safe_name(call, assigned) for call, assigned in zip(calls, ids, strict=True)]
     return encoded
 
 
-def _renamed(call: dict[str, Any], call_id: str) -> dict[str, Any]:
+def _with_safe_name(call: dict[str, Any], call_id: str) -> dict[str, Any]:
     """Give a call as it came, with the id of this request and with arguments that are JSON."""
-    renamed = {**call, "id": call_id}
+    copy = {**call, "id": call_id}
     function = call.get("function")
     if isinstance(function, dict):
-        arguments, name = sendable_arguments(function.get("arguments")), function.get("name") or fitting_name("")
-        renamed["function"] = {**function, "name": name, "arguments": arguments}
-    return renamed
+        arguments, name = valid_arguments(function.get("arguments")), function.get("name") or safe_tool_name("")
+        copy["function"] = {**function, "name": name, "arguments": arguments}
+    return copy
 
 
-def _wants_thoughts(message: Message, target: Target) -> bool:
+def _echoes_reasoning(message: Message, target: Target) -> bool:
     if ECHO_REASONING in target.abilities:
         return True
     return ECHO_REASONING_WITH_CALLS in target.abilities and bool(message.calls)
 
 
 def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
-    function = {"name": fitting_name(call.name), "arguments": sendable_arguments(call.arguments)}
+    function = {"name": safe_tool_name(call.name), "arguments": valid_arguments(call.arguments)}
     return {"id": call_id, "type": "function", "function": function}
 
 
@@ -197,8 +208,8 @@ def _results(message: Message, ids: tuple[str, ...]) -> Encoded:
     """Write one `tool` message for each result; pictures follow in a user message, since these carry text only."""
     results = message.results
     encoded: Encoded = [
-        {"role": "tool", "tool_call_id": given, "content": clean_text(result.text) or _EMPTY_RESULT}
-        for result, given in zip(results, ids, strict=True)
+        {"role": "tool", "tool_call_id": assigned, "content": clean_text(result.text) or _EMPTY_RESULT}
+        for result, assigned in zip(results, ids, strict=True)
     ]
     media = [(result, item) for result in results for item in result.media]
     if media:
@@ -226,15 +237,17 @@ def _media(media: Media) -> dict[str, Any]:
     kind, _, subtype = media.mime.partition("/")
     if kind == "image":
         return {"type": "image_url", "image_url": {"url": media.url or _data_url(media)}}
-    if kind == "audio" and media.data is not None and subtype in _SOUNDS:
-        sound = {"data": b64encode(media.data).decode(), "format": _SOUNDS[subtype]}
-        return {"type": "input_audio", "input_audio": sound}
+    if kind == "audio" and media.data is not None and subtype in _AUDIO_FORMATS:
+        audio_format = {"data": b64encode(media.data).decode(), "format": _AUDIO_FORMATS[subtype]}
+        return {"type": "input_audio", "input_audio": audio_format}
     if media.data is not None and kind == "text":
         return {"type": "text", "text": f"{media.name}\n{media.data.decode('utf-8', 'replace')}".lstrip("\n")}
     if media.data is not None and kind not in ("audio", "video"):
         return {"type": "file", "file": {"filename": media.name or "file", "file_data": _data_url(media)}}
-    how = "as an address" if media.data is None else "at all"
-    raise Unsupported(f"Chat Completions cannot carry {media.mime} {how}.", fix="Attach an image, wav, mp3 or a file.")
+    detail = "as an address" if media.data is None else "at all"
+    raise Unsupported(
+        f"Chat Completions cannot carry {media.mime} {detail}.", fix="Attach an image, wav, mp3 or a file."
+    )
 
 
 def _data_url(media: Media) -> str:

@@ -40,22 +40,22 @@ class ReasoningDetails:
         """Take a piece and give the text in it that can be shown."""
         index = detail.get("index")
         key = repr((detail.get("type"), detail.get("id") if index is None else index))
-        fields, pieces = self._entries.setdefault(key, ({}, {}))
+        fields, fragments = self._entries.setdefault(key, ({}, {}))
         for field, value in detail.items():
             if field in _JOINED_FIELDS and isinstance(value, str):
-                pieces.setdefault(field, []).append(value)
+                fragments.setdefault(field, []).append(value)
                 fields[field] = ""  # keeps its place among the fields
             elif value is not None or field not in fields:
                 fields[field] = value
         text = detail.get("text") or detail.get("summary")
         return text if isinstance(text, str) else ""
 
-    def joined(self) -> list[dict[str, Any]]:
+    def merged(self) -> list[dict[str, Any]]:
         """Give the list as a whole message would carry it."""
-        whole = []
-        for fields, pieces in self._entries.values():
-            whole.append(fields | {name: "".join(texts) for name, texts in pieces.items()})
-        return whole
+        merged = []
+        for fields, fragments in self._entries.values():
+            merged.append(fields | {name: "".join(texts) for name, texts in fragments.items()})
+        return merged
 
 
 _JOINED_FIELDS = frozenset({"text", "summary", "data", "signature"})
@@ -63,8 +63,8 @@ _JOINED_FIELDS = frozenset({"text", "summary", "data", "signature"})
 
 def read_usage(usage: dict[str, Any]) -> Usage:
     """Read a usage object, in the words of any server."""
-    in_prompt = field_of(usage.get("prompt_tokens_details"), "cached_tokens")
-    in_output = field_of(usage.get("completion_tokens_details"), "reasoning_tokens")
+    in_prompt = get_field(usage.get("prompt_tokens_details"), "cached_tokens")
+    in_output = get_field(usage.get("completion_tokens_details"), "reasoning_tokens")
     cached = in_prompt or usage.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")
     cost = usage.get("cost")
     if isinstance(cost, dict):
@@ -78,9 +78,9 @@ def read_usage(usage: dict[str, Any]) -> Usage:
     )
 
 
-def picture(image: Any) -> Media | None:
+def parse_image(image: Any) -> Media | None:
     """Read a picture that a model made; only one that comes along is taken, an address is never fetched."""
-    url = field_of(field_of(image, "image_url"), "url")
+    url = get_field(get_field(image, "image_url"), "url")
     head, _, data = url.partition(",") if isinstance(url, str) else ("", "", "")
     if not (head.startswith("data:image/") and head.endswith(";base64")):
         return None
@@ -92,27 +92,27 @@ def picture(image: Any) -> Media | None:
 
 def filtered_categories(choice: dict[str, Any]) -> str:
     """Name what a content filter found in a choice (Azure: `content_filter_results`)."""
-    found = choice.get("content_filter_results") or choice.get("content_filter_result")
-    entries = found.items() if isinstance(found, dict) else ()
-    return ", ".join(name for name, entry in entries if field_of(entry, "filtered") is True)
+    results = choice.get("content_filter_results") or choice.get("content_filter_result")
+    entries = results.items() if isinstance(results, dict) else ()
+    return ", ".join(name for name, entry in entries if get_field(entry, "filtered") is True)
 
 
-def field_of(value: Any, name: str) -> Any:
+def get_field(value: Any, name: str) -> Any:
     """Give a field of an object, and None for anything that is no object."""
     return value.get(name) if isinstance(value, dict) else None
 
 
-def text_of(part: Any) -> str:
+def content_text(part: Any) -> str:
     """Give the text of a part, of a list of parts, or of a text."""
     if isinstance(part, str):
         return part
     if isinstance(part, list):
-        return "".join(text_of(item) for item in part)
+        return "".join(content_text(item) for item in part)
     text = part.get("text") if isinstance(part, dict) else None
     return text if isinstance(text, str) else ""
 
 
-def thought_of(part: dict[str, Any]) -> str:
+def thinking_text(part: dict[str, Any]) -> str:
     """Give the thought in a part of a content: Mistral's `thinking`, or the `summary` of a `reasoning` (Databricks).
 
     See https://docs.mistral.ai/capabilities/reasoning/ and
@@ -120,9 +120,9 @@ def thought_of(part: dict[str, Any]) -> str:
     """
     match part.get("type"):
         case "thinking":
-            return text_of(part.get("thinking"))
+            return content_text(part.get("thinking"))
         case "reasoning":
-            return text_of(part.get("summary") or part)
+            return content_text(part.get("summary") or part)
         case _:
             return ""
 

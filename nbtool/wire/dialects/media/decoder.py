@@ -12,32 +12,32 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
-from nbtool.errors import BadReply, IncompleteReply, TooLarge
+from nbtool.errors import IncompleteReply, InvalidReply, ReplyTooLarge
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media, clean_text
 from nbtool.mime import IMAGES, sniff
 from nbtool.wire.dialects.responses.output_items import read_usage
-from nbtool.wire.framing.json_payloads import MAX_BODY, PayloadReader
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES, PayloadReader
 from nbtool.wire.framing.provider_errors import provider_error
 from nbtool.wire.framing.redaction import excerpt
 
-Read = Callable[[bytes], list[Delta]]
+ReadBody = Callable[[bytes], list[Delta]]
 
 MAX_IMAGES = 64
 """Images that one reply may bring at most."""
 
 _CHECK = "Check the address, and that the server knows this model."
 _PAGES = (b"<!doctype", b"<html", b"<head", b"<?xml")
-_UNSAID = 0xFFFFFFFF
+_NO_REASON = 0xFFFFFFFF
 """What a WAV says of its length when it was written as a stream."""
 
 
-class WholeReply:
+class MediaDecoder:
     """Gathers the bytes of one reply and reads them at the end; see `nbtool.wire.base.Decoder`."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: ReadBody) -> None:
         self._read = read
-        self._pieces: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._size = 0
 
     @property
@@ -49,12 +49,12 @@ class WholeReply:
         """Take the next bytes.
 
         Raises:
-            nbtool.errors.TooLarge: the body is over its bound.
+            nbtool.errors.ReplyTooLarge: the body is over its bound.
         """
         self._size += len(data)
-        if self._size > MAX_BODY:
-            raise TooLarge(f"The reply is larger than {MAX_BODY >> 20} MiB.", fix="Ask for less.")
-        self._pieces.append(data)
+        if self._size > MAX_BODY_BYTES:
+            raise ReplyTooLarge(f"The reply is larger than {MAX_BODY_BYTES >> 20} MiB.", fix="Ask for less.")
+        self._chunks.append(data)
         return []
 
     def close(self) -> list[Delta]:
@@ -63,8 +63,8 @@ class WholeReply:
         Raises:
             nbtool.errors.WireError: it reports an error, is cut off, or is not of the dialect.
         """
-        body = b"".join(self._pieces)
-        self._pieces.clear()
+        body = b"".join(self._chunks)
+        self._chunks.clear()
         return self._read(body) if body.strip() else []
 
 
@@ -74,14 +74,14 @@ def read_images(body: bytes) -> list[Delta]:
     items = payload.get("data")
     images = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
     if len(images) > MAX_IMAGES:
-        raise TooLarge(f"The reply holds more than {MAX_IMAGES} images.", fix="Ask for fewer.")
+        raise ReplyTooLarge(f"The reply holds more than {MAX_IMAGES} images.", fix="Ask for fewer.")
     deltas: list[Delta] = []
     for item in images:
         deltas.append(MediaDelta(_image(item)))
-        if isinstance(revised := item.get("revised_prompt"), str) and revised.strip():
-            deltas.append(TextDelta(f"Revised prompt: {clean_text(revised.strip())}\n"))
+        if isinstance(revised_prompt := item.get("revised_prompt"), str) and revised_prompt.strip():
+            deltas.append(TextDelta(f"Revised prompt: {clean_text(revised_prompt.strip())}\n"))
     if not deltas:
-        raise BadReply("The reply holds no image.", fix=_CHECK)
+        raise InvalidReply("The reply holds no image.", fix=_CHECK)
     return [*deltas, *_usage(payload), ReplyEnd("end")]
 
 
@@ -92,13 +92,13 @@ def read_transcription(body: bytes) -> list[Delta]:
     """
     if body.lstrip()[:1] != b"{":
         if _is_page(body):
-            raise BadReply(f"A page came in place of a text: {excerpt(body)!r}.", fix=_CHECK)
+            raise InvalidReply(f"A page came in place of a text: {excerpt(body)!r}.", fix=_CHECK)
         return [TextDelta(clean_text(body.decode("utf-8-sig", "replace")).strip()), ReplyEnd("end")]
     payload = _document(body)
-    said = payload.get("text")
-    if not isinstance(said, str):
-        raise BadReply("The reply holds no text of what was said.", fix=_CHECK)
-    prose = [TextDelta(clean_text(said.strip()))] if said.strip() else []
+    text = payload.get("text")
+    if not isinstance(text, str):
+        raise InvalidReply("The reply holds no text of what was said.", fix=_CHECK)
+    prose = [TextDelta(clean_text(text.strip()))] if text.strip() else []
     return [*prose, *_usage(payload), ReplyEnd("end", native=payload)]
 
 
@@ -106,14 +106,14 @@ def read_speech(body: bytes) -> list[Delta]:
     """Read the sound of a reply."""
     mime = sniff(body)
     if mime.startswith("audio/"):
-        if mime == "audio/wav" and len(body) < 8 + (size := int.from_bytes(body[4:8], "little")) < _UNSAID:
+        if mime == "audio/wav" and len(body) < 8 + (size := int.from_bytes(body[4:8], "little")) < _NO_REASON:
             raise IncompleteReply(
                 f"The sound is cut off: {len(body):,} of {8 + size:,} bytes came.", fix="Send it again."
             )
         return [MediaDelta(Media(mime, data=body)), ReplyEnd("end")]
     if body.lstrip()[:1] == b"{":
         _document(body)
-    raise BadReply(
+    raise InvalidReply(
         f"What came is no sound that can be played: {excerpt(body)!r}.",
         fix="Use mp3, wav, flac, aac or opus as `response_format`; raw PCM cannot be told from noise.",
     )
@@ -123,9 +123,9 @@ def _document(body: bytes) -> dict[str, Any]:
     """Read a body that must be one JSON object, and no error."""
     reader = PayloadReader()
     values = [*reader.feed(body), *reader.close()]
-    payload = values[0][1] if reader.is_whole and values else None
+    payload = values[0][1] if reader.is_document and values else None
     if not isinstance(payload, dict):
-        raise BadReply(f"The reply is no JSON object: {excerpt(body)!r}.", fix=_CHECK)
+        raise InvalidReply(f"The reply is no JSON object: {excerpt(body)!r}.", fix=_CHECK)
     if payload.get("error"):
         raise provider_error(payload)
     return payload
@@ -133,28 +133,28 @@ def _document(body: bytes) -> dict[str, Any]:
 
 def _image(item: dict[str, Any]) -> Media:
     """Read one image: its bytes, or its address, which is kept and never fetched."""
-    written, url = item.get("b64_json"), item.get("url")
+    encoded, url = item.get("b64_json"), item.get("url")
     if isinstance(url, str) and url.startswith("data:"):
-        written, url = url, None
-    if isinstance(written, str) and written:
-        data = _decoded(written)
+        encoded, url = url, None
+    if isinstance(encoded, str) and encoded:
+        data = _decode_base64(encoded)
         if (mime := sniff(data)) not in IMAGES:
-            raise BadReply("What came is none of PNG, JPEG, WebP and GIF.", fix=_CHECK)
+            raise InvalidReply("What came is none of PNG, JPEG, WebP and GIF.", fix=_CHECK)
         return Media(mime, data=data)
-    if isinstance(url, str) and _is_of_the_web(url):
-        guessed, _ = mimetypes.guess_type(urlsplit(url).path)
-        return Media(guessed if guessed in IMAGES else "image/png", url=url)
-    raise BadReply("The reply names an image and does not hold it.", fix=_CHECK)
+    if isinstance(url, str) and _is_web_url(url):
+        sniffed, _ = mimetypes.guess_type(urlsplit(url).path)
+        return Media(sniffed if sniffed in IMAGES else "image/png", url=url)
+    raise InvalidReply("The reply names an image and does not hold it.", fix=_CHECK)
 
 
-def _decoded(written: str) -> bytes:
+def _decode_base64(encoded: str) -> bytes:
     try:
-        return b64decode(written.rpartition(",")[2], validate=True)
+        return b64decode(encoded.rpartition(",")[2], validate=True)
     except ValueError:
-        raise BadReply("The image that came is no base64.", fix="Send it again.") from None
+        raise InvalidReply("The image that came is no base64.", fix="Send it again.") from None
 
 
-def _is_of_the_web(url: str) -> bool:
+def _is_web_url(url: str) -> bool:
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -165,8 +165,8 @@ def _is_of_the_web(url: str) -> bool:
 def _usage(payload: dict[str, Any]) -> list[Delta]:
     """Read what the reply cost; a transcription may be counted in seconds, which are no tokens."""
     usage = payload.get("usage")
-    read = read_usage(usage) if isinstance(usage, dict) and usage.get("type") != "duration" else None
-    return [UsageDelta(read)] if read else []
+    reported = read_usage(usage) if isinstance(usage, dict) and usage.get("type") != "duration" else None
+    return [UsageDelta(reported)] if reported else []
 
 
 def _is_page(body: bytes) -> bool:

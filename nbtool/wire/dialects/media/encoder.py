@@ -19,17 +19,17 @@ from nbtool.errors import BadUsage, Unsupported
 from nbtool.messages import Media, clean_text
 from nbtool.mime import IMAGES
 from nbtool.wire.base import Prompt, Request, Target, Upload
-from nbtool.wire.dialects.media.decoder import Read, WholeReply, read_images, read_speech, read_transcription
-from nbtool.wire.dialects.options import overlay
+from nbtool.wire.dialects.media.decoder import MediaDecoder, ReadBody, read_images, read_speech, read_transcription
+from nbtool.wire.dialects.options import merge_options
 from nbtool.wire.framing.redaction import excerpt
-from nbtool.wire.providers.model_kinds import DOES, answers_with_addresses, can_edit
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS, can_edit, returns_urls
 
 VOICE = "alloy"
 """The voice that reads aloud where the option `voice` names none."""
 
 _ATTACH = "Attach one with `-a PATH`, or `attach=` in Python."
-_SOUND = re.compile(r"audio/[\w.+-]+|video/(mp4|webm|mpeg)")
-_ENDINGS = {
+_AUDIO_TYPES = re.compile(r"audio/[\w.+-]+|video/(mp4|webm|mpeg)")
+_EXTENSIONS = {
     "image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif", "audio/mpeg": "mp3",
     "audio/wav": "wav", "audio/x-wav": "wav", "audio/flac": "flac", "audio/ogg": "ogg", "audio/mp4": "m4a",
     "audio/aac": "aac", "audio/webm": "webm", "video/mp4": "mp4", "video/webm": "webm", "video/mpeg": "mpeg",
@@ -37,7 +37,7 @@ _ENDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MediaPrompt:
     """What the person said last, and to which model."""
 
     model: str
@@ -50,8 +50,8 @@ class MediaWire:
     """One kind of model as a wire; see `nbtool.wire.base.Wire`. It never streams."""
 
     name: str
-    write: Callable[[Said], Request]
-    read: Read
+    write: Callable[[MediaPrompt], Request]
+    read: ReadBody
 
     def encode(self, prompt: Prompt, target: Target) -> Request:
         """Write the person's last message as a request.
@@ -62,17 +62,19 @@ class MediaWire:
         """
         if prompt.tools:
             raise Unsupported(
-                f"{target.model} {DOES[self.name]} and cannot call tools.",
+                f"{target.model} {MEDIA_KINDS[self.name]} and cannot call tools.",
                 fix="Use a chat without tools and exposed variables: `-c NAME` in a cell, or a Chat of its own.",
             )
         if prompt.options.get("stream"):
-            raise BadUsage(f"{target.model} {DOES[self.name]} and answers whole.", fix="Leave out the option `stream`.")
-        request = self.write(_said(prompt, target))
-        return replace(request, body=overlay(request.body, prompt.options))
+            raise BadUsage(
+                f"{target.model} {MEDIA_KINDS[self.name]} and answers whole.", fix="Leave out the option `stream`."
+            )
+        request = self.write(_media_prompt(prompt, target))
+        return replace(request, body=merge_options(request.body, prompt.options))
 
-    def decoder(self, *, stream: bool = False) -> WholeReply:  # noqa: ARG002 - these replies always come whole
+    def decoder(self, *, stream: bool = False) -> MediaDecoder:  # noqa: ARG002 - these replies always come whole
         """Give a fresh decoder for one reply."""
-        return WholeReply(self.read)
+        return MediaDecoder(self.read)
 
 
 def image() -> MediaWire:
@@ -95,80 +97,94 @@ def speech() -> MediaWire:
     return MediaWire("speech", _write_speech, read_speech)
 
 
-def _said(prompt: Prompt, target: Target) -> Said:
+def _media_prompt(prompt: Prompt, target: Target) -> MediaPrompt:
     last = next((message for message in reversed(prompt.messages) if message.role == "user"), None)
     if last is None:
         raise BadUsage(f"Nothing was said to {target.model}.", fix="Write what you want of it.")
     media = tuple(part for part in last.parts if isinstance(part, Media))
-    return Said(target.model, clean_text(last.text).strip(), media)
+    return MediaPrompt(target.model, clean_text(last.text).strip(), media)
 
 
-def _write_image(said: Said) -> Request:
-    if said.media and not can_edit(said.model):
+def _write_image(prompt: MediaPrompt) -> Request:
+    if prompt.media and not can_edit(prompt.model):
         raise Unsupported(
-            f"{said.model} makes images and cannot edit one.", fix="Attach nothing, or choose a model that edits."
+            f"{prompt.model} makes images and cannot edit one.", fix="Attach nothing, or choose a model that edits."
         )
-    if said.media:
-        return _write_edit(said)
-    body = {"model": said.model, "prompt": _wanted(said, "makes an image from a description"), **_as_bytes(said.model)}
+    if prompt.media:
+        return _write_edit(prompt)
+    body = {
+        "model": prompt.model,
+        "prompt": _options(prompt, "makes an image from a description"),
+        **_base64_option(prompt.model),
+    }
     return Request("/images/generations", body, stream=False)
 
 
-def _write_edit(said: Said) -> Request:
-    images = _carried(said, "edits an image", IMAGES.__contains__, "PNG, JPEG, WebP or GIF")
-    body = {"model": said.model, "prompt": _wanted(said, "needs to be told what to change"), **_as_bytes(said.model)}
+def _write_edit(prompt: MediaPrompt) -> Request:
+    images = _attachments(prompt, "edits an image", IMAGES.__contains__, "PNG, JPEG, WebP or GIF")
+    body = {
+        "model": prompt.model,
+        "prompt": _options(prompt, "needs to be told what to change"),
+        **_base64_option(prompt.model),
+    }
     field_name = "image" if len(images) == 1 else "image[]"
     return Request("/images/edits", body, stream=False, uploads=_uploads(field_name, images))
 
 
-def _write_transcription(said: Said) -> Request:
-    sounds = _carried(said, "writes down a sound", _SOUND.fullmatch, "a sound (wav, mp3, m4a, flac, ogg, webm)")
-    if len(sounds) > 1:
-        raise BadUsage(f"{said.model} writes down one sound, and {len(sounds)} are attached.", fix="Attach one.")
-    body = {"model": said.model, "response_format": "json"}
-    if said.text:
-        body["prompt"] = said.text
-    return Request("/audio/transcriptions", body, stream=False, uploads=_uploads("file", sounds))
+def _write_transcription(prompt: MediaPrompt) -> Request:
+    audio = _attachments(
+        prompt, "writes down a sound", _AUDIO_TYPES.fullmatch, "a sound (wav, mp3, m4a, flac, ogg, webm)"
+    )
+    if len(audio) > 1:
+        raise BadUsage(f"{prompt.model} writes down one sound, and {len(audio)} are attached.", fix="Attach one.")
+    body = {"model": prompt.model, "response_format": "json"}
+    if prompt.text:
+        body["prompt"] = prompt.text
+    return Request("/audio/transcriptions", body, stream=False, uploads=_uploads("file", audio))
 
 
-def _write_speech(said: Said) -> Request:
-    if said.media:
-        raise Unsupported(f"{said.model} reads text aloud and takes no attachment.", fix="Write the text itself.")
-    body = {"model": said.model, "input": _wanted(said, "reads text aloud"), "voice": VOICE}
+def _write_speech(prompt: MediaPrompt) -> Request:
+    if prompt.media:
+        raise Unsupported(f"{prompt.model} reads text aloud and takes no attachment.", fix="Write the text itself.")
+    body = {"model": prompt.model, "input": _options(prompt, "reads text aloud"), "voice": VOICE}
     return Request("/audio/speech", body, stream=False)
 
 
-def _as_bytes(model: str) -> dict[str, Any]:
-    return {"response_format": "b64_json"} if answers_with_addresses(model) else {}
+def _base64_option(model: str) -> dict[str, Any]:
+    return {"response_format": "b64_json"} if returns_urls(model) else {}
 
 
-def _wanted(said: Said, does: str) -> str:
-    if not said.text:
-        raise BadUsage(f"{said.model} {does}, and no text is given.", fix="Write it in the cell, or as the prompt.")
-    return said.text
+def _options(prompt: MediaPrompt, ability: str) -> str:
+    if not prompt.text:
+        raise BadUsage(
+            f"{prompt.model} {ability}, and no text is given.", fix="Write it in the cell, or as the prompt."
+        )
+    return prompt.text
 
 
-def _carried(said: Said, does: str, fits: Callable[[str], object], what: str) -> tuple[Media, ...]:
+def _attachments(
+    prompt: MediaPrompt, ability: str, is_accepted: Callable[[str], object], label: str
+) -> tuple[Media, ...]:
     """Check that something is attached, that all of it fits, and that its bytes are at hand."""
-    if not said.media:
-        raise BadUsage(f"{said.model} {does}, and none is attached.", fix=_ATTACH)
-    for media in said.media:
-        if not fits(media.mime):
-            raise Unsupported(f"{said.model} {does}; {excerpt(media.mime)} is attached.", fix=f"Attach {what}.")
+    if not prompt.media:
+        raise BadUsage(f"{prompt.model} {ability}, and none is attached.", fix=_ATTACH)
+    for media in prompt.media:
+        if not is_accepted(media.mime):
+            raise Unsupported(f"{prompt.model} {ability}; {excerpt(media.mime)} is attached.", fix=f"Attach {label}.")
         if media.data is None:
             raise Unsupported(
-                f"{said.model} needs the bytes, and an address is attached, which is never fetched.",
+                f"{prompt.model} needs the bytes, and an address is attached, which is never fetched.",
                 fix="Download it yourself and attach the file.",
             )
-    return said.media
+    return prompt.media
 
 
-def _uploads(field_name: str, carried: Iterable[Media]) -> tuple[Upload, ...]:
-    return tuple(Upload(field_name, _filename(media), media.mime, media.data or b"") for media in carried)
+def _uploads(field_name: str, attachments: Iterable[Media]) -> tuple[Upload, ...]:
+    return tuple(Upload(field_name, _filename(media), media.mime, media.data or b"") for media in attachments)
 
 
 def _filename(media: Media) -> str:
     """Name a file without its folders; servers read the format off the ending, so there always is one."""
     name = PurePosixPath(PureWindowsPath(clean_text(media.name)).name).name or media.mime.partition("/")[0]
-    ending = _ENDINGS.get(media.mime)
-    return f"{name}.{ending}" if ending and not PurePosixPath(name).suffix else name
+    extension = _EXTENSIONS.get(media.mime)
+    return f"{name}.{extension}" if extension and not PurePosixPath(name).suffix else name

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.errors import BadReply, WireError
+from nbtool.errors import InvalidReply, WireError
 from nbtool.events import (
     CallDelta,
     Delta,
@@ -26,25 +26,25 @@ from nbtool.events import (
 from nbtool.wire.dialects.responses.output_items import (
     CALLS,
     Item,
-    Slot,
-    Slots,
+    OutputItem,
+    OutputItems,
     arguments,
-    picture,
+    parse_image,
     read_usage,
+    requested_action,
     texts,
-    wanted_action,
 )
-from nbtool.wire.framing.provider_errors import provider_error, told_error
-from nbtool.wire.framing.typed_events import TypedEvents
-from nbtool.wire.reply import CUT_SHORT, MAX_ITEMS, require_few_items, up_to_ceiling
+from nbtool.wire.framing.provider_errors import error_in_body, provider_error
+from nbtool.wire.framing.typed_events import TypedEventDecoder
+from nbtool.wire.reply import MAX_ITEMS, TRUNCATED_REASONS, require_few_items, up_to_ceiling
 
-_PROSE: dict[str, Callable[[str], Delta]] = {
+_TEXT_DELTAS: dict[str, Callable[[str], Delta]] = {
     "text": TextDelta,
     "refusal": RefusalDelta,
     "summary": ThinkingDelta,
     "reasoning": ThinkingDelta,
 }
-_PROSE_EVENTS = {
+_TEXT_EVENTS = {
     "response.output_text.delta": ("text", "message"),
     "response.refusal.delta": ("refusal", "message"),
     "response.reasoning_summary_text.delta": ("summary", "reasoning"),
@@ -61,11 +61,11 @@ _FAILURES = frozenset({"response.failed", "response.cancelled"})
 _COMPLETE = frozenset({"completed", "complete", "incomplete"})
 
 
-Place = tuple[str, str, Any]
+Position = tuple[str, str, Any]
 """Where a text stands: its item, its kind, and for reasoning its part."""
 
 
-class ResponsesDecoder(TypedEvents):
+class ResponsesDecoder(TypedEventDecoder):
     """One reply being read; `pending` is the status of one that the provider makes in the background."""
 
     dialect = "responses"
@@ -73,123 +73,125 @@ class ResponsesDecoder(TypedEvents):
 
     def __init__(self) -> None:
         super().__init__()
-        self._slots = Slots()
-        self._last: dict[str, Place] = {}  # by kind: where the newest text stands
+        self._output_items = OutputItems()
+        self._last: dict[str, Position] = {}  # by kind: where the newest text stands
 
-    def _whole(self, response: Any, deltas: list[Delta]) -> None:
+    def _decode_document(self, response: Any, deltas: list[Delta]) -> None:
         """Read a whole body: an error, a response that is over, or one that is still being made."""
         if not isinstance(response, dict):
-            raise told_error(response) or BadReply("The reply is JSON, but no response.", fix=_FIX)
+            raise error_in_body(response) or InvalidReply("The reply is JSON, but no response.", fix=_FIX)
         status = response.get("status")
         if response.get("error") or f"response.{status}" in _FAILURES:
-            self._items(response, deltas)  # what was written until then is kept
+            self._reconcile_items(response, deltas)  # what was written until then is kept
             raise provider_error(response if response.get("error") else f"The response has {status}.")
         if not isinstance(response.get("output"), list):
-            raise _told(response) or BadReply("The reply has no `output`.", fix=_FIX)
+            raise _error_in_response(response) or InvalidReply("The reply has no `output`.", fix=_FIX)
         if status is None or _text(response, "status") in _COMPLETE:
-            self._end(response, deltas)
+            self._emit_end(response, deltas)
         else:
-            self._items(response, deltas)
+            self._reconcile_items(response, deltas)
             self.pending = _text(response, "status")
 
-    def _event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
+    def _decode_event(self, kind: str, event: Item, deltas: list[Delta]) -> None:
         """Read one event; those of no interest, and those nobody knows yet, are passed over."""
         item = event.get("item")
-        if kind in _PROSE_EVENTS:
-            self._prose(*_PROSE_EVENTS[kind], event, deltas)
+        if kind in _TEXT_EVENTS:
+            self._decode_text(*_TEXT_EVENTS[kind], event, deltas)
         elif kind in _CALL_EVENTS:
-            self._arguments(*_CALL_EVENTS[kind], event, deltas)
+            self._decode_arguments(*_CALL_EVENTS[kind], event, deltas)
         elif kind == "response.output_item.added" and isinstance(item, dict):
-            self._added(event, item, deltas)
+            self._item_added(event, item, deltas)
         elif kind == "response.output_item.done" and isinstance(item, dict):
-            self._settle(self._slots.done(event, item), item, deltas)
+            self._finish_item(self._output_items.on_done(event, item), item, deltas)
         else:
-            self._state(kind, event, deltas)
+            self._decode_state(kind, event, deltas)
 
-    def _state(self, kind: str, event: Item, deltas: list[Delta]) -> None:
+    def _decode_state(self, kind: str, event: Item, deltas: list[Delta]) -> None:
         """Read an event about the response as a whole."""
         response = event.get("response")
         response = response if isinstance(response, dict) else {}
         if kind in _FAILURES or (kind in _ENDS and response.get("error")):
-            self._items(response, deltas)
+            self._reconcile_items(response, deltas)
             raise provider_error(response.get("error") or f"The response has {kind.removeprefix('response.')}.")
         self.pending = "queued" if kind == "response.queued" else ""
         if kind == "response.incomplete":
-            self._end({**response, "status": "incomplete"}, deltas)
+            self._emit_end({**response, "status": "incomplete"}, deltas)
         elif kind == "response.completed":
-            self._end({**response, "status": response.get("status") or "completed"}, deltas)
+            self._emit_end({**response, "status": response.get("status") or "completed"}, deltas)
         elif kind == "error" or (event.get("error") and not kind.startswith("response.")):
-            raise provider_error(event.get("error") or _untyped(event))
-        elif not kind and (told := told_error(event)):
-            raise told
+            raise provider_error(event.get("error") or _untyped_error(event))
+        elif not kind and (error := error_in_body(event)):
+            raise error
 
-    def _prose(self, kind: str, item_type: str, event: Item, deltas: list[Delta]) -> None:
+    def _decode_text(self, kind: str, item_type: str, event: Item, deltas: list[Delta]) -> None:
         text = event.get("delta")
         if isinstance(text, str) and text:
-            slot = self._slots.growing(event, item_type)
-            kind = "reasoning" if slot.type == "reasoning" and kind != "summary" else kind
-            slot.add(kind, text)
-            part = event.get("summary_index", event.get("content_index")) if slot.type == "reasoning" else None
-            deltas.append(self._written(kind, text, (slot.key, kind, part)))
+            output_item = self._output_items.on_delta(event, item_type)
+            kind = "reasoning" if output_item.type == "reasoning" and kind != "summary" else kind
+            output_item.add(kind, text)
+            part = event.get("summary_index", event.get("content_index")) if output_item.type == "reasoning" else None
+            deltas.append(self._emit_text(kind, text, (output_item.key, kind, part)))
 
-    def _arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
+    def _decode_arguments(self, item_type: str, stage: str, event: Item, deltas: list[Delta]) -> None:
         """Take a fragment of a call's arguments, or the whole of them."""
-        slot = self._slots.growing(event, item_type)
-        if slot.type not in CALLS:
+        output_item = self._output_items.on_delta(event, item_type)
+        if output_item.type not in CALLS:
             return
         if stage == "done":
-            self._call(slot, {**event, "type": item_type}, deltas)
+            self._emit_call(output_item, {**event, "type": item_type}, deltas)
         elif isinstance(text := event.get("delta"), str) and text:
-            slot.add("call", text)
-            deltas.append(CallDelta(slot.key, arguments=text))
+            output_item.add("call", text)
+            deltas.append(CallDelta(output_item.key, arguments=text))
 
-    def _added(self, event: Item, item: Item, deltas: list[Delta]) -> None:
-        slot = self._slots.begun(event, item)
-        is_new, slot.item = not slot.item, slot.item or item
-        if slot.type in CALLS and is_new:
-            self._call(slot, item, deltas)
+    def _item_added(self, event: Item, item: Item, deltas: list[Delta]) -> None:
+        output_item = self._output_items.on_added(event, item)
+        is_new, output_item.item = not output_item.item, output_item.item or item
+        if output_item.type in CALLS and is_new:
+            self._emit_call(output_item, item, deltas)
 
-    def _settle(self, slot: Slot, item: Item, deltas: list[Delta]) -> None:
+    def _finish_item(self, output_item: OutputItem, item: Item, deltas: list[Delta]) -> None:
         """Take an item that is done, and pass on what did not come in fragments."""
-        slot.item = item
-        if slot.type in CALLS:
-            self._call(slot, item, deltas)
+        output_item.item = item
+        if output_item.type in CALLS:
+            self._emit_call(output_item, item, deltas)
             return
         for kind, parts in texts(item).items():
-            size, text = slot.sizes.get(kind, 0), "".join(parts)
-            if len(text) <= size or not text.startswith(slot.written(kind)):
+            size, text = output_item.sizes.get(kind, 0), "".join(parts)
+            if len(text) <= size or not text.startswith(output_item.text(kind)):
                 continue
-            slot.replace(kind, text)
-            for place, rest in enumerate([text[size:]] if size else parts):
-                part = None if size or slot.type != "reasoning" else place
-                deltas.append(self._written(kind, rest, self._last[kind] if size else (slot.key, kind, part)))
-        if not slot.is_shown and (media := picture(item)):
-            slot.is_shown = True
+            output_item.replace(kind, text)
+            for position, missing in enumerate([text[size:]] if size else parts):
+                part = None if size or output_item.type != "reasoning" else position
+                deltas.append(
+                    self._emit_text(kind, missing, self._last[kind] if size else (output_item.key, kind, part))
+                )
+        if not output_item.is_emitted and (media := parse_image(item)):
+            output_item.is_emitted = True
             deltas.append(MediaDelta(media))
 
-    def _written(self, kind: str, text: str, place: Place) -> Delta:
+    def _emit_text(self, kind: str, text: str, position: Position) -> Delta:
         """Make the delta of a text; another item, or another part of the reasoning, is a paragraph of its own."""
-        before, self._last[kind] = self._last.get(kind, place), place
-        delta = _PROSE[kind](text)
-        if before != place and isinstance(delta, TextDelta | ThinkingDelta):
+        previous, self._last[kind] = self._last.get(kind, position), position
+        delta = _TEXT_DELTAS[kind](text)
+        if previous != position and isinstance(delta, TextDelta | ThinkingDelta):
             delta.is_new = True
         return delta
 
-    def _call(self, slot: Slot, item: Item, deltas: list[Delta]) -> None:
+    def _emit_call(self, output_item: OutputItem, item: Item, deltas: list[Delta]) -> None:
         """Pass on what a form of a call's item adds: its id, its name, the arguments as they finally are."""
-        named = (_text(item, "call_id") or slot.named[0], _text(item, "name") or slot.named[1])
+        name = (_text(item, "call_id") or output_item.name[0], _text(item, "name") or output_item.name[1])
         text = arguments(item)
-        is_news = bool(text) and not slot.is_same("call", text)
-        if is_news or named != slot.named:
-            slot.named = named
-            deltas.append(CallDelta(slot.key, *named, arguments=text if is_news else "", final=is_news))
-        if is_news:
-            slot.replace("call", text)
+        is_new = bool(text) and not output_item.is_same("call", text)
+        if is_new or name != output_item.name:
+            output_item.name = name
+            deltas.append(CallDelta(output_item.key, *name, arguments=text if is_new else "", final=is_new))
+        if is_new:
+            output_item.replace("call", text)
 
     def _finish(self, deltas: list[Delta]) -> None:  # noqa: ARG002 - without a final event the reply is incomplete
         self._is_done = True
 
-    def _items(self, response: Item, deltas: list[Delta]) -> tuple[list[Item], bool]:
+    def _reconcile_items(self, response: Item, deltas: list[Delta]) -> tuple[list[Item], bool]:
         """Settle the items of the final form; give all items in order, and whether none is missing or half made.
 
         Servers exist that send an empty list, or leave items out: what came while streaming then stands.
@@ -197,31 +199,31 @@ class ResponsesDecoder(TypedEvents):
         output = response.get("output")
         items = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
         items = list(up_to_ceiling(items, lambda item: _text(item, "type") in CALLS))
-        streamed = list(self._slots.all)
-        pairs = self._slots.final(items[:MAX_ITEMS])
-        for slot, item in pairs:
-            self._slots.finish(slot)
-            self._settle(slot, item, deltas)
+        streamed = list(self._output_items.all)
+        pairs = self._output_items.on_final(items[:MAX_ITEMS])
+        for output_item, item in pairs:
+            self._output_items.finish(output_item)
+            self._finish_item(output_item, item, deltas)
         require_few_items(len(items))
         if (usage := read_usage(response.get("usage"))) is not None:
             deltas.append(UsageDelta(usage))
-        final = {slot.key for slot, _ in pairs}
-        if any(slot.key not in final for slot in streamed):
-            items = [slot.item for slot in self._slots.all if slot.is_done]
-        return items, all(slot.is_done for slot in self._slots.all)
+        final = {output_item.key for output_item, _ in pairs}
+        if any(output_item.key not in final for output_item in streamed):
+            items = [output_item.item for output_item in self._output_items.all if output_item.is_done]
+        return items, all(output_item.is_done for output_item in self._output_items.all)
 
-    def _end(self, response: Item, deltas: list[Delta]) -> None:
-        items, is_whole = self._items(response, deltas)
+    def _emit_end(self, response: Item, deltas: list[Delta]) -> None:
+        items, is_complete = self._reconcile_items(response, deltas)
         stop_reason = _stop_reason(response, items)
-        explanation = "; ".join(filter(None, map(wanted_action, items)))
+        explanation = "; ".join(filter(None, map(requested_action, items)))
         if explanation and stop_reason == "end":
             stop_reason = "action"
         # A reply that was cut short is built anew, and so is one whose items nobody can answer.
-        holds = is_whole and bool(items) and stop_reason not in CUT_SHORT and not explanation
+        is_held = is_complete and bool(items) and stop_reason not in TRUNCATED_REASONS and not explanation
         finish_reason = _text(response, "status")
         if stop_reason == "error":
             finish_reason = _text(response["incomplete_details"], "reason")
-        deltas.append(ReplyEnd(stop_reason, finish_reason, items if holds else None, explanation))
+        deltas.append(ReplyEnd(stop_reason, finish_reason, items if is_held else None, explanation))
         self.pending = ""
         self._is_done = True
 
@@ -229,12 +231,12 @@ class ResponsesDecoder(TypedEvents):
 _FIX = "Check the address and the wire (`--wire`)."
 
 
-def _told(body: Item) -> WireError | None:
+def _error_in_response(body: Item) -> WireError | None:
     """Give the error that a body without any items tells of, which may stand in it bare."""
-    return provider_error(_untyped(body)) if body.get("type") == "error" else told_error(body)
+    return provider_error(_untyped_error(body)) if body.get("type") == "error" else error_in_body(body)
 
 
-def _untyped(error: Item) -> Item:
+def _untyped_error(error: Item) -> Item:
     """Leave out the type of an event, which is none of its error."""
     return {key: value for key, value in error.items() if key != "type"}
 

@@ -19,10 +19,10 @@ from typing import Any
 from nbtool.errors import Unsupported
 from nbtool.messages import Media, Message, Refusal, Text, ToolCall, ToolResult, clean_text
 from nbtool.wire.base import Decoder, Prompt, Request, Target, ToolSpec
-from nbtool.wire.dialects.call_ids import CallIds, fitting_name
-from nbtool.wire.dialects.options import overlay
+from nbtool.wire.dialects.call_ids import CallIds, safe_tool_name
+from nbtool.wire.dialects.options import merge_options
 from nbtool.wire.dialects.responses.decoder import ResponsesDecoder
-from nbtool.wire.reply import sendable_arguments
+from nbtool.wire.reply import valid_arguments
 
 ENCRYPTED_REASONING = "encrypted_reasoning"
 """The ability of a target to hand out its reasoning encrypted; asked for only there, since others answer 400."""
@@ -48,7 +48,7 @@ class Responses:
         """
         body: dict[str, Any] = {
             "model": target.model,
-            "input": _Input(self.name, target).write(prompt.messages),
+            "input": _InputEncoder(self.name, target).write(prompt.messages),
             "stream": prompt.stream,
             "store": False,
         }
@@ -60,7 +60,7 @@ class Responses:
             body["tools"] = [_tool(spec) for spec in prompt.tools]
             if prompt.tool_choice != "auto":
                 body["tool_choice"] = _tool_choice(prompt.tool_choice)
-        body = overlay(body, prompt.options)
+        body = merge_options(body, prompt.options)
         return Request("/responses", body, stream=body.get("stream") is True)
 
     def decoder(self, *, stream: bool = True) -> Decoder:  # noqa: ARG002 - the bytes say themselves what they are
@@ -68,37 +68,37 @@ class Responses:
         return ResponsesDecoder()
 
 
-class _Input:
+class _InputEncoder:
     """The list of items, built from the messages in order."""
 
     def __init__(self, wire: str, target: Target) -> None:
         self._origin = (wire, target.host, target.model)
         self._ids = CallIds()
         self._custom: set[str] = set()  # ids of calls whose results have a type of their own
-        self._pictures: list[Item] = []  # of the assistant; they go back as the user's, which alone may show them
+        self._accepts_images: list[Item] = []  # of the assistant; they go back as the user's, which alone may show them
 
     def write(self, messages: tuple[Message, ...]) -> list[Item]:
         items: list[Item] = []
         for message in messages:
             if message.role == "assistant":
-                items += self._replayed(message) or list(self._rebuilt(message))
+                items += self._native(message) or list(self._from_parts(message))
             elif message.role != "system":
-                items += self._said(message)
-        if self._pictures:
-            items.append(_user(self._pictures))
+                items += self._encode_text(message)
+        if self._accepts_images:
+            items.append(_user(self._accepts_images))
         return items
 
-    def _said(self, message: Message) -> list[Item]:
+    def _encode_text(self, message: Message) -> list[Item]:
         """Write a message of the person or of the tools: results first, so that they follow their calls."""
-        items = [self._output(result) for result in message.results]
-        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_void(part)]
+        items = [self._encode_result(result) for result in message.results]
+        content = [_content(part) for part in message.parts if isinstance(part, Text | Media) and not _is_empty(part)]
         if content:
-            items.append(_user([*self._pictures, *content]))
-            self._pictures = []
+            items.append(_user([*self._accepts_images, *content]))
+            self._accepts_images = []
         return items
 
-    def _output(self, result: ToolResult) -> Item:
-        call_id = self._ids.result(result)
+    def _encode_result(self, result: ToolResult) -> Item:
+        call_id = self._ids.id_for_result(result)
         output: str | list[Item] = clean_text(result.text)
         if result.media:
             parts: list[Text | Media] = [Text(result.text)] if result.text.strip() else []
@@ -106,38 +106,38 @@ class _Input:
         kind = "custom_tool_call_output" if call_id in self._custom else "function_call_output"
         return {"type": kind, "call_id": call_id, "output": output}
 
-    def _replayed(self, message: Message) -> list[Item]:
+    def _native(self, message: Message) -> list[Item]:
         """Give the items of a round as they came, or nothing where they do not hold here."""
         native = message.native
         if native is None or (native.wire, native.host, native.model) != self._origin:
             return []
-        items = [_sendable(item) for item in native.payload]
+        items = [_input_item(item) for item in native.payload]
         while items and items[-1].get("type") == "reasoning":
             items.pop()  # refused without the item that it led to
         calls = [item for item in items if item.get("type") in ("function_call", "custom_tool_call")]
-        if not _is_whole(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
+        if not _is_complete(items) or [item.get("call_id") for item in calls] != [call.id for call in message.calls]:
             return []
-        if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.keep(message):
+        if any(len(call.id) > MAX_ID for call in message.calls) or not self._ids.reserve(message):
             return []
         self._custom.update(item["call_id"] for item in calls if item["type"] == "custom_tool_call")
         return items
 
-    def _rebuilt(self, message: Message) -> Iterator[Item]:
+    def _from_parts(self, message: Message) -> Iterator[Item]:
         """Build a round from its parts: without reasoning, and without the ids that would ask for it."""
         for part in message.parts:
             match part:
                 case Text() | Refusal() if part.text.strip():
                     yield {"role": "assistant", "content": clean_text(part.text)}
                 case Media() if part.mime.startswith("image/"):
-                    self._pictures.append(_content(part))
+                    self._accepts_images.append(_content(part))
                 case Media():  # no sound goes into this dialect; what was said stands beside it as text
                     yield {"role": "assistant", "content": f"[{part}]"}
                 case ToolCall():
-                    yield self._call(part)
+                    yield self._encode_call(part)
 
-    def _call(self, call: ToolCall) -> Item:
-        name, call_id = fitting_name(call.name), self._ids.call(call)
-        arguments = sendable_arguments(call.arguments)
+    def _encode_call(self, call: ToolCall) -> Item:
+        name, call_id = safe_tool_name(call.name), self._ids.id_for_call(call)
+        arguments = valid_arguments(call.arguments)
         return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
 
@@ -168,7 +168,7 @@ def _user(content: list[Item]) -> Item:
     return {"role": "user", "content": content}
 
 
-def _is_void(part: Text | Media) -> bool:
+def _is_empty(part: Text | Media) -> bool:
     return isinstance(part, Text) and not part.text.strip()
 
 
@@ -180,10 +180,10 @@ def _content(part: Text | Media) -> Item:
     """
     if isinstance(part, Text):
         return {"type": "input_text", "text": clean_text(part.text)}
-    where = part.url or f"data:{part.mime};base64,{b64encode(part.data or b'').decode()}"
+    source = part.url or f"data:{part.mime};base64,{b64encode(part.data or b'').decode()}"
     match part.mime.partition("/")[0]:
         case "image":
-            return {"type": "input_image", "image_url": where}
+            return {"type": "input_image", "image_url": source}
         case "audio" | "video":
             raise Unsupported(
                 f"The Responses wire carries no {part.mime}.", fix="Use `--wire chat` with a model that takes it."
@@ -191,23 +191,23 @@ def _content(part: Text | Media) -> Item:
         case _ if part.url:
             return {"type": "input_file", "file_url": part.url}
         case _:
-            return {"type": "input_file", "filename": part.name or "file", "file_data": where}
+            return {"type": "input_file", "filename": part.name or "file", "file_data": source}
 
 
-def _sendable(item: Item) -> Item:
+def _input_item(item: Item) -> Item:
     """Copy an item of a reply so that it is accepted as input: its null fields are refused there."""
-    kept = {key: value for key, value in item.items() if value is not None}
-    if kept.get("type") == "function_call":
-        kept["arguments"] = sendable_arguments(kept.get("arguments"))
-        kept["name"] = kept.get("name") or fitting_name("")
-    if kept.get("type") == "reasoning":
-        kept.setdefault("summary", [])
-        if not kept.get("content"):
-            kept.pop("content", None)
-    return kept
+    fields = {key: value for key, value in item.items() if value is not None}
+    if fields.get("type") == "function_call":
+        fields["arguments"] = valid_arguments(fields.get("arguments"))
+        fields["name"] = fields.get("name") or safe_tool_name("")
+    if fields.get("type") == "reasoning":
+        fields.setdefault("summary", [])
+        if not fields.get("content"):
+            fields.pop("content", None)
+    return fields
 
 
-def _is_whole(items: list[Item]) -> bool:
+def _is_complete(items: list[Item]) -> bool:
     """Whether items can be sent back without anything that the server would have to remember or reject.
 
     Reasoning that is neither encrypted nor readable is only a reference to what was not stored.

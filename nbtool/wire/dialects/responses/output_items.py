@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.errors import BadReply
+from nbtool.errors import InvalidReply
 from nbtool.messages import Media, Usage
 from nbtool.shorten import shorten
 from nbtool.wire.reply import require_few_items
@@ -24,136 +24,136 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 
 
 @dataclass(slots=True)
-class Slot:
+class OutputItem:
     """One item: its newest form, and what was already passed on of it."""
 
     key: str
     type: str = ""
     item: Item = field(default_factory=dict)
-    said: dict[str, list[str]] = field(default_factory=dict)
+    text_parts: dict[str, list[str]] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    named: tuple[str, str] = ("", "")
+    name: tuple[str, str] = ("", "")
     is_done: bool = False
-    is_shown: bool = False
+    is_emitted: bool = False
 
     def add(self, kind: str, text: str) -> None:
         """Note a piece of text that is passed on."""
-        self.said.setdefault(kind, []).append(text)
+        self.text_parts.setdefault(kind, []).append(text)
         self.sizes[kind] = self.sizes.get(kind, 0) + len(text)
 
-    def written(self, kind: str) -> str:
+    def text(self, kind: str) -> str:
         """Everything that was passed on of one kind."""
-        pieces = self.said.get(kind, [])
-        if len(pieces) > 1:
-            self.said[kind] = pieces = ["".join(pieces)]
-        return pieces[0] if pieces else ""
+        parts = self.text_parts.get(kind, [])
+        if len(parts) > 1:
+            self.text_parts[kind] = parts = ["".join(parts)]
+        return parts[0] if parts else ""
 
     def replace(self, kind: str, text: str) -> None:
         """Note a text that takes the place of what was passed on before."""
-        self.said[kind] = [text]
+        self.text_parts[kind] = [text]
         self.sizes[kind] = len(text)
 
     def is_same(self, kind: str, text: str) -> bool:
         """Whether a text is all that was passed on of one kind; joins only what has the same length."""
-        return len(text) == self.sizes.get(kind, 0) and text == self.written(kind)
+        return len(text) == self.sizes.get(kind, 0) and text == self.text(kind)
 
 
-class Slots:
+class OutputItems:
     """All items of a reply, in the order in which they began."""
 
     def __init__(self) -> None:
-        self.all: list[Slot] = []
-        self._open: dict[str, dict[str, Slot]] = {}  # by type and key: those that are not done
-        self._found: dict[tuple[int | None, str], Slot] = {}
+        self.all: list[OutputItem] = []
+        self._open: dict[str, dict[str, OutputItem]] = {}  # by type and key: those that are not done
+        self._by_key: dict[tuple[int | None, str], OutputItem] = {}
 
-    def begun(self, event: Item, item: Item) -> Slot:
+    def on_added(self, event: Item, item: Item) -> OutputItem:
         """Give the slot of an item that begins."""
-        return self._slot(event, item, begins=True)
+        return self._item_for(event, item, is_start=True)
 
-    def done(self, event: Item, item: Item) -> Slot:
+    def on_done(self, event: Item, item: Item) -> OutputItem:
         """Give the slot of an item that is done, whether its beginning was seen or not."""
-        slot = self._slot(event, item, begins=False)
+        slot = self._item_for(event, item, is_start=False)
         self.finish(slot)
         return slot
 
-    def finish(self, slot: Slot) -> None:
+    def finish(self, slot: OutputItem) -> None:
         """Take note that an item is done."""
         slot.is_done = True
         self._open.get(slot.type, {}).pop(slot.key, None)
 
-    def growing(self, event: Item, item_type: str) -> Slot:
+    def on_delta(self, event: Item, item_type: str) -> OutputItem:
         """Give the slot that a fragment belongs to.
 
         Raises:
-            nbtool.errors.BadReply: it could belong to several calls; merging would make a call nobody asked for.
+            nbtool.errors.InvalidReply: it could belong to several calls; merging would make a call nobody asked for.
         """
-        index, item_id = _place(event)
+        index, item_id = _position(event)
         if slot := self._find(index, item_id):
             return slot
         if index is None and not item_id:
             if item_type in CALLS and len(self._open.get(item_type, {})) > 1:
-                raise BadReply("A fragment of a call does not say which of several calls it belongs to.")
+                raise InvalidReply("A fragment of a call does not say which of several calls it belongs to.")
             if slot := self._newest(item_type):
                 return slot
         return self._new(index, item_id, item_type)
 
-    def final(self, output: list[Item]) -> list[tuple[Slot, Item]]:
+    def on_final(self, output: list[Item]) -> list[tuple[OutputItem, Item]]:
         """Pair the items of the final event with their slots, by id, by call, or by where they stand."""
         by_id = {str(slot.item["id"]): slot for slot in self.all if slot.item.get("id")}
         by_call = {str(slot.item["call_id"]): slot for slot in self.all if slot.item.get("call_id")}
-        unnamed: dict[str, deque[Slot]] = {}  # by type: begun by a fragment, and nothing else came
+        unnamed: dict[str, deque[OutputItem]] = {}  # by type: begun by a fragment, and nothing else came
         for slot in self.all:
             if not slot.item:
                 unnamed.setdefault(slot.type, deque()).append(slot)
-        pairs: list[tuple[Slot, Item]] = []
+        pairs: list[tuple[OutputItem, Item]] = []
         used: set[str] = set()
-        for place, item in enumerate(output):
+        for position, item in enumerate(output):
             item_id = str(item.get("id"))
-            slots = (by_id.get(item_id), self._found.get((None, item_id)), by_call.get(str(item.get("call_id"))))
-            candidates = (*slots, self._found.get((place, "")))
+            slots = (by_id.get(item_id), self._by_key.get((None, item_id)), by_call.get(str(item.get("call_id"))))
+            candidates = (*slots, self._by_key.get((position, "")))
             fits = (slot for slot in candidates if slot and slot.key not in used and slot.type == item.get("type"))
-            left = unnamed.get(str(item.get("type")), deque())
-            while left and left[0].key in used:
-                left.popleft()
-            slot = next(fits, None) or (left[0] if left else self._new(None, "", str(item.get("type"))))
+            remaining = unnamed.get(str(item.get("type")), deque())
+            while remaining and remaining[0].key in used:
+                remaining.popleft()
+            slot = next(fits, None) or (remaining[0] if remaining else self._new(None, "", str(item.get("type"))))
             used.add(slot.key)
             pairs.append((slot, item))
         return pairs
 
-    def _slot(self, event: Item, item: Item, *, begins: bool) -> Slot:
-        index, item_id = _place({"item_id": item.get("id"), **event})
-        slot = self._find(index, item_id) or self._unplaced(item, index, begins)
-        if slot is None or _is_other(slot, item, begins):
+    def _item_for(self, event: Item, item: Item, *, is_start: bool) -> OutputItem:
+        index, item_id = _position({"item_id": item.get("id"), **event})
+        slot = self._find(index, item_id) or self._without_index(item, index, is_start)
+        if slot is None or _is_different(slot, item, is_start):
             slot = self._new(index, item_id, str(item.get("type")))
-        self._found.setdefault((index, item_id), slot)
+        self._by_key.setdefault((index, item_id), slot)
         return slot
 
-    def _unplaced(self, item: Item, index: int | None, begins: bool) -> Slot | None:
+    def _without_index(self, item: Item, index: int | None, is_start: bool) -> OutputItem | None:
         """Find an item that does not say where it stands: the one that is still open."""
-        if begins or index is not None:
+        if is_start or index is not None:
             return None
         return self._newest(str(item.get("type")))
 
-    def _newest(self, item_type: str) -> Slot | None:
+    def _newest(self, item_type: str) -> OutputItem | None:
         """Give the item of a type that began last of those that are not done."""
         return next(reversed(self._open.get(item_type, {}).values()), None)
 
-    def _find(self, index: int | None, item_id: str) -> Slot | None:
-        found = self._found
-        exact = found.get((index, item_id)) if index is not None and item_id else None
-        at_place = found.get((index, "")) if index is not None else None
-        return exact or at_place or (found.get((None, item_id)) if item_id else None)
+    def _find(self, index: int | None, item_id: str) -> OutputItem | None:
+        matches = self._by_key
+        exact = matches.get((index, item_id)) if index is not None and item_id else None
+        at_position = matches.get((index, "")) if index is not None else None
+        return exact or at_position or (matches.get((None, item_id)) if item_id else None)
 
-    def _new(self, index: int | None, item_id: str, item_type: str) -> Slot:
+    def _new(self, index: int | None, item_id: str, item_type: str) -> OutputItem:
         require_few_items(len(self.all) + 1)
-        slot = Slot(str(len(self.all)), item_type)
+        slot = OutputItem(str(len(self.all)), item_type)
         self.all.append(slot)
         self._open.setdefault(item_type, {})[slot.key] = slot
         if index is not None:
-            self._found[index, ""] = slot
+            self._by_key[index, ""] = slot
         if item_id:
-            self._found[None, item_id] = slot
-            self._found[index, item_id] = slot
+            self._by_key[None, item_id] = slot
+            self._by_key[index, item_id] = slot
         return slot
 
 
@@ -165,15 +165,15 @@ def texts(item: Item) -> dict[str, list[str]]:
     is_reasoning = item.get("type") == "reasoning"
     if not is_reasoning and item.get("type") not in ("message", None):
         return {}
-    found: dict[str, list[str]] = {}
+    results: dict[str, list[str]] = {}
     for part in (*_parts(item, "summary"), *_parts(item, "content")):
         kind, field_name = _PROSE.get(str(part.get("type")), ("", ""))
         if kind and isinstance(text := part.get(field_name), str):
             kind = "reasoning" if is_reasoning and kind != "summary" else kind
-            found.setdefault(kind, []).append(text)
+            results.setdefault(kind, []).append(text)
     if isinstance(text := item.get("content"), str):
-        found["reasoning" if is_reasoning else "text"] = [text]
-    return found
+        results["reasoning" if is_reasoning else "text"] = [text]
+    return results
 
 
 _PROSE = {
@@ -204,7 +204,7 @@ _ACTIONS = {
 """Items that wait for a client to do something beside calling a function."""
 
 
-def wanted_action(item: Item) -> str:
+def requested_action(item: Item) -> str:
     """Say what an item asks a client to do beside calling a function; empty for all others."""
     action = _ACTIONS.get(str(item.get("type")), "")
     if item.get("type") == "mcp_approval_request":
@@ -212,7 +212,7 @@ def wanted_action(item: Item) -> str:
     return action
 
 
-def picture(item: Item) -> Media | None:
+def parse_image(item: Item) -> Media | None:
     """Give the finished picture of an image generation, if the item holds one."""
     result = item.get("result")
     if item.get("type") != "image_generation_call" or not isinstance(result, str) or not result:
@@ -238,20 +238,20 @@ def read_usage(usage: Any) -> Usage | None:
     )
 
 
-def _place(event: Item) -> tuple[int | None, str]:
+def _position(event: Item) -> tuple[int | None, str]:
     """Read where an event belongs; what is no index (negative, a fraction, a word) is none."""
     index, item_id = event.get("output_index"), event.get("item_id")
     is_index = isinstance(index, int) and not isinstance(index, bool) and index >= 0
     return (index if is_index else None), (item_id if isinstance(item_id, str) else "")
 
 
-def _is_other(slot: Slot, item: Item, begins: bool) -> bool:
+def _is_different(slot: OutputItem, item: Item, is_start: bool) -> bool:
     """Whether an item is not the one of the slot where it claims to stand."""
     if slot.type and slot.type != item.get("type"):
         return True
     if not slot.item or any(item.get(name) and item[name] == slot.item.get(name) for name in ("id", "call_id")):
         return False
-    return begins or slot.is_done
+    return is_start or slot.is_done
 
 
 def _parts(item: Item, name: str) -> list[Item]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import AuthFailed, BadReply, Overloaded
+from nbtool.errors import AuthenticationFailed, InvalidReply, ServerOverloaded
 from nbtool.events import TextDelta
 from nbtool.messages import ToolResult, results, user
 from nbtool.wire import decode
@@ -100,12 +100,12 @@ def test_a_head_that_comes_twice_is_harmless_and_another_one_is_not() -> None:
     reply = read(begin(), begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), stop("end_turn"), END)
 
     assert reply.text == "Hi"
-    with pytest.raises(BadReply, match="second, different message"):
+    with pytest.raises(InvalidReply, match="second, different message"):
         read(begin(), EMPTY_TEXT, begin("msg_2"), EMPTY_TEXT, stop("end_turn"), END)
 
 
 def test_a_block_that_begins_twice_is_refused() -> None:
-    with pytest.raises(BadReply, match="began twice"):
+    with pytest.raises(InvalidReply, match="began twice"):
         read(begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), EMPTY_TEXT, stop("end_turn"), END)
 
 
@@ -147,7 +147,7 @@ def test_unknown_blocks_and_fragments_are_kept() -> None:
 
 
 def test_arguments_for_a_call_that_nobody_named_are_refused() -> None:
-    with pytest.raises(BadReply, match="never began"):
+    with pytest.raises(InvalidReply, match="never began"):
         read(begin(), delta(0, "input_json_delta", partial_json="{}"), stop("tool_use"), END)
 
 
@@ -185,17 +185,17 @@ def test_only_the_last_event_completes() -> None:
 
 
 def test_an_end_without_a_beginning_is_refused() -> None:
-    with pytest.raises(BadReply, match="before it began"):
+    with pytest.raises(InvalidReply, match="before it began"):
         read(END)
 
 
 def test_an_error_in_mid_stream_keeps_what_came_before_it() -> None:
     decoder = WIRE.decoder()
-    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "ServerOverloaded"}}
     first = decoder.feed(stream(begin(), EMPTY_TEXT, delta(0, "text_delta", text="Hi"), error))
 
     assert first == [TextDelta("Hi")]
-    with pytest.raises(Overloaded):
+    with pytest.raises(ServerOverloaded):
         decoder.close()
 
 
@@ -219,13 +219,13 @@ def test_a_whole_body_is_read_and_one_without_a_reason_is_not_complete() -> None
 def test_an_error_body_is_an_error() -> None:
     body = b'{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'
 
-    with pytest.raises(AuthFailed):
+    with pytest.raises(AuthenticationFailed):
         decode("anthropic", body, stream=False)
 
 
 @pytest.mark.parametrize("body", [b"<html><title>502</title>", b'{"choices": []}', b"upstream connect error"])
 def test_what_is_no_reply_is_refused(body: bytes) -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidReply):
         decode("anthropic", body)
 
 

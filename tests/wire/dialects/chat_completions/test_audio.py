@@ -14,7 +14,7 @@ from nbtool import Chat
 from nbtool.messages import Media, assistant, user
 from nbtool.wire import Prompt, Target, decode, find_wire
 from nbtool.wire.dialects.chat_completions.audio import SAMPLE_RATE, UNREADABLE
-from nbtool.wire.providers.model_kinds import DOES
+from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import head, serve
 from tests.wire import chatting
@@ -87,7 +87,7 @@ def test_a_sound_that_breaks_off_is_no_whole_one() -> None:
     assert not any(isinstance(part, Media) for part in reply.message.parts)
 
 
-@pytest.mark.parametrize("wire", sorted(set(WIRES) - set(DOES)))
+@pytest.mark.parametrize("wire", sorted(set(WIRES) - set(MEDIA_KINDS)))
 def test_a_reply_with_sound_can_stand_in_the_history_of_every_dialect(wire: str) -> None:
     said = assistant("Good morning.", Media("audio/wav", data=as_wav(SAMPLES), name="audio_1"))
     request = find_wire(wire).encode(Prompt((user("Hi"), said, user("And?"))), Target("h", "m"))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbtool.errors import BadReply, ContextTooLong, IncompleteReply, NbtoolError, ProviderError
+from nbtool.errors import ContextTooLong, IncompleteReply, InvalidReply, NbtoolError, ProviderError
 from nbtool.events import MediaDelta, TextDelta, UsageDelta
 from nbtool.messages import Media, Usage
 from nbtool.wire import decode
@@ -301,7 +301,7 @@ def test_an_error_comes_after_the_deltas_before_it() -> None:
     "body", [b"<html><body>x</body></html>", b"{}", b'{"a": 1}', b"[1]", b"{'a'}", b"data: {x}\n\n", b"nothing"]
 )
 def test_what_is_no_reply_is_said_to_be_none(body: bytes) -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidReply):
         decode("chat", body)
 
 

@@ -10,23 +10,23 @@ import pytest
 from pydantic import SecretStr
 
 from nbtool.errors import (
-    AuthFailed,
-    BadReply,
+    AuthenticationFailed,
     BadUsage,
     IncompleteReply,
+    InvalidReply,
     ModelNotFound,
     ProviderError,
-    TooLarge,
+    ReplyTooLarge,
     Unsupported,
 )
 from nbtool.events import Delta, MediaDelta, ReplyEnd, TextDelta, UsageDelta
 from nbtool.messages import Media, Message, Usage, assistant, user
 from nbtool.wire import Prompt, Target, ToolSpec, decode, find_wire
-from nbtool.wire.connect import endpoint
-from nbtool.wire.framing.json_payloads import MAX_BODY
+from nbtool.wire.connect import make_endpoint
+from nbtool.wire.framing.json_payloads import MAX_BODY_BYTES
 from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.multipart import MAX_UPLOAD
-from nbtool.wire.transport.retry import Retries
+from nbtool.wire.transport.retry import RetryPolicy
 from tests.chaos import ChaosServer, Repeat, Reset, Silence, head, serve, serve_each, whole
 from tests.samples import JPEG, MP3, PNG, WAV, as_base64, drawn, form_of, written
 
@@ -44,7 +44,7 @@ def ask(there: HttpEndpoint, *said: Any, **more: Any) -> list[Delta]:
 
 
 def at(server: ChaosServer, model: str, **more: Any) -> HttpEndpoint:
-    return endpoint(f"openai:{model}", base_url=server.url, api_key=KEY, **more)
+    return make_endpoint(f"openai:{model}", base_url=server.url, api_key=KEY, **more)
 
 
 def request_of(kind: str, *said: Any, model: str = "m", **more: Any) -> Any:
@@ -100,12 +100,12 @@ def test_an_address_is_kept_and_not_fetched() -> None:
 @pytest.mark.parametrize(
     ("body", "error", "said"),
     [
-        ({"data": []}, BadReply, "holds no image"),
-        ({"data": [{"url": "https://h/a.png"}] * 65}, TooLarge, "more than 64 images"),
-        ({"data": [{"b64_json": "%%%"}]}, BadReply, "no base64"),
-        ({"data": [{"b64_json": b64encode(b"<svg onload=alert(1)>").decode()}]}, BadReply, "none of PNG"),
-        ({"data": [{"url": "javascript:alert(1)"}]}, BadReply, "does not hold it"),
-        ({"data": [{"url": "http://[bad"}]}, BadReply, "does not hold it"),
+        ({"data": []}, InvalidReply, "holds no image"),
+        ({"data": [{"url": "https://h/a.png"}] * 65}, ReplyTooLarge, "more than 64 images"),
+        ({"data": [{"b64_json": "%%%"}]}, InvalidReply, "no base64"),
+        ({"data": [{"b64_json": b64encode(b"<svg onload=alert(1)>").decode()}]}, InvalidReply, "none of PNG"),
+        ({"data": [{"url": "javascript:alert(1)"}]}, InvalidReply, "does not hold it"),
+        ({"data": [{"url": "http://[bad"}]}, InvalidReply, "does not hold it"),
         ({"error": {"message": "model_not_found: no such model"}}, ModelNotFound, "no such model"),
     ],
 )
@@ -116,7 +116,7 @@ def test_what_is_no_image_is_an_error(body: dict[str, Any], error: type[Exceptio
 
 @pytest.mark.parametrize("body", [b"<html><body>Welcome</body></html>", b"[1, 2]", b"hello", b"data: {}\n\n"])
 def test_a_body_that_is_no_object_is_an_error(body: bytes) -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidReply):
         decode("image", body)
 
 
@@ -128,8 +128,8 @@ def test_an_address_that_holds_the_image_is_the_image() -> None:
 
 
 def test_a_recorded_body_has_the_same_bound() -> None:
-    with pytest.raises(TooLarge, match="larger than 64 MiB"):
-        decode("speech", MP3 + bytes(MAX_BODY))
+    with pytest.raises(ReplyTooLarge, match="larger than 64 MiB"):
+        decode("speech", MP3 + bytes(MAX_BODY_BYTES))
 
 
 def test_an_image_whose_json_is_cut_off_is_incomplete() -> None:
@@ -244,8 +244,8 @@ def test_silence_is_a_whole_reply_without_text() -> None:
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        (b"<!DOCTYPE html><title>Sign in</title>", BadReply),
-        (b'{"words": []}', BadReply),
+        (b"<!DOCTYPE html><title>Sign in</title>", InvalidReply),
+        (b'{"words": []}', InvalidReply),
         (b'{"text": "Hel', IncompleteReply),
         (b'{"error": "out of quota"}', ProviderError),
     ],
@@ -275,11 +275,11 @@ def test_text_is_read_aloud(sound: bytes, mime: str) -> None:
 @pytest.mark.parametrize(
     ("body", "error"),
     [
-        (b"<html>Sign in</html>", BadReply),
-        (bytes(100), BadReply),
-        (PNG, BadReply),
+        (b"<html>Sign in</html>", InvalidReply),
+        (bytes(100), InvalidReply),
+        (PNG, InvalidReply),
         (b'{"error": {"message": "no such voice"}}', ProviderError),
-        (b'{"audio": "later"}', BadReply),
+        (b'{"audio": "later"}', InvalidReply),
         (WAV[:-4], IncompleteReply),
     ],
 )
@@ -336,7 +336,7 @@ def test_a_prompt_without_a_word_of_the_person_is_refused() -> None:
 
 def test_the_keys_of_an_error_are_hidden_whatever_the_kind() -> None:
     said = {"error": {"message": f"Incorrect API key provided: {KEY}"}}
-    with serve(whole(401, said)) as server, pytest.raises(AuthFailed) as caught:
+    with serve(whole(401, said)) as server, pytest.raises(AuthenticationFailed) as caught:
         ask(at(server, "whisper-1"), SOUND)
 
     assert KEY not in str(caught.value)
@@ -346,7 +346,7 @@ def test_the_keys_of_an_error_are_hidden_whatever_the_kind() -> None:
 
 def test_a_key_in_a_strange_body_is_hidden_too() -> None:
     answer = whole(200, f"your key is {KEY}".encode(), content_type="text/plain")
-    with serve(answer) as server, pytest.raises(BadReply) as caught:
+    with serve(answer) as server, pytest.raises(InvalidReply) as caught:
         ask(at(server, "tts-1"), "hi")
 
     assert "your key is" in str(caught.value)
@@ -356,7 +356,7 @@ def test_a_key_in_a_strange_body_is_hidden_too() -> None:
 def test_a_broken_connection_is_tried_again_with_the_whole_form() -> None:
     with serve_each([Reset()], [whole(200, {"text": "Hi."})]) as server:
         there = at(server, "whisper-1")
-        deltas = ask(replace(there, retries=Retries(least=0.01)), SOUND)
+        deltas = ask(replace(there, retries=RetryPolicy(min_delay=0.01)), SOUND)
 
     assert [request.body for request in server.requests] == [server.requests[0].body] * 2
     assert TextDelta("Hi.") in deltas
@@ -364,7 +364,7 @@ def test_a_broken_connection_is_tried_again_with_the_whole_form() -> None:
 
 def test_a_body_that_never_ends_is_cut_off_at_its_bound() -> None:
     with serve(head(content_type="audio/mpeg"), MP3, Repeat(bytes(4 << 20), every=0)) as server:
-        with pytest.raises(TooLarge, match=f"{MAX_BODY >> 20} MiB"):
+        with pytest.raises(ReplyTooLarge, match=f"{MAX_BODY_BYTES >> 20} MiB"):
             ask(at(server, "tts-1"), "hi")
 
         assert server.left.wait(10)
@@ -386,7 +386,7 @@ def test_a_cancelled_request_closes_its_socket() -> None:
 
 
 def test_a_key_never_stands_in_what_is_shown_of_an_endpoint() -> None:
-    there = endpoint("openai:tts-1", base_url="http://127.0.0.1:9/v1", api_key=SecretStr(KEY))
+    there = make_endpoint("openai:tts-1", base_url="http://127.0.0.1:9/v1", api_key=SecretStr(KEY))
 
     assert KEY not in repr(there)
     assert "PNG" not in repr(Media("image/png", data=PNG))

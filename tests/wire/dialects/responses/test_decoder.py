@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.errors import BadReply, ProviderError, RateLimited
+from nbtool.errors import InvalidReply, ProviderError, RateLimited
 from nbtool.events import CallDelta, ReplyEnd, TextDelta
 from nbtool.messages import Media, ToolResult, results, user
 from nbtool.wire import decode
@@ -124,7 +124,7 @@ def test_fragments_that_could_belong_to_either_call_are_refused() -> None:
         added({**CALL_ITEM, "arguments": ""}), added({**CALL_ITEM, "id": "fc_2", "call_id": "call_2"}, 1), wrote("{}")
     )
 
-    with pytest.raises(BadReply, match="which of several calls"):
+    with pytest.raises(InvalidReply, match="which of several calls"):
         decode("responses", events)
 
 
@@ -250,7 +250,7 @@ def test_a_whole_body_answers_a_request_for_a_stream_and_the_reverse() -> None:
 
 @pytest.mark.parametrize("body", [b"<html><title>502</title>", b'{"choices": []}', b"upstream connect error"])
 def test_what_is_no_reply_is_refused(body: bytes) -> None:
-    with pytest.raises(BadReply):
+    with pytest.raises(InvalidReply):
         decode("responses", body)
 
 
