@@ -21,7 +21,7 @@ from collections.abc import Callable
 from benchmarks import environments, goals, startup
 from benchmarks.contestants import ENTRIES
 from benchmarks.environments import ROOT
-from benchmarks.rounds import measured
+from benchmarks.rounds import measure
 
 PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- {name}: make bench -->", "<!-- end of {name} -->"
@@ -32,25 +32,25 @@ LARGE = ("args-1000000", "blob-10")
 Part = Callable[[argparse.Namespace], str]
 
 
-def say(text: str) -> None:
+def report(text: str) -> None:
     """Tell the person how far it is."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is a program
 
 
-def names_of(asked: argparse.Namespace) -> list[str]:
+def names_of(arguments: argparse.Namespace) -> list[str]:
     """Give who takes part; environments are made where they are missing."""
-    names = [name for name, entry in ENTRIES.items() if asked.large or not entry.large]
+    names = [name for name, entry in ENTRIES.items() if arguments.large or not entry.large]
     for name in names:
         if ENTRIES[name].packages:
             environments.install(name, ENTRIES[name].packages)
     return names
 
 
-def streams(asked: argparse.Namespace) -> str:
+def streams(arguments: argparse.Namespace) -> str:
     """Measure streams and tool rounds against the loopback server."""
-    names = names_of(asked)
-    scenarios = {name: [*SMALL, *(LARGE if asked.large or not ENTRIES[name].packages else ())] for name in names}
-    rows = measured(names, scenarios, asked.rounds, say)
+    names = names_of(arguments)
+    scenarios = {name: [*SMALL, *(LARGE if arguments.large or not ENTRIES[name].packages else ())] for name in names}
+    rows = measure(names, scenarios, arguments.rounds, report)
     told = [f"{name} gave up: {why}" for name, why in rows.failed.items()]
     versions = ", ".join(f"{name} {environments.version_of(name)}" for name in names if ENTRIES[name].packages)
     table = "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(g.row for g in goals.of_streams(rows))])
@@ -58,10 +58,10 @@ def streams(asked: argparse.Namespace) -> str:
     return "\n\n".join([table, words, goals.of_peers(rows, names), *told])
 
 
-def starting(asked: argparse.Namespace) -> str:
+def measure_startup(arguments: argparse.Namespace) -> str:
     """Measure imports and footprints."""
-    names = [name for name in names_of(asked) if ENTRIES[name].imports != "pass"]
-    seconds, load = startup.imports(names, asked.rounds), startup.loading(asked.rounds)
+    names = [name for name in names_of(arguments) if ENTRIES[name].imports != "pass"]
+    seconds, load = startup.imports(names, arguments.rounds), startup.loading(arguments.rounds)
     count, size = environments.own_footprint()
     rows = ["| | import, s | distributions | MB |", "|---|--:|--:|--:|"]
     for name in names:
@@ -77,9 +77,9 @@ def starting(asked: argparse.Namespace) -> str:
     return f"{table}\n\n" + "\n".join(rows)
 
 
-def memory(asked: argparse.Namespace) -> str:
+def memory(arguments: argparse.Namespace) -> str:
     """Measure what turns leave behind, in a process of its own."""
-    command = [sys.executable, "-m", "benchmarks.memory", str(asked.turns)]
+    command = [sys.executable, "-m", "benchmarks.memory", str(arguments.turns)]
     found = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout)
     aim = goals.Goal(
         f"memory after {found['turns']:,} turns, above that after 500", found["kb"] / 1000, 32, "{:.1f} MB"
@@ -96,7 +96,7 @@ def journal(_: argparse.Namespace) -> str:
 
     rows = ["| a turn with | waits for the disk | events |", "|---|--:|--:|"]
     for calls in (1, 3, 20):
-        waits, events = writing.waits(calls)
+        waits, events = writing.count_waits(calls)
         rows.append(f"| {calls} {'call' if calls == 1 else 'calls'} in one round | {waits} | {events} |")
     return "\n".join(rows)
 
@@ -108,11 +108,11 @@ def history(_: argparse.Namespace) -> str:
     return modes.table()
 
 
-def wakeup(asked: argparse.Namespace) -> str:
+def wakeup(arguments: argparse.Namespace) -> str:
     """Time clicks in running cells."""
     from benchmarks import wakeup as clicking  # noqa: PLC0415 - needs a kernel
 
-    heard, trip = clicking.clicks(3 * asked.rounds)
+    heard, trip = clicking.measure_clicks(3 * arguments.rounds)
     goal = goals.Goal("a click in a running cell, to a round trip to the idle kernel", heard / trip, 2.0)
     return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", goal.row])
 
@@ -125,7 +125,7 @@ def page(_: argparse.Namespace) -> str:
 
 
 PARTS: dict[str, Part] = {
-    "streams": streams, "startup": starting, "memory": memory, "journal": journal,
+    "streams": streams, "startup": measure_startup, "memory": memory, "journal": journal,
     "history": history, "wakeup": wakeup, "page": page,
 }  # fmt: skip
 
@@ -143,12 +143,12 @@ def machine() -> str:
     )
 
 
-def put(text: str, name: str, made: str) -> str:
+def insert_table(text: str, name: str, table: str) -> str:
     """Put a table between its marks in the page."""
     begin, end = BEGIN.format(name=name), END.format(name=name)
     before, _, rest = text.partition(begin)
     _, _, after = rest.partition(end)
-    return f"{before}{begin}\n{made}\n{end}{after}"
+    return f"{before}{begin}\n{table}\n{end}{after}"
 
 
 def main() -> None:
@@ -162,11 +162,11 @@ def main() -> None:
     asked = parser.parse_args()
     chosen = [part for part in asked.only.split(",") if part] or list(PARTS)
     for name in chosen:
-        say(name)
+        report(name)
         made = f"{machine()}\n\n{PARTS[name](asked)}"
         print(f"\n## {name}\n\n{made}", flush=True)  # noqa: T201 - what the command is for
         if asked.write:
-            PAGE.write_text(put(PAGE.read_text(encoding="utf-8"), name, made), encoding="utf-8")
+            PAGE.write_text(insert_table(PAGE.read_text(encoding="utf-8"), name, made), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks.contestants import ENTRIES
 from benchmarks.floors import Tools
-from benchmarks.server import expected, parsed, text_of
+from benchmarks.server import expected, parse_text, text_of
 
 BLOB = "row 000123, value 3.14159\n" * 40_000
 """A result of 1 MB."""
@@ -48,7 +48,7 @@ def tools_of(seen: list[dict[str, Any]]) -> Tools:
 
 def times_of(scenario: str) -> int:
     """Say how often a scenario is run in one process."""
-    kind, count = parsed(scenario)
+    kind, count = parse_text(scenario)
     if scenario.endswith("-each"):
         return 9
     return 1 if count > 5_000 or kind == "blob" else 3

@@ -76,7 +76,7 @@ class OpenAI:
         """Run one turn."""
         messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
         while True:
-            text, calls = _gathered(self.stream(messages), hear)
+            text, calls = _collect(self.stream(messages), hear)
             if not calls:
                 return text
             said = [
@@ -89,7 +89,7 @@ class OpenAI:
                 messages.append({"role": "tool", "tool_call_id": one.id, "content": result})
 
 
-def _gathered(stream: Any, hear: Hear) -> tuple[str, list[Any]]:
+def _collect(stream: Any, hear: Hear) -> tuple[str, list[Any]]:
     """Gather text and calls of a stream of chunks, as the guide does."""
     texts: list[str] = []
     calls: dict[int, Any] = {}
@@ -134,7 +134,7 @@ class Chatlas:
     def run(self, prompt: str, hear: Hear) -> str:
         """Run one turn, with nothing said before."""
         self._chat.set_turns([])
-        return _heard(self._chat.stream(prompt), hear)
+        return _collect_texts(self._chat.stream(prompt), hear)
 
 
 class Llm:
@@ -149,7 +149,7 @@ class Llm:
     def run(self, prompt: str, hear: Hear) -> str:
         """Run one turn, with nothing said before."""
         chain = self._model.conversation().chain(prompt, tools=self._tools, chain_limit=0, key="x")
-        return _heard(chain, hear)
+        return _collect_texts(chain, hear)
 
 
 class PydanticAI:
@@ -204,7 +204,7 @@ class LangChain:
                 messages.append(said.ToolMessage(result, tool_call_id=call["id"]))
 
 
-def _heard(texts: Any, hear: Hear) -> str:
+def _collect_texts(texts: Any, hear: Hear) -> str:
     said = []
     for text in texts:
         said.append(text)

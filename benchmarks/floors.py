@@ -35,7 +35,7 @@ def specs(tools: Tools) -> list[dict[str, Any]]:
     ]
 
 
-class Gathered:
+class Collector:
     """One streamed reply: its text and its calls."""
 
     def __init__(self, hear: Hear, loads: Callable[[bytes], Any]) -> None:
@@ -89,7 +89,7 @@ class Loop:
         while True:
             body = {"model": MODEL, "messages": messages, "tools": self._specs, "stream": True,
                     "stream_options": {"include_usage": True}}  # fmt: skip
-            gathered = Gathered(hear, self.loads)
+            gathered = Collector(hear, self.loads)
             await self.post(json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(), gathered)
             text = "".join(gathered.texts)
             calls = [(call_id, name, "".join(args)) for call_id, name, args in gathered.calls.values()]
@@ -101,7 +101,7 @@ class Loop:
                 result = self.tools[name](**json.loads(args))
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
 
-    async def post(self, body: bytes, gathered: Gathered) -> None:
+    async def post(self, body: bytes, gathered: Collector) -> None:
         """Send a body and gather the reply."""
         raise NotImplementedError
 
@@ -111,7 +111,7 @@ class Raw(Loop):
 
     _line: _Line | None = None
 
-    async def post(self, body: bytes, gathered: Gathered) -> None:
+    async def post(self, body: bytes, gathered: Collector) -> None:
         """Send a body and gather the reply."""
         host, _, path = self.base.removeprefix("http://").partition("/")
         if self._line is None:
@@ -131,7 +131,7 @@ class _Line(asyncio.Protocol):
         assert isinstance(transport, asyncio.WriteTransport)
         self._transport = transport
 
-    def ask(self, request: bytes, gathered: Gathered) -> asyncio.Future[None]:
+    def ask(self, request: bytes, gathered: Collector) -> asyncio.Future[None]:
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._rest, self._in_head, self._left = b"", True, 0
         self._events, self._gathered = Events(), gathered
@@ -176,7 +176,7 @@ class ByHand(Loop):
         self.loads = from_json
         self._client = httpx.AsyncClient(headers={"authorization": "Bearer x", "content-type": "application/json"})
 
-    async def post(self, body: bytes, gathered: Gathered) -> None:
+    async def post(self, body: bytes, gathered: Collector) -> None:
         """Send a body and gather the reply."""
         events = Events()
         async with self._client.stream("POST", f"{self.base}/chat/completions", content=body) as response:

@@ -16,16 +16,16 @@ class Goal:
 
     what: str
     figure: float | None
-    most: float
+    maximum: float
     write: str = "{:.2f} x"
 
     @property
     def row(self) -> str:
         """The line as Markdown."""
         if self.figure is None:
-            return f"| {self.what} | not measured | ≤ {self.write.format(self.most)} | |"
-        verdict = "met" if self.figure <= self.most else "**missed**"
-        return f"| {self.what} | {self.write.format(self.figure)} | ≤ {self.write.format(self.most)} | {verdict} |"
+            return f"| {self.what} | not measured | ≤ {self.write.format(self.maximum)} | |"
+        verdict = "met" if self.figure <= self.maximum else "**missed**"
+        return f"| {self.what} | {self.write.format(self.figure)} | ≤ {self.write.format(self.maximum)} | {verdict} |"
 
 
 def of_streams(rows: Rows) -> list[Goal]:

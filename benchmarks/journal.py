@@ -42,13 +42,13 @@ def main(folder: str | None) -> None:
             Chat(wire=ScriptedWire(replies), tools=[fetch]).send(f"Question {turn}")
         seconds = time.perf_counter() - began
         book = journal()
-        events = book.change(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone()[0])
+        events = book.execute(lambda connection: connection.execute("SELECT count(*) FROM events").fetchone()[0])
         size = sum(file.stat().st_size for file in home.iterdir())
         searched = time.perf_counter()
-        book.change(search.prepare)
+        book.execute(search.update_index)
         found = book.read(lambda connection: search.search(connection, "lorem 17"))
         listed = time.perf_counter()
-        lines = book.read(queries.turns)
+        lines = book.read(queries.list_turns)
         ended = time.perf_counter()
         assert found
         assert len(lines) == total
@@ -59,7 +59,7 @@ def main(folder: str | None) -> None:
         done = total
 
 
-def waits(calls: int = 3) -> tuple[int, int]:
+def count_waits(calls: int = 3) -> tuple[int, int]:
     """Give how often a turn with that many calls in a round waits for the disk, and how many events it writes."""
     os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
     from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first

@@ -27,7 +27,7 @@ from playwright.sync_api import BrowserContext, Page, sync_playwright
 
 from nbtool.events import Event, RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
-from nbtool.view.lazy_module import rich_module
+from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.throttle import FLUSHES_PER_SECOND
 from nbtool.view.turn import STATIC, TurnWidget
 from tests.browser.bare import open_bare
@@ -75,7 +75,7 @@ def reply(line: Callable[[int], str]) -> str:
     return "".join(parts)[:SIZE]
 
 
-def streamed(profile: BrowserContext, name: str, line: Callable[[int], str]) -> list[str]:
+def stream_reply(profile: BrowserContext, name: str, line: Callable[[int], str]) -> list[str]:
     """Stream one reply into a fresh page; gives a row of the table."""
     page, _ = open_bare(profile)
     page.evaluate(OPEN)
@@ -122,7 +122,7 @@ def _task(told: dict[str, Any]) -> dict[str, Any]:
     return told if told.get("name") == "ThreadControllerImpl::RunTask" else {}
 
 
-def sent() -> tuple[float, float, float]:
+def measure_payload() -> tuple[float, float, float]:
     """Send a turn of 20,000 tokens in 100 seconds of the widget's own clock: payload, all bytes, messages a second."""
     text = "".join(f"word{n} " for n in range(20_000))
     said: list[dict[str, Any]] = []
@@ -169,10 +169,10 @@ def table() -> str:
         profile = playwright.chromium.launch_persistent_context(
             folder, executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         )
-        rows = [streamed(profile, name, line) for name, line in REPLIES.items()]
+        rows = [stream_reply(profile, name, line) for name, line in REPLIES.items()]
         profile.close()
     first = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
-    payload, whole, rate = sent()
+    payload, whole, rate = measure_payload()
     lines = [
         "| a reply of 1 MB | longest task | a flush at 0.1 MB | a flush at 1 MB | ratio |",
         "|---|--:|--:|--:|--:|",
@@ -184,7 +184,7 @@ def table() -> str:
         f"| with Jupyter's envelopes (700 bytes each), to the text | {whole:.2f} |",
         f"| messages a second, at most {FLUSHES_PER_SECOND} | {rate:.1f} |",
         f"| sent with every widget, gzipped | {first / 1000:.1f} KB |",
-        f"| sent once a page, gzipped | {len(rich_module().packed) / 1000:.1f} KB |",
+        f"| sent once a page, gzipped | {len(load_lazy_module().gzipped) / 1000:.1f} KB |",
     ]
     return "\n".join(lines)
 

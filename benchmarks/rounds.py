@@ -40,7 +40,7 @@ class Rows:
 
 
 @contextmanager
-def serving() -> Iterator[int]:
+def start_server() -> Iterator[int]:
     """Run the server in a process of its own; gives its port."""
     command = [sys.executable, "-m", "benchmarks.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
@@ -51,12 +51,12 @@ def serving() -> Iterator[int]:
             server.terminate()
 
 
-def measured(
+def measure(
     names: Sequence[str], scenarios: dict[str, Sequence[str]], rounds: int, say: Callable[[str], object]
 ) -> Rows:
     """Run every contestant through its scenarios, round by round."""
     rows = Rows()
-    with serving() as port:
+    with start_server() as port:
         for scenario in {one for some in scenarios.values() for one in some}:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/prime/{scenario}", timeout=SECONDS).close()
         for number in range(rounds):

@@ -45,11 +45,11 @@ def piece(number: int) -> str:
 
 def text_of(scenario: str) -> str:
     """Give the text that ends a scenario."""
-    kind, count = parsed(scenario)
+    kind, count = parse_text(scenario)
     return "".join(map(piece, range(count if kind == "text" else LAST_DELTAS)))
 
 
-def parsed(scenario: str) -> tuple[str, int]:
+def parse_text(scenario: str) -> tuple[str, int]:
     """Part the name of a scenario into its kind and its number."""
     found = SCENARIO.fullmatch(scenario)
     if not found:
@@ -59,7 +59,7 @@ def parsed(scenario: str) -> tuple[str, int]:
 
 def calls_of(scenario: str, round_: int) -> list[tuple[str, str, int]]:
     """Give what the model calls in a round: names, arguments as JSON, and the size of their fragments."""
-    kind, count = parsed(scenario)
+    kind, count = parse_text(scenario)
     if kind in ("rounds", "blob") and round_ < count:
         look = {"key": f"alpha beta gamma delta {round_:04d}", "n": 1, "exact": True}
         name, args = ("lookup", look) if kind == "rounds" else ("blob", {"n": round_ + 1})
@@ -74,7 +74,7 @@ def calls_of(scenario: str, round_: int) -> list[tuple[str, str, int]]:
 
 def expected(scenario: str) -> list[dict[str, Any]]:
     """Give the arguments of every call of a scenario, in order."""
-    return [json.loads(args) for round_ in range(parsed(scenario)[1]) for _, args, _ in calls_of(scenario, round_)]
+    return [json.loads(args) for round_ in range(parse_text(scenario)[1]) for _, args, _ in calls_of(scenario, round_)]
 
 
 @cache
@@ -168,7 +168,7 @@ class Connection(asyncio.Protocol):
         method, path, _ = head.split("\r\n", 1)[0].split(" ", 2)
         first, *rest = path.strip("/").split("/")
         if method == "GET" and first == "prime":
-            for round_ in range(parsed(rest[0])[1] + 1 if rest[0].startswith(("rounds", "blob")) else 2):
+            for round_ in range(parse_text(rest[0])[1] + 1 if rest[0].startswith(("rounds", "blob")) else 2):
                 reply(rest[0].removesuffix("-each"), round_)
         if method == "GET":
             found = json.dumps(self.sent).encode()

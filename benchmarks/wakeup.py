@@ -21,12 +21,12 @@ def double(n: int) -> int:
 ASK = "%%chat -m practice:fast\nUse &`double` with 21."
 
 
-def clicks(count: int) -> tuple[float, float]:
+def measure_clicks(count: int) -> tuple[float, float]:
     """Give the median seconds from a click to its answer, and of a round trip to the idle kernel."""
     heard, trips = [], []
     with open_page() as page:
         page.run(SETUP)
-        watch = _Watched(page)
+        watch = WatchedPage(page)
         for _ in range(count):
             began = time.perf_counter()
             page.client.kernel_info(reply=True, timeout=40)
@@ -35,7 +35,7 @@ def clicks(count: int) -> tuple[float, float]:
     return statistics.median(heard), statistics.median(trips)
 
 
-class _Watched:
+class WatchedPage:
     """Times the way of one click, without changing it."""
 
     def __init__(self, page: Page) -> None:

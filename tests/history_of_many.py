@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbtool.chat.restore import turn as recalled
+from nbtool.chat.restore import restore_turn as recalled
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import (
@@ -40,20 +40,20 @@ def grow(tree: Tree[Turn], count: int) -> None:
             side = [line[-9]]
         path = side if is_aside else line
         if number % 7 == 6 and len(path) > 1:
-            put(tree, told(number, node=path[-1], parent=path[-2]))
+            add_turn(tree, make_turn(number, node=path[-1], parent=path[-2]))
         else:
             path.append(f"n_{number}")
-            put(tree, told(number, node=path[-1], parent=path[-2]))
+            add_turn(tree, make_turn(number, node=path[-1], parent=path[-2]))
 
 
-def put(tree: Tree[Turn], turn: Turn) -> None:
+def add_turn(tree: Tree[Turn], turn: Turn) -> None:
     """Put a turn where its own first event says."""
     began = turn.log[0]
     assert isinstance(began, TurnStarted)
-    tree.put(tree.placed(began), turn)
+    tree.add_version(tree.node_from_event(began), turn)
 
 
-def told(number: int, *, node: str, parent: str = "") -> Turn:
+def make_turn(number: int, *, node: str, parent: str = "") -> Turn:
     """Give one turn: two rounds, of which the first asks for two calls, one of them of a person too."""
     times: list[float] = []
     events: list[Event] = []
@@ -79,7 +79,7 @@ def told(number: int, *, node: str, parent: str = "") -> Turn:
     end.error = "The server closed the connection." if failed else ""
     then(0, end)
     turn = recalled(events)
-    turn.log, turn.moments = events, times
+    turn.log, turn.event_times = events, times
     return turn
 
 

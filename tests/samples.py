@@ -27,7 +27,7 @@ MP3 = b"ID3\x04\x00\x00\x00\x00\x00\x00" + bytes(100)
 JPEG = b"\xff\xd8\xff\xe0" + bytes(20)
 
 
-def drawn(*images: Mapping[str, Any], **more: Any) -> bytes:
+def image_response(*images: Mapping[str, Any], **more: Any) -> bytes:
     """Give the answer of a server that made these images."""
     return whole(200, {"created": 1, "data": [dict(image) for image in images], **more})
 
@@ -46,5 +46,5 @@ def form_of(request: Received) -> dict[str, list[Form]]:
     return parts
 
 
-def written(form: dict[str, list[Form]], name: str) -> list[bytes]:
+def form_values(form: dict[str, list[Form]], name: str) -> list[bytes]:
     return [part.get_payload(decode=True) for part in form[name]]  # type: ignore[misc]  # a leaf holds bytes

@@ -6,19 +6,19 @@ from nbtool import Chat
 from nbtool.errors import BadUsage, NbtoolError
 
 
-def shown(error: NbtoolError) -> list[str]:
+def traceback_lines(error: NbtoolError) -> list[str]:
     return error._render_traceback_()
 
 
-def asked() -> None:
+def send_to_unknown_model() -> None:
     Chat("nosuch:model").send("Hello")
 
 
 def test_a_notebook_shows_the_callers_lines_and_the_words_and_nothing_of_ours() -> None:
     try:
-        asked()
+        send_to_unknown_model()
     except NbtoolError as error:
-        first, second, words = shown(error)
+        first, second, words = traceback_lines(error)
 
     assert first.endswith(": asked()")
     assert second.endswith(': Chat("nosuch:model").send("Hello")')
@@ -26,4 +26,6 @@ def test_a_notebook_shows_the_callers_lines_and_the_words_and_nothing_of_ours() 
 
 
 def test_an_error_that_nobody_raised_shows_its_words() -> None:
-    assert shown(BadUsage("It makes no sense.", fix="Leave it out.")) == ["BadUsage: It makes no sense. Leave it out."]
+    assert traceback_lines(BadUsage("It makes no sense.", fix="Leave it out.")) == [
+        "BadUsage: It makes no sense. Leave it out."
+    ]

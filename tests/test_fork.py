@@ -70,7 +70,7 @@ def in_child(work: Callable[[], object]) -> str:
 
 
 @pytest.fixture(scope="module")
-def used() -> Chat:
+def used_chat() -> Chat:
     """Give a chat that was used in this process: its loop, its workers, its journal and its practice model run."""
     chat = Chat("practice:fast", tools=[double, later])
     assert chat.send("Double 21 with `double`.").status == "completed"
@@ -112,7 +112,7 @@ def look_at_models(_: Chat) -> None:
 
 def read_the_journal(chat: Chat) -> None:
     send(chat)
-    assert journal().read(queries.chats)
+    assert journal().read(queries.list_chats)
 
 
 def count_what_left(_: Chat) -> None:
@@ -144,9 +144,9 @@ ENTRIES = [
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.__name__)
-def test_what_a_forked_child_does_with_nbtool_works(used: Chat, entry: Callable[[Chat], object]) -> None:
-    assert in_child(lambda: entry(used)) == "ok"
-    assert used.send("And here?").status == "completed"
+def test_what_a_forked_child_does_with_nbtool_works(used_chat: Chat, entry: Callable[[Chat], object]) -> None:
+    assert in_child(lambda: entry(used_chat)) == "ok"
+    assert used_chat.send("And here?").status == "completed"
 
 
 LOCKS = {
@@ -157,7 +157,7 @@ LOCKS = {
 
 
 @pytest.mark.parametrize("module", LOCKS.values(), ids=LOCKS)
-def test_a_lock_that_a_thread_held_at_the_fork_is_free_in_the_child(used: Chat, module: str) -> None:
+def test_a_lock_that_a_thread_held_at_the_fork_is_free_in_the_child(used_chat: Chat, module: str) -> None:
     lock = sys.modules[module]._lock
     held, goes_on = threading.Event(), threading.Event()
 
@@ -169,7 +169,7 @@ def test_a_lock_that_a_thread_held_at_the_fork_is_free_in_the_child(used: Chat, 
     threading.Thread(target=hold, daemon=True).start()
     assert held.wait(10)
     try:
-        assert in_child(lambda: send(used)) == "ok"
+        assert in_child(lambda: send(used_chat)) == "ok"
     finally:
         goes_on.set()
 
@@ -186,7 +186,7 @@ def running_turn() -> Iterator[tuple[Chat, Any]]:
         return "done"
 
     chat = Chat("practice:fast", tools=[wait, double])
-    turn = chat.start("Call `wait`.").begin()
+    turn = chat.start("Call `wait`.").start()
     assert begun.wait(20)
     try:
         yield chat, turn
@@ -201,14 +201,14 @@ def test_a_turn_that_runs_at_the_fork_has_ended_in_the_child_and_goes_on_in_its_
         def look() -> None:
             assert turn.done.result(5).status == "cancelled"
             assert "fork" in str(turn.error)
-            asyncio.run(awaited(turn))
+            asyncio.run(await_turn(turn))
             turn.cancel()
             assert chat.send("Double 4 with `double`.").status == "completed"
 
         assert in_child(look) == "ok"
 
 
-async def awaited(turn: Any) -> None:
+async def await_turn(turn: Any) -> None:
     assert (await turn).status == "cancelled"
 
 
@@ -225,7 +225,7 @@ def test_an_mcp_server_of_the_other_process_is_refused_at_once() -> None:
         assert in_child(ask) == "ok"
 
 
-@pytest.mark.usefixtures("used")
+@pytest.mark.usefixtures("used_chat")
 def test_a_stopped_child_leaves_the_loop_of_its_parent_alone() -> None:
     child = os.fork()
     if not child:

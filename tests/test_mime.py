@@ -26,14 +26,14 @@ def test_bytes_say_what_they_are(data: bytes, mime: str) -> None:
     assert sniff(data) == mime
 
 
-def shown(media: Media) -> dict[str, Any]:
+def display_bundle(media: Media) -> dict[str, Any]:
     """Give what IPython would put into the notebook."""
     bundle: dict[str, Any] = DisplayFormatter().format(media)[0]
     return bundle
 
 
 def test_an_image_is_shown_as_itself() -> None:
-    bundle = shown(Media("image/png", data=PNG, name="cat"))
+    bundle = display_bundle(Media("image/png", data=PNG, name="cat"))
 
     assert b64decode(bundle["image/png"]) == PNG
     assert bundle["text/plain"] == f"cat (image/png), {len(PNG)} bytes"

@@ -13,11 +13,11 @@ from nbtool.blocks.mimebundle import TURN_MIME
 from nbtool.blocks.protocol_schema import SCHEMA
 from nbtool.chat import restore
 from nbtool.chat.export import document
-from nbtool.chat.export.visibility import is_imported, shared_events
+from nbtool.chat.export.visibility import is_imported, shareable_events
 from nbtool.chat.journal import Journal, queries
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.recording.key_part import NamedKind, Part, SingleKind
-from nbtool.chat.recording.serialize import events_of
+from nbtool.chat.recording.serialize import deserialize_events
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
 from nbtool.events import Notice, ResolvedArgument, TurnEnded
@@ -30,7 +30,7 @@ def test_a_turn_that_was_imported_counts_as_imported_by_whatever_words_it_says_s
 
     assert is_imported(turn)
     assert [event.topic for event in turn.log if isinstance(event, Notice)] == ["imported"]
-    assert not any(isinstance(event, Notice) for event in shared_events(turn))
+    assert not any(isinstance(event, Notice) for event in shareable_events(turn))
 
 
 def test_a_turn_whose_kernel_ended_is_known_as_interrupted() -> None:
@@ -52,8 +52,8 @@ def test_a_notice_or_an_end_with_such_words_of_its_own_is_taken_by_its_field() -
 def test_a_journal_is_read_with_its_whole_and_its_broken_turns(tmp_path: Path) -> None:
     shutil.copy(OLDER / "journal.sqlite", tmp_path / "journal.sqlite")
     journal = Journal(tmp_path / "journal.sqlite")
-    lines = journal.read(queries.turns)
-    turns = [restore.turn(load_events(journal.events(line.turn_id))) for line in lines]
+    lines = journal.read(queries.list_turns)
+    turns = [restore.restore_turn(load_events(journal.events(line.turn_id))) for line in lines]
 
     assert sorted((turn.status, turn.end_reason) for turn in turns) == [
         ("completed", ""), ("completed", ""), ("error", "interrupted"),
@@ -61,10 +61,10 @@ def test_a_journal_is_read_with_its_whole_and_its_broken_turns(tmp_path: Path) -
 
 
 def test_an_exported_conversation_is_read() -> None:
-    tree = document.from_json((OLDER / "conversation.json").read_bytes())
+    tree = document.load_conversation((OLDER / "conversation.json").read_bytes())
 
-    assert [node.turn.text for node in tree.line if node.turn] == ["It costs 10.", "Sent."]
-    assert [[call.status for call in node.turn.calls] for node in tree.line if node.turn] == [
+    assert [node.turn.text for node in tree.active_path if node.turn] == ["It costs 10.", "Sent."]
+    assert [[call.status for call in node.turn.calls] for node in tree.active_path if node.turn] == [
         ["ok", "ok"], ["ok", "denied"],
     ]  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_a_recording_is_read_by_the_parts_of_its_keys_and_written_in_the_form_of
 
 
 def test_the_turns_of_a_recording_can_be_told_again() -> None:
-    told = [events_of(turn) for turn in Recording(OLDER / "recording.json").turns()]
+    told = [deserialize_events(turn) for turn in Recording(OLDER / "recording.json").turns()]
 
     assert [events[-1].text for events, _ in told if isinstance(events[-1], TurnEnded)] == ["It costs 10.", "Sent."]
     assert [sum(call.has_value or call.again for call in calls.values()) for _, calls in told] == [2, 1]
@@ -94,12 +94,12 @@ def test_the_turns_of_a_recording_can_be_told_again() -> None:
 def recalled(name: str) -> Turn:
     """Rebuild the turn whose events a file holds."""
     events: list[dict[str, Any]] = json.loads((OLDER / name).read_text())
-    return restore.turn(load_events(events))
+    return restore.restore_turn(load_events(events))
 
 
 def test_what_an_argument_stood_for_comes_back_as_a_reference_with_its_name() -> None:
-    tree = document.from_json((OLDER / "conversation.json").read_bytes())
-    first, second = (node.turn.calls for node in tree.line if node.turn)
+    tree = document.load_conversation((OLDER / "conversation.json").read_bytes())
+    first, second = (node.turn.calls for node in tree.active_path if node.turn)
 
     assert first[0].resolved == {"ticker": ResolvedArgument('"A"')}
     (frame,) = first[1].resolved["df"].references

@@ -18,13 +18,13 @@ _SCRIPTS = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
 _GREEK = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺοϲϳ")  # noqa: RUF001 - that they look alike is what they are here for
 """Greek letters that cannot be told from Latin ones; others stand in names as people write them."""
 
-_TWINS = frozenset("аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ")
+_CYRILLIC_TWINS = frozenset("аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ")
 """Cyrillic letters that look like Latin ones; a word may be made of nothing else."""
 
 _STYLED = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
 
 
-def unmasked(text: str) -> str:
+def escape_confusables(text: str) -> str:
     r"""Write letters that look like others as escapes: a Cyrillic `\u{0430}` in a Latin word, a wide letter."""
     if not _NOT_ASCII.search(text):
         return text
@@ -32,13 +32,13 @@ def unmasked(text: str) -> str:
     has_latin = any(map(_has_latin, words))
     is_cyrillic = any(_is_cyrillic(word) for word in words)
 
-    def shown(found: re.Match[str]) -> str:
-        word = found[0]
-        if _has_latin(word) or (has_latin and not is_cyrillic and _TWINS.issuperset(word)):
-            return "".join(_escape(letter) if _is_strange(letter) else letter for letter in word)
+    def escape_word(match: re.Match[str]) -> str:
+        word = match[0]
+        if _has_latin(word) or (has_latin and not is_cyrillic and _CYRILLIC_TWINS.issuperset(word)):
+            return "".join(_escape(letter) if _is_foreign_letter(letter) else letter for letter in word)
         return word
 
-    return _STYLED.sub(lambda found: _escape(found[0]), _WORD.sub(shown, text))
+    return _STYLED.sub(lambda found: _escape(found[0]), _WORD.sub(escape_word, text))
 
 
 def _has_latin(word: str) -> bool:
@@ -51,10 +51,10 @@ def _is_cyrillic(word: str) -> bool:
     """Whether a word is one that a person writes in Cyrillic letters."""
     letters = _NOT_ASCII.findall(word)
     is_written = any(_name(letter).startswith("CYRILLIC") for letter in letters)
-    return is_written and not _has_latin(word) and not _TWINS.issuperset(word)
+    return is_written and not _has_latin(word) and not _CYRILLIC_TWINS.issuperset(word)
 
 
-def _is_strange(letter: str) -> bool:
+def _is_foreign_letter(letter: str) -> bool:
     return letter in _GREEK or (not letter.isascii() and _name(letter).startswith(_SCRIPTS))
 
 

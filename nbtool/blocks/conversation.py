@@ -12,13 +12,13 @@ from typing import Any, TypedDict
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks.limits import clip, marker
-from nbtool.blocks.mimebundle import to_data
+from nbtool.blocks.limits import omitted_marker, truncate
+from nbtool.blocks.mimebundle import turn_data
 from nbtool.blocks.protocol import Document
 from nbtool.blocks.static_html import to_html, to_text
-from nbtool.blocks.truncate import fitted
+from nbtool.blocks.truncate import fit_document
 
-TURNS = 50
+MAX_TURNS = 50
 """Turns of a conversation that are told: the latest ones."""
 
 TURN_LIMIT = 60_000
@@ -27,13 +27,13 @@ TURN_LIMIT = 60_000
 PROMPT_LIMIT = 16_000
 """Bytes of UTF-8 of a prompt that are told."""
 
-_SAID = "margin:1.2em 0 .4em;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere"
-_QUIET = "opacity:.75"
-_FOLDED = "The conversation as it stood, which the saved notebook keeps"
+_PROMPT_STYLE = "margin:1.2em 0 .4em;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere"
+_MUTED_STYLE = "opacity:.75"
+_FOLD_TITLE = "The conversation as it stood, which the saved notebook keeps"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ConversationTurn:
     """A turn to be read: what was said, what came of it, and the cells that do something with it, by their deeds."""
 
     prompt: str
@@ -41,7 +41,7 @@ class Told:
     cells: Mapping[str, str]
 
 
-class TurnShape(TypedDict):
+class ConversationTurnData(TypedDict):
     """A turn of a conversation as the page gets it."""
 
     prompt: str
@@ -49,54 +49,57 @@ class TurnShape(TypedDict):
     cells: dict[str, str]
 
 
-class ConversationShape(TypedDict):
+class ConversationData(TypedDict):
     """A conversation as the page gets it: its latest turns, and how many came before."""
 
     left_out: int
-    turns: list[TurnShape]
+    turns: list[ConversationTurnData]
 
 
-def to_page(turns: Sequence[Told]) -> ConversationShape:
+def page_data(turns: Sequence[ConversationTurn]) -> ConversationData:
     """Give what a page shows."""
-    return {"left_out": _left_out(turns), "turns": [_turn(turn) for turn in turns[-TURNS:]]}
+    return {"left_out": _left_out(turns), "turns": [_turn(turn) for turn in turns[-MAX_TURNS:]]}
 
 
-def bundle(turns: Sequence[Told], *, folded: bool = False) -> dict[str, str]:
+def mimebundle(turns: Sequence[ConversationTurn], *, folded: bool = False) -> dict[str, str]:
     """Give what a notebook keeps, `text/html` and `text/plain`; folded where a page shows the same above it."""
     html = _html(turns)
     if folded:
-        html = f'<details><summary style="cursor:pointer;{_QUIET}">{_FOLDED}</summary>{html}</details>'
+        html = f'<details><summary style="cursor:pointer;{_MUTED_STYLE}">{_FOLD_TITLE}</summary>{html}</details>'
     return {"text/html": html, "text/plain": _text(turns)}
 
 
-def _turn(turn: Told) -> TurnShape:
-    document: Document = json.loads(fitted(to_data(turn.document), json.dumps, TURN_LIMIT))
+def _turn(turn: ConversationTurn) -> ConversationTurnData:
+    document: Document = json.loads(fit_document(turn_data(turn.document), json.dumps, TURN_LIMIT))
     head: Any = {**document["head"], "acts": list(turn.cells)}
     return {"prompt": _prompt(turn), "document": {**document, "head": head}, "cells": dict(turn.cells)}
 
 
-def _html(turns: Sequence[Told]) -> str:
-    before = f'<div style="{_QUIET}">{_before(turns)}</div>' if _left_out(turns) else ""
+def _html(turns: Sequence[ConversationTurn]) -> str:
+    before = f'<div style="{_MUTED_STYLE}">{_before(turns)}</div>' if _left_out(turns) else ""
     parts = (
-        f'<div style="{_SAID}">{escapeHtml(_prompt(turn))}</div>{fitted(turn.document, to_html, TURN_LIMIT // 4)}'
-        for turn in turns[-TURNS:]
+        f'<div style="{_PROMPT_STYLE}">{escapeHtml(_prompt(turn))}</div>'
+        f"{fit_document(turn.document, to_html, TURN_LIMIT // 4)}"
+        for turn in turns[-MAX_TURNS:]
     )
     return f'<div class="tex2jax_ignore mathjax_ignore">{before}{"".join(parts)}</div>'
 
 
-def _text(turns: Sequence[Told]) -> str:
-    parts = (f"> {_prompt(turn)}\n\n{fitted(turn.document, to_text, TURN_LIMIT // 4)}" for turn in turns[-TURNS:])
+def _text(turns: Sequence[ConversationTurn]) -> str:
+    parts = (
+        f"> {_prompt(turn)}\n\n{fit_document(turn.document, to_text, TURN_LIMIT // 4)}" for turn in turns[-MAX_TURNS:]
+    )
     return "\n\n".join([*([_before(turns)] if _left_out(turns) else []), *parts])
 
 
-def _prompt(turn: Told) -> str:
-    kept, omitted = clip(turn.prompt, PROMPT_LIMIT)
-    return kept + marker(omitted)
+def _prompt(turn: ConversationTurn) -> str:
+    excerpt, omitted = truncate(turn.prompt, PROMPT_LIMIT)
+    return excerpt + omitted_marker(omitted)
 
 
-def _before(turns: Sequence[Told]) -> str:
+def _before(turns: Sequence[ConversationTurn]) -> str:
     return f"… {_left_out(turns):,} earlier turns are not shown here"
 
 
-def _left_out(turns: Sequence[Told]) -> int:
-    return max(0, len(turns) - TURNS)
+def _left_out(turns: Sequence[ConversationTurn]) -> int:
+    return max(0, len(turns) - MAX_TURNS)

@@ -6,13 +6,13 @@ import json
 import sys
 from typing import Any
 
-from nbtool.blocks.limits import NOTICE_LIMIT, marker
-from nbtool.blocks.protocol import CallBlock, CallState, Decided, Head
-from nbtool.blocks.sanitize import one_line, visible
+from nbtool.blocks.limits import NOTICE_LIMIT, omitted_marker
+from nbtool.blocks.protocol import CallBlock, CallState, DecisionData, Head
+from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.events import EndReason, Gate
 from nbtool.shorten import shorten
 
-STATES: dict[CallState, tuple[str, str]] = {
+CALL_STATE_LABELS: dict[CallState, tuple[str, str]] = {
     "writing": ("…", "being written"),
     "ready": ("○", "ready"),
     "waiting": ("◆", "waiting for a decision"),
@@ -30,7 +30,7 @@ STATES: dict[CallState, tuple[str, str]] = {
 }
 """A sign and a word for every state of a call; the state is never told by colour alone."""
 
-ENDS = {
+TURN_STATUS_LABELS = {
     "running": "The turn is not finished.",
     "waiting": "The turn waits for a decision.",
     "completed": "",
@@ -59,7 +59,7 @@ END_REASONS: dict[EndReason, str] = {
 }
 """Why a turn has no finished answer, in a few words for its footer."""
 
-DECIDED_BY = {
+DECISION_SOURCES = {
     "button": "",
     "input": "",
     "expired": ": nobody answered in time",
@@ -69,7 +69,7 @@ DECIDED_BY = {
 }
 """What is said after a verdict, by who decided; of anybody else the name."""
 
-ASKED_AGAIN = {
+REASK_REASONS = {
     "changed": "it had changed since it was shown",
     "unwatched": "it may have changed since it was shown",
     "invalid": "the edited arguments did not fit",
@@ -79,7 +79,7 @@ ASKED_AGAIN = {
 LONG_LINE = NOTICE_LIMIT + 64
 """Characters of a reason or a notice on one line, with the mark that it may have."""
 
-CUT = "cut off here"
+TRUNCATED = "cut off here"
 EDITED = "edited by you"
 EDITED_ARGUMENTS = "Arguments, edited by you"
 
@@ -105,51 +105,51 @@ def long_arguments(arguments: str) -> str:
     """Write a call's arguments in full, indented, with nothing invisible in them."""
     values = _object(arguments)
     text = arguments if values is None else json.dumps(values, indent=2, ensure_ascii=False)
-    return "\n".join(visible(line) for line in text.split("\n"))
+    return "\n".join(escape_invisible(line) for line in text.split("\n"))
 
 
 def call_line(block: CallBlock) -> str:
     """Tell of a call in one line: sign, name and arguments."""
-    mark = marker(omitted_arguments(block["arguments"]) + block["more"].get("arguments", 0))
+    mark = omitted_marker(omitted_arguments(block["arguments"]) + block["more"].get("arguments", 0))
     called = f"{one_line(block['name'], 64)}({short_arguments(block['arguments'])})"
-    return f"{STATES[block['state']][0]} {called}{f' [{mark}]' if mark else ''}"
+    return f"{CALL_STATE_LABELS[block['state']][0]} {called}{f' [{mark}]' if mark else ''}"
 
 
 def call_facts(block: CallBlock) -> str:
     """Tell in a few words how a call went: state, seconds, and who decided."""
-    word = STATES[block["state"]][1]
-    told = block["state"] == "ok" or any(decided["verdict"] == block["state"] for decided in block["decisions"])
-    facts = [] if told else [word]
+    state_label = CALL_STATE_LABELS[block["state"]][1]
+    is_explained = block["state"] == "ok" or any(decided["verdict"] == block["state"] for decided in block["decisions"])
+    facts = [] if is_explained else [state_label]
     if block["seconds"] is not None and block["started"] is not None:
-        facts.append(seconds(block["seconds"]))
-    counted = [decided for decided in block["decisions"] if "again" not in decided]
-    facts += [decision_words(one["verdict"], one["by"], edited=one["edited"], gate=one["gate"]) for one in counted]
-    facts += [EDITED] if "asked_arguments" in block and not any(one["edited"] for one in counted) else []
+        facts.append(format_seconds(block["seconds"]))
+    effective = [decided for decided in block["decisions"] if "again" not in decided]
+    facts += [decision_text(one["verdict"], one["by"], edited=one["edited"], gate=one["gate"]) for one in effective]
+    facts += [EDITED] if "asked_arguments" in block and not any(one["edited"] for one in effective) else []
     return " · ".join(facts)
 
 
-def decision_words(verdict: str, by: str, *, edited: bool = False, gate: Gate = "run") -> str:
+def decision_text(verdict: str, by: str, *, edited: bool = False, gate: Gate = "run") -> str:
     """Tell of a decision in a few words: what was decided, and who did where that was no click and no answer here."""
-    who = DECIDED_BY.get(by, f" by {one_line(by, 40)}")
+    who = DECISION_SOURCES.get(by, f" by {one_line(by, 40)}")
     what = f"result {verdict}" if gate == "result" else verdict
     return f"{what}{' with your edit' if edited else ''}{who}"
 
 
-def decision_line(decided: Decided) -> str:
+def decision_line(decision: DecisionData) -> str:
     """Tell of one decision in full."""
-    what = "The call was" if decided["gate"] == "run" else "The result was"
-    words = decision_words(decided["verdict"], decided["by"], edited=decided["edited"])
-    if again := decided.get("again"):
-        problem = f": {long_line(again['problem'])}" if again["problem"] else ""
-        return f"{what} {words}, and asked about again, since {ASKED_AGAIN[again['reason']]}{problem}"
-    reason = f": {long_line(decided['reason'])}" if decided["reason"] else ""
+    what = "The call was" if decision["gate"] == "run" else "The result was"
+    words = decision_text(decision["verdict"], decision["by"], edited=decision["edited"])
+    if not_counted := decision.get("again"):
+        problem = f": {long_line(not_counted['problem'])}" if not_counted["problem"] else ""
+        return f"{what} {words}, and asked about again, since {REASK_REASONS[not_counted['reason']]}{problem}"
+    reason = f": {long_line(decision['reason'])}" if decision["reason"] else ""
     return f"{what} {words}{reason}"
 
 
 def reason_line(block: CallBlock) -> str:
     """Give the reason of an outcome where neither a decision nor the result says it."""
-    said = {block["result"], *(decided["reason"] for decided in block["decisions"])}
-    return "" if block["reason"] in said else long_line(block["reason"])
+    shown_texts = {block["result"], *(decision["reason"] for decision in block["decisions"])}
+    return "" if block["reason"] in shown_texts else long_line(block["reason"])
 
 
 def long_line(text: str) -> str:
@@ -164,34 +164,34 @@ def footer_line(head: Head) -> str:
     facts = [
         one_line(head["model"], 80),
         END_REASONS[head["end_reason"]] if "end_reason" in head else "",
-        _count(head["round"], "round") if head["round"] > 1 else "",
-        _count(head["calls"], "call") if head["calls"] else "",
-        _count(tokens, "token") if tokens else "",
+        _plural(head["round"], "round") if head["round"] > 1 else "",
+        _plural(head["calls"], "call") if head["calls"] else "",
+        _plural(tokens, "token") if tokens else "",
         f"${usage['cost']:.4f}" if usage["cost"] is not None else "",
-        seconds(head["seconds"]) if head["seconds"] is not None else "",
+        format_seconds(head["seconds"]) if head["seconds"] is not None else "",
     ]
     return " · ".join(fact for fact in facts if fact)
 
 
-def end_line(head: Head) -> str:
+def status_line(head: Head) -> str:
     """Say why a turn is not completed; empty for one that is."""
-    end = ENDS[head["status"]]
+    end = TURN_STATUS_LABELS[head["status"]]
     return end and (head["error"] or end)
 
 
 def with_marker(text: str, omitted: int) -> str:
     """Put the mark of a cut on a line of its own below the text."""
-    return f"{text}\n{marker(omitted)}" if omitted else text
+    return f"{text}\n{omitted_marker(omitted)}" if omitted else text
 
 
-def seconds(value: float) -> str:
+def format_seconds(value: float) -> str:
     """Write a length of time as people read it."""
     if value < 60:
         return f"{value:.1f} s" if value >= 0.05 else f"{value * 1000:.0f} ms"
     return f"{value // 60:.0f} min {value % 60:.0f} s"
 
 
-def _count(number: int, noun: str) -> str:
+def _plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 

@@ -26,12 +26,12 @@ class Limits:
     notice: int = NOTICE_LIMIT
 
 
-SHOWN = Limits()
-WHOLE = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
+DISPLAY_LIMITS = Limits()
+NO_LIMITS = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
 """For a person who asks for all of a turn."""
 
 
-class Growing:
+class BoundedText:
     """A text that grows up to a limit in bytes of UTF-8 and counts the characters it had to leave out."""
 
     __slots__ = ("_limit", "_pieces", "_size", "omitted")
@@ -50,9 +50,9 @@ class Growing:
             return ""
         data = text.encode()
         if self._size + len(data) > self._limit:
-            kept = data[: self._limit - self._size].decode(errors="ignore")
-            self.omitted = len(text) - len(kept)
-            data, text = kept.encode(), kept
+            visible = data[: self._limit - self._size].decode(errors="ignore")
+            self.omitted = len(text) - len(visible)
+            data, text = visible.encode(), visible
         self._size += len(data)
         if text:
             self._pieces.append(text)
@@ -64,12 +64,12 @@ class Growing:
         return self._pieces[0] if self._pieces else ""
 
 
-def clip(text: str, limit: int) -> tuple[str, int]:
+def truncate(text: str, limit: int) -> tuple[str, int]:
     """Cut a text at `limit` bytes of UTF-8; gives what is left and how many characters were left out."""
-    grown = Growing(limit, text)
-    return str(grown), grown.omitted
+    bounded = BoundedText(limit, text)
+    return str(bounded), bounded.omitted
 
 
-def marker(omitted: int) -> str:
+def omitted_marker(omitted: int) -> str:
     """Write the mark that stands where a text was cut."""
     return left_out(omitted)

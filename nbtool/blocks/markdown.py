@@ -20,7 +20,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
 from nbtool.blocks.markup_budget import PLAIN_NOTE, Budget, bounded_table, read_inline, split
-from nbtool.blocks.sanitize import visible, without_stacks
+from nbtool.blocks.sanitize import escape_invisible, strip_stacks
 
 SCHEMES = frozenset(("http", "https", "mailto"))
 _PRE = "margin:.5em 0;padding:.5em .75em;border:1px solid rgba(128,128,128,.25);overflow:auto"
@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"(https?://[^\s<>\"'`]*[^\s<>\"'`.,;:!?*_)\]])")
 def render(text: str) -> str:
     """Render Markdown as HTML without scripts, styles, images or ids."""
     budget = Budget()
-    text, rest = split(without_stacks(text))
+    text, rest = split(strip_stacks(text))
     rendered: str = _parser().render(text, {"budget": budget})
     plain = f'<div style="white-space:pre-wrap">{escapeHtml(rest)}</div>' if rest else ""
     note = f'<div style="opacity:.75"><em>[{PLAIN_NOTE}]</em></div>' if rest or budget.is_exceeded else ""
@@ -85,10 +85,12 @@ def _bare_links(state: Any) -> None:
     """Make links of web addresses that stand in prose as they are."""
     for token in state.tokens:
         if token.type == "inline" and "://" in token.content:
-            token.children = [made for child, inside in _told(token.children) for made in _linked(child, inside)]
+            token.children = [
+                linked for child, inside in _tokens_in_links(token.children) for linked in _autolink(child, inside)
+            ]
 
 
-def _told(tokens: list[Token]) -> Iterator[tuple[Token, bool]]:
+def _tokens_in_links(tokens: list[Token]) -> Iterator[tuple[Token, bool]]:
     """Give each token, and whether it stands inside a link."""
     depth = 0
     for token in tokens:
@@ -96,7 +98,7 @@ def _told(tokens: list[Token]) -> Iterator[tuple[Token, bool]]:
         yield token, depth > 0
 
 
-def _linked(token: Token, inside: bool) -> Iterator[Token]:
+def _autolink(token: Token, inside: bool) -> Iterator[Token]:
     if token.type != "text" or inside:
         yield token
         return
@@ -122,13 +124,14 @@ def _parser() -> MarkdownIt:
 
 
 def _anchor(url: str) -> str:
-    return f'<a href="{escapeHtml(url)}" title="{escapeHtml(visible(url))}" target="_blank" rel="noopener noreferrer">'
+    title = escapeHtml(escape_invisible(url))
+    return f'<a href="{escapeHtml(url)}" title="{title}" target="_blank" rel="noopener noreferrer">'
 
 
 def _target(url: str, words: str) -> str:
     """Say where a link leads, unless its words do."""
     parts = urlsplit(url)
-    place = parts.path if parts.scheme.lower() == "mailto" else parts.netloc
-    if place in words:
+    destination = parts.path if parts.scheme.lower() == "mailto" else parts.netloc
+    if destination in words:
         return ""
-    return f' <span style="opacity:.65">({escapeHtml(visible(place))})</span>'
+    return f' <span style="opacity:.65">({escapeHtml(escape_invisible(destination))})</span>'

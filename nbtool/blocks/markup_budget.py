@@ -39,7 +39,7 @@ class Budget:
         self.no_table_before = 0
         self.plain_lines: set[int] = set()
 
-    def take(self, count: int, limit: int) -> bool:
+    def spend(self, count: int, limit: int) -> bool:
         """Take some of what is left; False, and nothing is taken, where that is too much."""
         if count > min(limit, self.left):
             self.is_exceeded = True
@@ -69,10 +69,10 @@ def read_inline(state: StateCore) -> None:
             continue
         token.children = token.children or []
         is_plain = token.map is not None and token.map[0] in budget.plain_lines
-        if not is_plain and budget.take(sum(1 for _ in _MARKS.finditer(token.content)), MARKS_LIMIT):
+        if not is_plain and budget.spend(sum(1 for _ in _MARKS.finditer(token.content)), MARKS_LIMIT):
             state.md.inline.parse(token.content, state.md, state.env, token.children)
         else:
-            token.children += _as_written(token.content)
+            token.children += _plain_tokens(token.content)
 
 
 def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -83,7 +83,7 @@ def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool
     columns = state.getLines(start, start + 1, 0, False).strip().strip("|").count("|") + 1
     if not silent and table(state, start, end, True):
         rows = _rows(state, start, end, budget.left // columns + 1)
-        if columns > COLUMNS_LIMIT or not budget.take(rows * columns, MARKUP_LIMIT):
+        if columns > COLUMNS_LIMIT or not budget.spend(rows * columns, MARKUP_LIMIT):
             budget.is_exceeded, budget.no_table_before = True, start + rows
             budget.plain_lines.add(start)
             return False
@@ -96,12 +96,12 @@ def _may_be_table(state: StateBlock, line: int) -> bool:
     return at < state.eMarks[line] and state.src[at] in "|-:"
 
 
-def _rows(state: StateBlock, start: int, end: int, most: int) -> int:
+def _rows(state: StateBlock, start: int, end: int, max_rows: int) -> int:
     """Count the lines up to the next blank one, or `most`."""
-    last = min(end, start + most)
+    last = min(end, start + max_rows)
     return next((line for line in range(start, last) if state.isEmpty(line)), last) - start
 
 
-def _as_written(text: str) -> list[Token]:
+def _plain_tokens(text: str) -> list[Token]:
     lines = [Token("text", "", 0, content=line) for line in text.split("\n")]
     return [token for line in lines for token in (line, Token("hardbreak", "br", 0))][:-1]

@@ -13,15 +13,15 @@ from typing import Any, cast
 
 from markdown_it.common.utils import escapeHtml
 
-from nbtool.blocks.protocol import Document, MediaShape
+from nbtool.blocks.protocol import Document, MediaData
 from nbtool.blocks.sanitize import one_line
 from nbtool.messages import Media, clean_text
 from nbtool.mime import IMAGES
 
-SOUNDS = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/mp4")
+SOUND_TYPES = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac", "audio/mp4")
 """The sounds that a page plays."""
 
-SEEN = 20
+MAX_DISPLAYED = 20
 """Images, sounds and files that are told of a call, or of a prompt."""
 
 SHOWN_LIMIT = 4 * 1024 * 1024
@@ -33,29 +33,29 @@ SAVED_LIMIT = 300_000
 _CAPTION = "font-size:85%;opacity:.75"
 
 
-def told(media: Iterable[Media], shelf: dict[str, Media]) -> list[MediaShape]:
+def media_data(media: Iterable[Media], store: dict[str, Media]) -> list[MediaData]:
     """Tell of images, sounds and files, and put their bytes on a shelf, by their keys."""
-    shapes: list[MediaShape] = []
+    shapes: list[MediaData] = []
     every = list(media)
-    for one in every[:SEEN]:
+    for one in every[:MAX_DISPLAYED]:
         data = one.data or b""
         key = sha256(data).hexdigest()[:32] if data else ""
         if key:
-            shelf[key] = one
+            store[key] = one
         name = one_line(clean_text(one.name or one.url or ""), 200)
         shapes.append({"key": key, "mime": one_line(clean_text(one.mime), 100), "name": name, "size": len(data)})
-    if len(every) > SEEN:
-        shapes.append({"key": "", "mime": "", "name": f"… {len(every) - SEEN:,} more", "size": 0})
+    if len(every) > MAX_DISPLAYED:
+        shapes.append({"key": "", "mime": "", "name": f"… {len(every) - MAX_DISPLAYED:,} more", "size": 0})
     return shapes
 
 
-def with_media(document: Document, shelf: Mapping[str, Media]) -> tuple[Document, int]:
+def embed_media(document: Document, store: Mapping[str, Media]) -> tuple[Document, int]:
     """Put the bytes of images and sounds into a document, as far as `SAVED_LIMIT` allows; gives how much that is."""
     left = SAVED_LIMIT
 
-    def filled(shape: MediaShape) -> MediaShape:
+    def with_bytes(shape: MediaData) -> MediaData:
         nonlocal left
-        media = shelf.get(shape["key"])
+        media = store.get(shape["key"])
         if media is None or not is_shown(shape) or shape["size"] * 4 // 3 + 4 > left:
             return shape
         data = b64encode(media.data or b"").decode()
@@ -64,9 +64,9 @@ def with_media(document: Document, shelf: Mapping[str, Media]) -> tuple[Document
 
     head: dict[str, Any] = dict(document["head"])
     if "attached" in head:
-        head["attached"] = [filled(shape) for shape in head["attached"]]
+        head["attached"] = [with_bytes(shape) for shape in head["attached"]]
     blocks = [
-        {**block, "media": [filled(shape) for shape in block["media"]]}
+        {**block, "media": [with_bytes(shape) for shape in block["media"]]}
         if block["kind"] == "call" and "media" in block
         else block
         for block in document["blocks"]
@@ -74,33 +74,33 @@ def with_media(document: Document, shelf: Mapping[str, Media]) -> tuple[Document
     return cast("Document", {**document, "head": head, "blocks": blocks}), SAVED_LIMIT - left
 
 
-def sent(media: Media | None) -> bytes | None:
+def displayable_bytes(media: Media | None) -> bytes | None:
     """Give the bytes that go to a page; None where there are none, or too many."""
     return media.data if media and media.data and len(media.data) <= SHOWN_LIMIT else None
 
 
-def is_shown(shape: MediaShape) -> bool:
+def is_shown(shape: MediaData) -> bool:
     """Whether a page draws or plays this."""
-    return shape["mime"] in (*IMAGES, *SOUNDS)
+    return shape["mime"] in (*IMAGES, *SOUND_TYPES)
 
 
-def about(shape: MediaShape) -> str:
+def describe(shape: MediaData) -> str:
     """Say in a line what this is and how large."""
     size = f"{shape['size']:,} bytes" if shape["size"] else ""
     return ", ".join(part for part in (shape["name"], shape["mime"], size) if part)
 
 
-def to_html(shapes: Iterable[MediaShape]) -> str:
+def to_html(shapes: Iterable[MediaData]) -> str:
     """Write images and sounds as HTML that fetches nothing; what is not kept is a line."""
     return "".join(_figure(shape) for shape in shapes)
 
 
-def _figure(shape: MediaShape) -> str:
-    line = escapeHtml(about(shape))
+def _figure(shape: MediaData) -> str:
+    line = escapeHtml(describe(shape))
     data = shape.get("data", "")
     if not data or not is_shown(shape):
-        why = ": too large to be kept in the notebook" if is_shown(shape) and shape["size"] else ""
-        return f'<div style="{_CAPTION}">[{line}{why}]</div>'
+        note = ": too large to be kept in the notebook" if is_shown(shape) and shape["size"] else ""
+        return f'<div style="{_CAPTION}">[{line}{note}]</div>'
     source = f"data:{shape['mime']};base64,{data}"
     if shape["mime"] in IMAGES:
         return f'<div><img alt="{line}" src="{source}" style="max-width:100%;max-height:24em"></div>'

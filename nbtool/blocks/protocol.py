@@ -18,11 +18,11 @@ CallState = Literal["writing", "ready"] | CallStatus
 TextState = Literal["open", "whole", "cut"]
 """Still growing; ended by the provider's own word; broken off."""
 
-More = dict[str, int]
+OmittedChars = dict[str, int]
 """For each text that was too long to show: how many characters were left out."""
 
 
-class Asked(TypedDict):
+class QuestionData(TypedDict):
     """What a person is asked at a gate, and the digest that a decision must carry back.
 
     `notice` is what the person has to know first, such as how the tool changed; `effect` tells what would change, such
@@ -39,13 +39,13 @@ class Asked(TypedDict):
     sensitive: bool
     notice: NotRequired[str]
     effect: NotRequired[str]
-    media: NotRequired[list[MediaShape]]
+    media: NotRequired[list[MediaData]]
     notes: NotRequired[list[str]]
-    again: NotRequired[AgainShape]
+    again: NotRequired[ReaskData]
     can_remember_call: NotRequired[bool]
 
 
-class DifferenceShape(TypedDict):
+class DifferenceData(TypedDict):
     """One thing that is not what it was when it was shown."""
 
     what: str
@@ -53,27 +53,27 @@ class DifferenceShape(TypedDict):
     after: str
 
 
-class AgainShape(TypedDict):
+class ReaskData(TypedDict):
     """Why a call is asked about once more; see `RepeatedQuestion`."""
 
     reason: Literal["changed", "unwatched", "invalid"]
-    differences: list[DifferenceShape]
+    differences: list[DifferenceData]
     problem: str
     edited: str
 
 
-Again = Literal["changed", "unwatched", "invalid"]
+ReaskReason = Literal["changed", "unwatched", "invalid"]
 """Why a call is asked about again."""
 
 
 class NotCounted(TypedDict):
     """Why a decision did not count; `problem` is what was wrong with the arguments that a person put in."""
 
-    reason: Again
+    reason: ReaskReason
     problem: str
 
 
-class Decided(TypedDict):
+class DecisionData(TypedDict):
     """What was decided at a gate, and by whom; `again` says why it did not count and the call was asked about again."""
 
     gate: Gate
@@ -93,10 +93,10 @@ class ProseBlock(TypedDict):
     text: str
     refusal: bool
     state: TextState
-    more: More
+    more: OmittedChars
 
 
-class Glance(TypedDict):
+class TablePreview(TypedDict):
     """The first rows of something that a reference stood for, as texts; only of what the person opened for reading.
 
     `more_rows` and `more_columns` count those that are not shown.
@@ -108,7 +108,7 @@ class Glance(TypedDict):
     more_columns: NotRequired[int]
 
 
-class MediaShape(TypedDict):
+class MediaData(TypedDict):
     """An image, a sound or a file of a tool or an attachment; `key` names its bytes, `size` counts them.
 
     `data` holds them in base64, in what a notebook keeps.
@@ -155,8 +155,8 @@ class CallBlock(TypedDict):
     resolved: dict[str, ResolvedShape]
     repaired: list[str]
     state: CallState
-    question: Asked | None
-    decisions: list[Decided]
+    question: QuestionData | None
+    decisions: list[DecisionData]
     progress: str
     fraction: float | None
     result: str
@@ -164,10 +164,10 @@ class CallBlock(TypedDict):
     reference: str
     started: float | None
     seconds: float | None
-    more: More
+    more: OmittedChars
     shown: NotRequired[str]
-    glances: NotRequired[dict[str, Glance]]
-    media: NotRequired[list[MediaShape]]
+    glances: NotRequired[dict[str, TablePreview]]
+    media: NotRequired[list[MediaData]]
     media_left_out: NotRequired[int]
     traceback: NotRequired[str]
     asked_arguments: NotRequired[str]
@@ -185,7 +185,7 @@ class NoticeBlock(TypedDict):
 Block = ProseBlock | CallBlock | NoticeBlock
 
 
-class UsageShape(TypedDict):
+class UsageData(TypedDict):
     """Tokens of a turn so far; `cost` in US dollars where it is known."""
 
     input_tokens: int
@@ -201,7 +201,7 @@ class Head(TypedDict):
     Where it is known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
     that the turn is `replayed` from, which of how many `versions` of its place it is and which `turns` these are, what
     was `attached` to its prompt, the `end_reason` of a turn without a finished answer (see `EndReason`), whether it is
-    `cut` here, and `acts`: what the page may offer to do with it (see `view.heard.Act`).
+    `cut` here, and `acts`: what the page may offer to do with it (see `view.turn_messages.ActionRequest`).
     """
 
     turn_id: str
@@ -211,7 +211,7 @@ class Head(TypedDict):
     round: int
     calls: int
     activity: str
-    usage: UsageShape
+    usage: UsageData
     started: float | None
     seconds: float | None
     error: str
@@ -221,7 +221,7 @@ class Head(TypedDict):
     version: NotRequired[int]
     versions: NotRequired[int]
     turns: NotRequired[list[str]]
-    attached: NotRequired[list[MediaShape]]
+    attached: NotRequired[list[MediaData]]
     end_reason: NotRequired[EndReason]
     acts: NotRequired[list[str]]
     cut: NotRequired[bool]

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 from nbtool.blocks.limits import NOTICE_LIMIT
 from nbtool.blocks.media import SAVED_LIMIT
-from nbtool.blocks.protocol import VERSION, Again, TextState
+from nbtool.blocks.protocol import VERSION, ReaskReason, TextState
 from nbtool.events import CallStatus, EndReason, Gate, TurnStatus
 
 DATA_LIMIT = 300_000
@@ -24,10 +24,10 @@ NAME_LENGTH = 300
 LINE_LENGTH = NOTICE_LIMIT + 64
 """Characters of a notice, a reason or an error, with the mark of its cut."""
 
-ENTRIES = 100
+MAX_ENTRIES = 100
 """Resolved arguments, decisions, repairs, rows or columns of a saved turn, each."""
 
-BLOCKS = 2_000
+MAX_BLOCKS = 2_000
 """Blocks of a saved turn."""
 
 ID_PATTERN = r"[A-Za-z0-9_-]{0,64}"
@@ -36,7 +36,9 @@ ID_PATTERN = r"[A-Za-z0-9_-]{0,64}"
 CHAT_PATTERN = r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}"
 """A name of a chat that can stand in a cell as it is."""
 
-ENDED: tuple[TurnStatus, ...] = tuple(status for status in get_args(TurnStatus) if status not in ("running", "waiting"))
+FINAL_STATUSES: tuple[TurnStatus, ...] = tuple(
+    status for status in get_args(TurnStatus) if status not in ("running", "waiting")
+)
 """The states in which a turn is saved as data."""
 
 COUNT = {"type": "integer", "minimum": 0}
@@ -50,7 +52,7 @@ def text(length: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": length}
 
 
-def list_of(item: dict[str, Any], length: int = ENTRIES) -> dict[str, Any]:
+def list_of(item: dict[str, Any], length: int = MAX_ENTRIES) -> dict[str, Any]:
     """Describe a list."""
     return {"type": "array", "items": item, "maxItems": length}
 
@@ -58,10 +60,10 @@ def list_of(item: dict[str, Any], length: int = ENTRIES) -> dict[str, Any]:
 def record_of(value: dict[str, Any]) -> dict[str, Any]:
     """Describe an object whose keys are names."""
     names = {"maxLength": NAME_LENGTH}
-    return {"type": "object", "propertyNames": names, "additionalProperties": value, "maxProperties": ENTRIES}
+    return {"type": "object", "propertyNames": names, "additionalProperties": value, "maxProperties": MAX_ENTRIES}
 
 
-def known(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+def object_of(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
     """Describe an object with these keys and no others."""
     properties = required | (optional or {})
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
@@ -73,22 +75,22 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 NAME, LINE, PROSE = text(NAME_LENGTH), text(LINE_LENGTH), text(DATA_LIMIT)
-MEDIA = known(
+MEDIA = object_of(
     {"key": {"type": "string", "pattern": "^[0-9a-f]{0,32}$"}, "mime": NAME, "name": NAME, "size": COUNT},
     {"data": {"type": "string", "maxLength": SAVED_LIMIT, "pattern": "^[A-Za-z0-9+/]*={0,2}$"}},
 )
-USAGE = known(
+USAGE = object_of(
     {
         **dict.fromkeys(("input_tokens", "output_tokens", "cached_tokens", "thinking_tokens"), COUNT),
         "cost": or_null(NUMBER),
     }
 )
-HEAD = known(
+HEAD = object_of(
     {
         "turn_id": {"type": "string", "pattern": f"^{ID_PATTERN}$"},
         "model": NAME,
         "prompt": {"const": ""},
-        "status": {"enum": list(ENDED)},
+        "status": {"enum": list(FINAL_STATUSES)},
         "round": COUNT,
         "calls": COUNT,
         "activity": {"const": ""},
@@ -109,7 +111,7 @@ HEAD = known(
         "cut": {"const": True},
     },
 )
-DECIDED = known(
+DECISION = object_of(
     {
         "gate": {"enum": list(get_args(Gate))},
         "digest": {"const": ""},
@@ -118,30 +120,30 @@ DECIDED = known(
         "reason": LINE,
         "edited": {"type": "boolean"},
     },
-    {"again": known({"reason": {"enum": list(get_args(Again))}, "problem": LINE})},
+    {"again": object_of({"reason": {"enum": list(get_args(ReaskReason))}, "problem": LINE})},
 )
-MORE = known(
+OMITTED = object_of(
     {}, dict.fromkeys(("text", "arguments", "progress", "result", "shown", "traceback", "asked_arguments"), COUNT)
 )
-PROSE_BLOCK = known(
+PROSE_BLOCK = object_of(
     {
         "id": NAME,
         "kind": {"enum": ["text", "thinking"]},
         "text": PROSE,
         "refusal": {"type": "boolean"},
         "state": {"enum": list(get_args(TextState))},
-        "more": MORE,
+        "more": OMITTED,
     }
 )
-RESOLVED = known(
+RESOLVED = object_of(
     {
         "text": LINE,
-        "references": list_of(known({"name": LINE, "text": LINE, "summary": LINE})),
+        "references": list_of(object_of({"name": LINE, "text": LINE, "summary": LINE})),
         "is_reference": {"type": "boolean"},
     }
 )
 """What an argument stands for; older versions saved a line in its place."""
-CALL_BLOCK = known(
+CALL_BLOCK = object_of(
     {
         "id": NAME,
         "kind": {"const": "call"},
@@ -153,7 +155,7 @@ CALL_BLOCK = known(
         "repaired": list_of(LINE),
         "state": {"enum": ["writing", "ready", *get_args(CallStatus)]},
         "question": {"type": "null"},
-        "decisions": list_of(DECIDED),
+        "decisions": list_of(DECISION),
         "progress": PROSE,
         "fraction": or_null({"type": "number", "minimum": 0, "maximum": 1}),
         "result": PROSE,
@@ -161,13 +163,13 @@ CALL_BLOCK = known(
         "reference": NAME,
         "started": or_null(NUMBER),
         "seconds": or_null(NUMBER),
-        "more": MORE,
+        "more": OMITTED,
     },
     {
         "shown": PROSE,
         "traceback": PROSE,
         "glances": record_of(
-            known(
+            object_of(
                 {"columns": list_of(NAME), "rows": list_of(list_of(NAME))},
                 {"more_rows": COUNT, "more_columns": COUNT},
             )
@@ -177,18 +179,18 @@ CALL_BLOCK = known(
         "asked_arguments": PROSE,
     },
 )
-NOTICE_BLOCK = known({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})
+NOTICE_BLOCK = object_of({"id": NAME, "kind": {"const": "notice"}, "text": LINE, "level": {"enum": list(LEVELS)}})
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "A turn in a saved notebook",
     "dataLimit": DATA_LIMIT,
     "mediaLimit": SAVED_LIMIT,
-    **known(
+    **object_of(
         {
             "v": {"const": VERSION},
             "head": HEAD,
-            "blocks": list_of({"anyOf": [PROSE_BLOCK, CALL_BLOCK, NOTICE_BLOCK]}, BLOCKS),
+            "blocks": list_of({"anyOf": [PROSE_BLOCK, CALL_BLOCK, NOTICE_BLOCK]}, MAX_BLOCKS),
         }
     ),
 }

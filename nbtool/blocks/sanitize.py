@@ -24,14 +24,14 @@ STACK_LIMIT = 16
 _STACK = re.compile(rf"[^\w\s\x00-\x7f]{{{STACK_LIMIT + 1},}}")
 
 
-def without_stacks(text: str) -> str:
+def strip_stacks(text: str) -> str:
     """Cut stacks of combining marks, and say where how many are left out."""
     return _STACK.sub(_cut_stacks, text)
 
 
-def _cut_stacks(found: re.Match[str]) -> str:
+def _cut_stacks(match: re.Match[str]) -> str:
     pieces = []
-    for is_mark, group in groupby(found[0], lambda letter: unicodedata.category(letter).startswith("M")):
+    for is_mark, group in groupby(match[0], lambda letter: unicodedata.category(letter).startswith("M")):
         run = "".join(group)
         more = len(run) - STACK_LIMIT
         is_cut = is_mark and more > 0
@@ -45,7 +45,7 @@ def without_controls(text: str) -> str:
     return _CONTROL.sub("", text) if _CONTROL.search(text) else text
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     r"""Write invisible, bidirectional and control characters as escapes, so that nothing hides at a gate.
 
     A right-to-left override becomes `\u{202e}`, written out.
@@ -55,5 +55,5 @@ def visible(text: str) -> str:
 
 def one_line(text: str, limit: int = 120) -> str:
     """Give the text as one visible line of at most `limit` characters."""
-    line = " ".join(visible(text[: limit * 4].replace("\n", " ")).split())
+    line = " ".join(escape_invisible(text[: limit * 4].replace("\n", " ")).split())
     return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"

@@ -12,35 +12,37 @@ from markdown_it.common.utils import escapeHtml
 
 from nbtool.blocks import markdown, media
 from nbtool.blocks.labels import (
-    CUT,
+    CALL_STATE_LABELS,
     EDITED_ARGUMENTS,
-    STATES,
+    TRUNCATED,
     call_facts,
     call_line,
     decision_line,
-    end_line,
     footer_line,
     long_arguments,
     omitted_arguments,
     reason_line,
     short_arguments,
+    status_line,
     with_marker,
 )
-from nbtool.blocks.limits import marker
-from nbtool.blocks.omission import mark_cut, rest_line
+from nbtool.blocks.limits import omitted_marker
+from nbtool.blocks.omission import mark_truncated, omission_line
 from nbtool.blocks.protocol import Block, CallBlock, Document, NoticeBlock, ProseBlock
-from nbtool.blocks.question import notice_of, remarks, sentence
+from nbtool.blocks.question import notice_text, question_summary, remarks
 from nbtool.blocks.resolved import resolved_text
-from nbtool.blocks.sanitize import one_line, visible, without_stacks
+from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks
 
 HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000
 """Bytes of UTF-8 that a turn may take in a saved notebook, in each of its two forms."""
 
-ASKS = "This is a picture of the question: it is decided on the live card, or with %chat approve and %chat deny."
+STATIC_QUESTION_NOTE = (
+    "This is a picture of the question: it is decided on the live card, or with %chat approve and %chat deny."
+)
 """What stands below a question that is saved."""
 
-_QUIET = "opacity:.75"
+_MUTED_STYLE = "opacity:.75"
 _LINE = "1px solid rgba(128,128,128,.35)"
 _PRE = (
     f"margin:.25em 0 .5em;padding:.5em .75em;border:{_LINE};max-height:24em;overflow:auto;"
@@ -55,12 +57,12 @@ def to_html(document: Document) -> str:
     """Write a turn as HTML that can do nothing, in the colours and the type of the page around it."""
     attached = media.to_html(document["head"].get("attached", ()))
     blocks = attached + "".join(_block(block) for block in document["blocks"])
-    end = end_line(document["head"])
+    end = status_line(document["head"])
     level: Literal["error", "info"] = "error" if document["head"]["status"] in ("error", "timeout") else "info"
     tail = _notice({"id": "", "kind": "notice", "text": end, "level": level}) if end else ""
-    if rest := rest_line(document["head"]):
-        tail += f'<div style="{_QUIET}">{_escape(rest)}</div>'
-    footer = f'<div style="margin-top:.6em;font-size:85%;{_QUIET}">{_escape(footer_line(document["head"]))}</div>'
+    if rest := omission_line(document["head"]):
+        tail += f'<div style="{_MUTED_STYLE}">{_escape(rest)}</div>'
+    footer = f'<div style="margin-top:.6em;font-size:85%;{_MUTED_STYLE}">{_escape(footer_line(document["head"]))}</div>'
     # MathJax would read the dollars of a reply as mathematics
     return f'<div class="tex2jax_ignore mathjax_ignore">{blocks}{tail}{footer}</div>'
 
@@ -68,10 +70,10 @@ def to_html(document: Document) -> str:
 def to_text(document: Document) -> str:
     """Write a turn as plain text; its thinking and long arguments are counted, and not told."""
     if any(_is_short(block) for block in document["blocks"]):
-        document = mark_cut(document)
-    parts = [f"[{media.about(one)}]" for one in document["head"].get("attached", ())]
+        document = mark_truncated(document)
+    parts = [f"[{media.describe(one)}]" for one in document["head"].get("attached", ())]
     parts += [_text_of(block) for block in document["blocks"]]
-    parts += [end_line(document["head"]), rest_line(document["head"]), footer_line(document["head"])]
+    parts += [status_line(document["head"]), omission_line(document["head"]), footer_line(document["head"])]
     return "\n\n".join(part.strip("\n") for part in parts if part)
 
 
@@ -88,21 +90,23 @@ def _block(block: Block) -> str:
 
 
 def _prose(block: ProseBlock) -> str:
-    refusal = f'<div style="{_QUIET}">The model refused:</div>' if block["refusal"] else ""
-    return f"<div>{refusal}{markdown.render(block['text'])}{_ending(block)}</div>"
+    refusal = f'<div style="{_MUTED_STYLE}">The model refused:</div>' if block["refusal"] else ""
+    return f"<div>{refusal}{markdown.render(block['text'])}{_truncation_notes(block)}</div>"
 
 
 def _thinking(block: ProseBlock) -> str:
-    return _fold("Thinking", f'<div style="white-space:pre-wrap">{_escape(block["text"])}</div>{_ending(block)}')
+    return _fold(
+        "Thinking", f'<div style="white-space:pre-wrap">{_escape(block["text"])}</div>{_truncation_notes(block)}'
+    )
 
 
 def _call(block: CallBlock) -> str:
-    sign = STATES[block["state"]][0]
+    sign = CALL_STATE_LABELS[block["state"]][0]
     name, short = _escape(one_line(block["name"], 64)), _escape(short_arguments(block["arguments"]))
     facts = call_facts(block)
-    quiet = f' <span style="{_QUIET}">· {_escape(facts)}</span>' if facts else ""
+    quiet = f' <span style="{_MUTED_STYLE}">· {_escape(facts)}</span>' if facts else ""
     fold = _fold(f"{sign} <code>{name}({short})</code>{quiet}", "".join(_details(block)), quiet=False)
-    return fold + _question(block) + _seen(block)
+    return fold + _question(block) + _media(block)
 
 
 def _question(block: CallBlock) -> str:
@@ -113,70 +117,70 @@ def _question(block: CallBlock) -> str:
     if block["question"] is None:
         return ""
     notice, effect = block["question"].get("notice", ""), block["question"].get("effect", "")
-    known = remarks(block["question"])
-    first = f'<div style="white-space:pre-wrap">{_escape(known)}</div>' if known else ""
+    remark = remarks(block["question"])
+    first = f'<div style="white-space:pre-wrap">{_escape(remark)}</div>' if remark else ""
     return (
-        f'<div style="{_CARD}"><strong>nbtool asks</strong>{first}{_titled("Read this first", notice_of(notice))}'
-        f"<div>{_escape(sentence(block))}</div>{_titled('What will change', visible(effect))}"
-        f'<div style="{_QUIET}">{ASKS}</div></div>'
+        f'<div style="{_CARD}"><strong>nbtool asks</strong>{first}{_section("Read this first", notice_text(notice))}'
+        f"<div>{_escape(question_summary(block))}</div>{_section('What will change', escape_invisible(effect))}"
+        f'<div style="{_MUTED_STYLE}">{STATIC_QUESTION_NOTE}</div></div>'
     )
 
 
-def _seen(block: CallBlock) -> str:
+def _media(block: CallBlock) -> str:
     """Write the images and sounds of a result, which stand below its call."""
-    shown = media.to_html(block.get("media", ()))
-    return f'<div style="{_FOLD}">{shown}</div>' if shown else ""
+    html = media.to_html(block.get("media", ()))
+    return f'<div style="{_FOLD}">{html}</div>' if html else ""
 
 
 def _details(block: CallBlock) -> list[str]:
     """Write what stands inside a call's fold."""
     asked_for = block.get("asked_arguments", "")
     title = EDITED_ARGUMENTS if asked_for else "Arguments"
-    parts = [_titled(title, with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
+    parts = [_section(title, with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
     if asked_for:
-        parts.append(_fold("What the model asked for", _titled("Arguments", long_arguments(asked_for))))
+        parts.append(_fold("What the model asked for", _section("Arguments", long_arguments(asked_for))))
     if any(one["references"] for one in block["resolved"].values()):
-        lines = (visible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
-        parts.append(_titled("Resolved", "\n".join(lines)))
-    parts += [f"<div>{_escape(decision_line(decided))}</div>" for decided in block["decisions"]]
+        lines = (escape_invisible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
+        parts.append(_section("Resolved", "\n".join(lines)))
+    parts += [f"<div>{_escape(decision_line(decision))}</div>" for decision in block["decisions"]]
     reason = reason_line(block)
     parts.append(f"<div>{_escape(reason)}</div>" if reason else "")
-    parts.append(_titled("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
-    parts.append(_titled("Result", with_marker(block["result"], block["more"].get("result", 0))))
-    parts.append(_titled("What the model saw", with_marker(block.get("shown", ""), block["more"].get("shown", 0))))
-    parts.append(_titled("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
+    parts.append(_section("Output", with_marker(block["progress"], block["more"].get("progress", 0))))
+    parts.append(_section("Result", with_marker(block["result"], block["more"].get("result", 0))))
+    parts.append(_section("What the model saw", with_marker(block.get("shown", ""), block["more"].get("shown", 0))))
+    parts.append(_section("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
     reference = f"Kept as {one_line(block['reference'])}" if block["reference"] else ""
-    return [*parts, f'<div style="{_QUIET}">{_escape(reference)}</div>' if reference else ""]
+    return [*parts, f'<div style="{_MUTED_STYLE}">{_escape(reference)}</div>' if reference else ""]
 
 
 def _notice(block: NoticeBlock) -> str:
-    word = "" if block["level"] == "info" else f"<strong>{block['level'].capitalize()}.</strong> "
-    return f'<div style="{_BAR}">{word}{_escape(block["text"])}</div>'
+    label = "" if block["level"] == "info" else f"<strong>{block['level'].capitalize()}.</strong> "
+    return f'<div style="{_BAR}">{label}{_escape(block["text"])}</div>'
 
 
 def _fold(summary: str, inside: str, *, quiet: bool = True) -> str:
-    style = f"cursor:pointer;{_QUIET}" if quiet else "cursor:pointer"
+    style = f"cursor:pointer;{_MUTED_STYLE}" if quiet else "cursor:pointer"
     return (
         f'<details style="margin:.35em 0"><summary style="{style}">{summary}</summary>'
         f'<div style="{_FOLD}">{inside}</div></details>'
     )
 
 
-def _titled(title: str, text: str) -> str:
+def _section(title: str, text: str) -> str:
     if not text.strip():
         return ""
-    return f'<div style="font-size:85%;{_QUIET}">{title}</div><pre style="{_PRE}">{_escape(text)}</pre>'
+    return f'<div style="font-size:85%;{_MUTED_STYLE}">{title}</div><pre style="{_PRE}">{_escape(text)}</pre>'
 
 
-def _ending(block: ProseBlock) -> str:
-    marks = [marker(block["more"].get("text", 0)), CUT if block["state"] == "cut" else ""]
-    return "".join(f'<div style="{_QUIET}"><em>[{mark}]</em></div>' for mark in marks if mark)
+def _truncation_notes(block: ProseBlock) -> str:
+    marks = [omitted_marker(block["more"].get("text", 0)), TRUNCATED if block["state"] == "cut" else ""]
+    return "".join(f'<div style="{_MUTED_STYLE}"><em>[{mark}]</em></div>' for mark in marks if mark)
 
 
 def _text_of(block: Block) -> str:
     match block["kind"]:
         case "text":
-            marks = [marker(block["more"].get("text", 0)), CUT if block["state"] == "cut" else ""]
+            marks = [omitted_marker(block["more"].get("text", 0)), TRUNCATED if block["state"] == "cut" else ""]
             return "\n".join([block["text"], *(f"[{mark}]" for mark in marks if mark)])
         case "thinking":
             return f"[thinking: {len(block['text']) + block['more'].get('text', 0):,} characters]"
@@ -198,16 +202,20 @@ def _call_text(block: CallBlock) -> str:
     lines = [call_line(block) + (f" · {facts}" if facts else "")]
     result = with_marker(block["result"] or block["reason"], block["more"].get("result", 0))
     question = block["question"]
-    notice = notice_of(question.get("notice", "")).splitlines() if question else []
-    known = remarks(question).splitlines() if question else []
-    asked = [f"    nbtool asks: {sentence(block)} {ASKS}", *(f"    {line}" for line in notice)] if question else []
-    asked = [*(f"    {line}" for line in known), *asked]
-    seen = [f"    [{media.about(one)}]" for one in block.get("media", ())]
+    notice = notice_text(question.get("notice", "")).splitlines() if question else []
+    remark_lines = remarks(question).splitlines() if question else []
+    question_lines = (
+        [f"    nbtool asks: {question_summary(block)} {STATIC_QUESTION_NOTE}", *(f"    {line}" for line in notice)]
+        if question
+        else []
+    )
+    question_lines = [*(f"    {line}" for line in remark_lines), *question_lines]
+    media_lines = [f"    [{media.describe(one)}]" for one in block.get("media", ())]
     trace = with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))
     reason = reason_line(block) if block["result"] else ""
-    told = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]
-    return "\n".join([*lines, *asked, *told, *seen])
+    output_lines = [f"    {line}" for text in (result, reason, trace) if text for line in text.split("\n")]
+    return "\n".join([*lines, *question_lines, *output_lines, *media_lines])
 
 
 def _escape(text: str) -> str:
-    return escapeHtml(without_stacks(text))
+    return escapeHtml(strip_stacks(text))

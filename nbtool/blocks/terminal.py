@@ -8,21 +8,21 @@ from __future__ import annotations
 from typing import Protocol
 
 from nbtool.blocks.labels import (
-    CUT,
+    TRUNCATED,
     call_facts,
     call_line,
-    end_line,
     footer_line,
     long_arguments,
     long_line,
     omitted_arguments,
     reason_line,
+    status_line,
     with_marker,
 )
-from nbtool.blocks.limits import marker
-from nbtool.blocks.omission import rest_line
+from nbtool.blocks.limits import omitted_marker
+from nbtool.blocks.omission import omission_line
 from nbtool.blocks.protocol import Block, Patch
-from nbtool.blocks.question import effect_of, notice_of, remarks_of
+from nbtool.blocks.question import effect_text, format_remarks, notice_text
 from nbtool.blocks.sanitize import one_line
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import CallAsked, CallFinished, Event, ReplyFinished, Retrying, TurnEnded
@@ -58,29 +58,29 @@ class Terminal:
             self._patch(patch)
         match event:
             case ReplyFinished():
-                self._replied()
+                self._reply_finished()
             case CallAsked():
-                self._asked(event)
+                self._ask(event)
             case CallFinished():
-                self._finished(event.call_id)
+                self._call_finished(event.call_id)
             case Retrying():
                 self._line(f"({self._transcript.head['activity']})")
             case TurnEnded():
-                self._ended()
+                self._turn_ended()
             case _:
                 pass
         self._output.flush()
 
     def _patch(self, patch: Patch) -> None:
         if patch["op"] == "open":
-            self._opened(patch["block"])
+            self._block_opened(patch["block"])
         elif patch["op"] == "extend" and patch["id"] == self._open:
             self._write(patch["text"])
         elif patch["op"] == "update" and patch["set"].get("state") == "cut":
-            self._line(f"[{CUT}]")
+            self._line(f"[{TRUNCATED}]")
 
-    def _opened(self, block: Block) -> None:
-        self._replied()
+    def _block_opened(self, block: Block) -> None:
+        self._reply_finished()
         match block["kind"]:
             case "text":
                 self._paragraph()
@@ -95,31 +95,31 @@ class Terminal:
             case "call":
                 pass  # told of in one line when it has its outcome
 
-    def _replied(self) -> None:
+    def _reply_finished(self) -> None:
         """Say how much of the last text was left out."""
         block = self._transcript.block(self._open) if self._open else None
-        if block and block["kind"] == "text" and (mark := marker(block["more"].get("text", 0))):
+        if block and block["kind"] == "text" and (mark := omitted_marker(block["more"].get("text", 0))):
             self._line(f"[{mark}]")
         self._open = ""
 
-    def _asked(self, event: CallAsked) -> None:
+    def _ask(self, event: CallAsked) -> None:
         what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
-        for line in remarks_of(event.again, event.notes).splitlines():
+        for line in format_remarks(event.again, event.notes).splitlines():
             self._line(line)
         self._line(f"◆ {one_line(event.tool, 80)} {what}:")
-        notice, effect = notice_of(event.notice).splitlines(), effect_of(event.effect).splitlines()
+        notice, effect = notice_text(event.notice).splitlines(), effect_text(event.effect).splitlines()
         for line in [*notice, *long_arguments(event.shown).split("\n"), *effect]:
             self._line(f"    {line}")
 
-    def _finished(self, call_id: str) -> None:
+    def _call_finished(self, call_id: str) -> None:
         block = self._transcript.block(call_id)
         if block["kind"] != "call":
             return
         facts = call_facts(block)
         self._line(call_line(block) + (f" · {facts}" if facts else ""))
-        told, mark = _shortened(block["result"] or block["reason"], block["more"].get("result", 0))
-        if told:
-            self._line(f"    {told}{f' [{mark}]' if mark else ''}")
+        result, mark = _truncate_line(block["result"] or block["reason"], block["more"].get("result", 0))
+        if result:
+            self._line(f"    {result}{f' [{mark}]' if mark else ''}")
         if block["result"] and (reason := reason_line(block)):
             self._line(f"    {reason}")
         is_short = mark or omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown")
@@ -128,10 +128,10 @@ class Terminal:
         for line in trace.splitlines():
             self._line(f"    {line}")
 
-    def _ended(self) -> None:
+    def _turn_ended(self) -> None:
         head = self._transcript.head
-        rest = rest_line({**head, "cut": True}) if self._is_cut else rest_line(head)
-        for line in (end_line(head), rest, footer_line(head)):
+        rest = omission_line({**head, "cut": True}) if self._is_cut else omission_line(head)
+        for line in (status_line(head), rest, footer_line(head)):
             if line:
                 self._line(line)
 
@@ -153,8 +153,8 @@ class Terminal:
             self._at_line_start = text.endswith("\n")
 
 
-def _shortened(text: str, omitted: int) -> tuple[str, str]:
+def _truncate_line(text: str, omitted: int) -> tuple[str, str]:
     """Return the beginning of a result in one line, and a mark that says how much more there is."""
     line = one_line(text, RESULT_LIMIT)
     more = len(text) - RESULT_LIMIT + omitted
-    return line, marker(more) if line.endswith("…") and more > 0 else ""
+    return line, omitted_marker(more) if line.endswith("…") and more > 0 else ""

@@ -10,11 +10,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, cast, get_args
 
-from nbtool.blocks.block_builder import Entry, ProseKind, call_entry, prose_entry
-from nbtool.blocks.limits import SHOWN, Limits, clip, marker
-from nbtool.blocks.media import told as told_media
-from nbtool.blocks.protocol import VERSION, Block, Decided, Document, Glance, Head, Patch, ResolvedShape, UsageShape
-from nbtool.blocks.question import asked
+from nbtool.blocks.block_builder import BlockBuilder, ProseKind, call_builder, prose_builder
+from nbtool.blocks.limits import DISPLAY_LIMITS, Limits, omitted_marker, truncate
+from nbtool.blocks.media import media_data as told_media
+from nbtool.blocks.protocol import (
+    VERSION,
+    Block,
+    DecisionData,
+    Document,
+    Head,
+    Patch,
+    ResolvedShape,
+    TablePreview,
+    UsageData,
+)
+from nbtool.blocks.question import question_data
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.sanitize import without_controls
 from nbtool.events import (
@@ -56,18 +66,18 @@ class Transcript:
     `media` holds the images, sounds and files that the blocks and the head tell of, by their keys.
     """
 
-    def __init__(self, limits: Limits = SHOWN) -> None:
+    def __init__(self, limits: Limits = DISPLAY_LIMITS) -> None:
         self._limits = limits
         self._head = _head()
-        self._entries: dict[str, Entry] = {}
-        self._round: list[Entry] = []
+        self._entries: dict[str, BlockBuilder] = {}
+        self._round: list[BlockBuilder] = []
         self._waiting: set[str] = set()
         self._is_parked = False
         self._is_cut = False
         self._failed_hooks: list[str] = []
-        self._spent = Usage()
+        self._total_usage = Usage()
         self.media: dict[str, Media] = {}
-        self._asked: dict[str, dict[str, Media]] = {}
+        self._question_media: dict[str, dict[str, Media]] = {}
         self._folds: dict[str, Callable[[Any], list[Patch]]] = {
             "turn_started": self._turn_started, "request_started": self._request_started,
             "text_delta": self._prose_delta, "thinking_delta": self._prose_delta,
@@ -85,7 +95,7 @@ class Transcript:
         fold = self._folds.get(event.kind)
         return fold(event) if fold else []
 
-    def tell(self, **head: Any) -> list[Patch]:
+    def update_head(self, **head: Any) -> list[Patch]:
         """Say more in the head than events do: `why`, `version`, `versions`, `acts`; gives what changed."""
         return self._set_head(**head)
 
@@ -102,9 +112,9 @@ class Transcript:
         """
         return self._entries[block_id].block()
 
-    def seen(self, key: str) -> Media | None:
+    def find_media(self, key: str) -> Media | None:
         """Give what is shown under a key: for good, or while a person is asked about it."""
-        return next((shelf[key] for shelf in (self.media, *self._asked.values()) if key in shelf), None)
+        return next((store[key] for store in (self.media, *self._question_media.values()) if key in store), None)
 
     @property
     def head(self) -> Head:
@@ -124,7 +134,7 @@ class Transcript:
     # --- the turn -------------------------------------------------------------------------------------------
 
     def _turn_started(self, event: TurnStarted) -> list[Patch]:
-        prompt = self._within(event.prompt.text, self._limits.field)
+        prompt = self._truncated(event.prompt.text, self._limits.field)
         attached = told_media([part for part in event.prompt.parts if isinstance(part, Media)], self.media)
         return self._set_head(
             turn_id=event.turn_id, model=without_controls(event.model), prompt=prompt,
@@ -137,20 +147,20 @@ class Transcript:
         return self._set_head(round=event.round, activity="")
 
     def _usage_delta(self, event: UsageDelta) -> list[Patch]:
-        return self._set_head(usage=_usage(self._spent + event.usage))
+        return self._set_head(usage=_usage(self._total_usage + event.usage))
 
     def _retrying(self, event: Retrying) -> list[Patch]:
-        reason = self._within(event.reason, self._limits.notice)
+        reason = self._truncated(event.reason, self._limits.notice)
         when = f" in {event.seconds:.0f} s" if event.seconds >= 1 else ""
         return self._set_head(activity=f"Trying again{when} ({reason})")
 
     def _turn_ended(self, event: TurnEnded) -> list[Patch]:
-        patches = [patch for entry in self._entries.values() for patch in _settle(entry, event)]
+        patches = [patch for entry in self._entries.values() for patch in _close(entry, event)]
         for text in self._failed_hooks:
             if text != event.error or event.status == "completed":
                 patches += self._notice(Notice(text, "warning"))
-        has_more = any(growing.omitted for entry in self._entries.values() for growing in entry.grown.values())
-        error = self._within(event.error, self._limits.notice) or self._head["error"]
+        has_more = any(growing.omitted for entry in self._entries.values() for growing in entry.texts.values())
+        error = self._truncated(event.error, self._limits.notice) or self._head["error"]
         return patches + self._set_head(
             status=event.status, usage=_usage(event.usage), round=event.rounds, calls=event.calls,
             seconds=event.seconds, error=error, activity="",
@@ -160,12 +170,12 @@ class Transcript:
 
     def _turn_parked(self, _: TurnParked) -> list[Patch]:
         self._is_parked = True
-        return self._told()
+        return self._update_status()
 
     def _notice(self, event: Notice) -> list[Patch]:
-        text = self._within(event.text, self._limits.notice)
+        text = self._truncated(event.text, self._limits.notice)
         block_id = f"n{len(self._entries)}"
-        return self._open(Entry(block_id, "notice", {"text": text, "level": event.level}))
+        return self._open(BlockBuilder(block_id, "notice", {"text": text, "level": event.level}))
 
     def _error_raised(self, event: ErrorRaised) -> list[Patch]:
         if event.phase in ("tool", "arguments"):
@@ -173,49 +183,53 @@ class Transcript:
         if event.phase == "hook":
             self._failed_hooks.append(event.text)  # told at the end, unless the end itself tells it
             return []
-        return self._set_head(error=self._within(event.text, self._limits.notice))
+        return self._set_head(error=self._truncated(event.text, self._limits.notice))
 
     # --- a reply --------------------------------------------------------------------------------------------
 
     def _prose_delta(self, event: TextDelta | ThinkingDelta | RefusalDelta) -> list[Patch]:
         kind = cast("ProseKind", event.kind.removesuffix("_delta"))
-        return self._quiet() + self._prose(kind, without_controls(event.text))
+        return self._clear_activity() + self._prose(kind, without_controls(event.text))
 
     def _prose(self, kind: ProseKind, text: str) -> list[Patch]:
         if not text:
             return []
         last = self._round[-1] if self._round else None
-        if last is not None and last.wears(kind):
+        if last is not None and last.accepts(kind):
             return last.extend("text", text)
         patches = [] if last is None or last.kind == "call" else last.update(state="whole")
-        entry = prose_entry(f"b{len(self._entries)}", kind, text, self._limits)
+        entry = prose_builder(f"b{len(self._entries)}", kind, text, self._limits)
         self._round.append(entry)
         return patches + self._open(entry)
 
     def _call_delta(self, event: CallDelta) -> list[Patch]:
         block_id = event.call_id or f"r{self._head['round']}_{event.key}"
         patches, entry = self._call(block_id, event.name, self._head["round"])
-        if event.name and not entry.block_part["name"]:
+        if event.name and not entry.fields["name"]:
             patches += entry.update(name=without_controls(event.name))
         if event.final and event.arguments:
             return patches + entry.replace("arguments", clean_text(event.arguments))
-        return self._quiet() + patches + entry.extend("arguments", "" if event.final else clean_text(event.arguments))
+        return (
+            self._clear_activity()
+            + patches
+            + entry.extend("arguments", "" if event.final else clean_text(event.arguments))
+        )
 
     def _call_held(self, event: CallPending) -> list[Patch]:
         return self._set_head(activity=f"Writing a call ({event.size:,} characters)")
 
     def _reply_finished(self, event: ReplyFinished) -> list[Patch]:
-        self._spent += event.usage
-        patches = self._quiet()
+        self._total_usage += event.usage
+        patches = self._clear_activity()
         if not self._round:
-            patches += self._whole(event.message)
-        patches += self._corrected(event.message)
+            patches += self._add_reply(event.message)
+        patches += self._reconcile(event.message)
         state = "whole" if event.complete and event.stop_reason not in ("length", "error") else "cut"
         if self._round and self._round[-1].kind != "call":
             patches += self._round[-1].update(state=state)
-        return patches + self._set_head(usage=_usage(self._spent))
+        return patches + self._set_head(usage=_usage(self._total_usage))
 
-    def _whole(self, message: Message) -> list[Patch]:
+    def _add_reply(self, message: Message) -> list[Patch]:
         """Fold a reply of which no delta was seen: it was not streamed, or is read back from a journal."""
         patches: list[Patch] = []
         for part in message.parts:
@@ -230,53 +244,61 @@ class Transcript:
                     pass
         return patches
 
-    def _corrected(self, message: Message) -> list[Patch]:
+    def _reconcile(self, message: Message) -> list[Patch]:
         """Let the finished message have the last word on its prose, where a plugin changed it after the stream."""
         proses = [part for part in message.parts if isinstance(part, (Text, Thinking, Refusal)) and part.text]
         entries = [entry for entry in self._round if entry.kind != "call"]
         if len(proses) != len(entries):
             return []
         pairs = zip(entries, (without_controls(part.text) for part in proses), strict=True)
-        return [patch for entry, text in pairs if not entry.says(text) for patch in entry.replace("text", text)]
+        return [patch for entry, text in pairs if not entry.has_text(text) for patch in entry.replace("text", text)]
 
     # --- its calls ------------------------------------------------------------------------------------------
 
     def _call_ready(self, event: CallReady) -> list[Patch]:
         patches, entry = self._call(event.call_id, event.name, event.round)
-        if str(entry.grown["arguments"]) != event.arguments:
+        if str(entry.texts["arguments"]) != event.arguments:
             patches += entry.replace("arguments", clean_text(event.arguments))
-        patches += _edited(entry, event.edited)
-        resolved, seen = self._resolved(event.resolved), _glances(event.glances)
+        patches += _apply_edit(entry, event.edited)
+        resolved, previews = self._resolved(event.resolved), _previews(event.glances)
         return patches + entry.update(
-            name=without_controls(event.name), resolved=resolved, repaired=list(event.repaired), state="ready", **seen
+            name=without_controls(event.name),
+            resolved=resolved,
+            repaired=list(event.repaired),
+            state="ready",
+            **previews,
         )
 
     def _call_asked(self, event: CallAsked) -> list[Patch]:
         patches, entry = self._call(event.call_id, event.tool, self._head["round"])
-        question = asked(event, self._asked.setdefault(entry.id, {}))
+        question = question_data(event, self._question_media.setdefault(entry.id, {}))
         self._waiting.add(entry.id)
-        newer = self._newer(entry, event) if event.gate == "run" and event.resolved else {}
-        newer |= _not_counted(entry, event.again)
-        return patches + entry.update(state="waiting", question=question, **newer) + self._told()
+        current = self._current_values(entry, event) if event.gate == "run" and event.resolved else {}
+        current |= _not_counted(entry, event.again)
+        return patches + entry.update(state="waiting", question=question, **current) + self._update_status()
 
     def _call_decided(self, event: CallDecided) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
-        decided: Decided = {
+        decision: DecisionData = {
             "gate": event.gate, "digest": event.digest, "verdict": event.verdict,
-            "by": without_controls(event.by), "reason": self._within(event.reason, self._limits.notice),
+            "by": without_controls(event.by), "reason": self._truncated(event.reason, self._limits.notice),
             "edited": event.edited,
         }  # fmt: skip
         states = {"denied": "denied", "withheld": "withheld", "approved": "ready", "released": "ready"}
         self._waiting.discard(entry.id)
-        self._asked.pop(entry.id, None)
-        decisions = [*entry.block_part["decisions"], decided]
-        return patches + entry.update(question=None, decisions=decisions, state=states[event.verdict]) + self._told()
+        self._question_media.pop(entry.id, None)
+        decisions = [*entry.fields["decisions"], decision]
+        return (
+            patches
+            + entry.update(question=None, decisions=decisions, state=states[event.verdict])
+            + self._update_status()
+        )
 
     def _call_started(self, event: CallStarted) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
-        patches += _edited(entry, event.edited)
+        patches += _apply_edit(entry, event.edited)
         stands_for = {"resolved": self._resolved(event.resolved)} if event.resolved else {}
-        return patches + entry.update(state="running", started=event.started, **stands_for) + self._told()
+        return patches + entry.update(state="running", started=event.started, **stands_for) + self._update_status()
 
     def _call_progress(self, event: CallProgress) -> list[Patch]:
         patches, entry = self._call(event.call_id, "", self._head["round"])
@@ -287,21 +309,21 @@ class Transcript:
     def _call_finished(self, event: CallFinished) -> list[Patch]:
         patches, entry = self._call(event.call_id, event.name, event.round)
         self._waiting.discard(entry.id)
-        self._asked.pop(entry.id, None)
+        self._question_media.pop(entry.id, None)
         is_beginning = event.shown.startswith(event.preview)  # as older versions kept it
         changed = entry.replace("result", without_controls(event.shown if is_beginning else event.preview))
         if not is_beginning:
             changed += entry.replace("shown", without_controls(event.shown))
-        reason = self._within(event.reason, self._limits.notice)
+        reason = self._truncated(event.reason, self._limits.notice)
         if event.traceback:
             changed += entry.replace("traceback", without_controls(event.traceback))
         changed += entry.update(
             state=event.status, question=None, reason=reason, reference=without_controls(event.reference),
-            seconds=event.seconds, fraction=None, **self._seen(event),
+            seconds=event.seconds, fraction=None, **self._result_media(event),
         )  # fmt: skip
-        return patches + changed + self._told()
+        return patches + changed + self._update_status()
 
-    def _seen(self, event: CallFinished) -> dict[str, Any]:
+    def _result_media(self, event: CallFinished) -> dict[str, Any]:
         media = {"media": told_media(event.media, self.media)} if event.media else {}
         return media | ({"media_left_out": event.media_left_out} if event.media_left_out else {})
 
@@ -311,27 +333,27 @@ class Transcript:
         return [
             patch
             for result, entry in entries
-            if entry and "media" not in entry.block_part
+            if entry and "media" not in entry.fields
             for patch in entry.update(media=told_media(result.media, self.media))
         ]
 
-    def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], Entry]:
+    def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], BlockBuilder]:
         """Find the call's entry, or open it."""
-        found = self._entries.get(block_id)
-        if found and found.kind != "call":  # a call's id comes from outside, and may be that of a block of ours
+        existing = self._entries.get(block_id)
+        if existing and existing.kind != "call":  # a call's id comes from outside, and may be that of a block of ours
             block_id += "_"
-            found = self._entries.get(block_id)
-        if found:
-            return [], found
+            existing = self._entries.get(block_id)
+        if existing:
+            return [], existing
         last = self._round[-1] if self._round else None
         patches = last.update(state="whole") if last and last.kind != "call" else []
-        entry = call_entry(block_id, without_controls(name), in_round, self._limits)
+        entry = call_builder(block_id, without_controls(name), in_round, self._limits)
         self._round.append(entry)
         return patches + self._open(entry), entry
 
     # --- words that every fold needs ------------------------------------------------------------------------
 
-    def _open(self, entry: Entry) -> list[Patch]:
+    def _open(self, entry: BlockBuilder) -> list[Patch]:
         self._entries[entry.id] = entry
         return [{"op": "open", "block": entry.block()}]
 
@@ -339,58 +361,58 @@ class Transcript:
         self._head.update(cast("Head", values))
         return [{"op": "head", "set": values}]
 
-    def _quiet(self) -> list[Patch]:
+    def _clear_activity(self) -> list[Patch]:
         return self._set_head(activity="") if self._head["activity"] else []
 
-    def _within(self, text: str, limit: int, clean: Callable[[str], str] = without_controls) -> str:
+    def _truncated(self, text: str, limit: int, clean: Callable[[str], str] = without_controls) -> str:
         """Return a clean text; where it is cut, a mark says how much more there is."""
-        kept, omitted = clip(clean(text), limit)
+        visible, omitted = truncate(clean(text), limit)
         self._is_cut = self._is_cut or omitted > 0
-        return kept + marker(omitted)
+        return visible + omitted_marker(omitted)
 
     def _resolved(self, resolved: Mapping[str, ResolvedArgument]) -> dict[str, ResolvedShape]:
-        return resolved_shapes(resolved, lambda text: self._within(text, self._limits.notice, clean_text))
+        return resolved_shapes(resolved, lambda text: self._truncated(text, self._limits.notice, clean_text))
 
-    def _newer(self, entry: Entry, event: CallAsked) -> dict[str, Any]:
+    def _current_values(self, entry: BlockBuilder, event: CallAsked) -> dict[str, Any]:
         """Give what the arguments stand for now, in place of what they stood for when the call was ready."""
-        former: dict[str, Any] = {"glances": {}} if "glances" in entry.block_part else {}
-        return {"resolved": self._resolved(event.resolved), **former, **_glances(event.glances)}
+        former: dict[str, Any] = {"glances": {}} if "glances" in entry.fields else {}
+        return {"resolved": self._resolved(event.resolved), **former, **_previews(event.glances)}
 
-    def _told(self) -> list[Patch]:
+    def _update_status(self) -> list[Patch]:
         """Say in the head whether the turn waits for a person, and whether a cell waits with it."""
         status = ("parked" if self._is_parked else "waiting") if self._waiting else "running"
         return self._set_head(status=status) if self._head["status"] != status else []
 
 
-def _settle(entry: Entry, event: TurnEnded) -> list[Patch]:
+def _close(entry: BlockBuilder, event: TurnEnded) -> list[Patch]:
     """Close what is still open when the turn ends; what ran and gave no outcome stays unknown."""
-    if entry.kind in ("text", "thinking") and entry.block_part["state"] == "open":
+    if entry.kind in ("text", "thinking") and entry.fields["state"] == "open":
         return entry.update(state="whole" if event.status == "completed" else "cut")
-    if entry.kind != "call" or entry.block_part["state"] in OUTCOMES:
+    if entry.kind != "call" or entry.fields["state"] in OUTCOMES:
         return []
-    if event.status == "parked" and entry.block_part["question"]:
+    if event.status == "parked" and entry.fields["question"]:
         return []
-    return entry.update(state="unknown" if entry.block_part["started"] else "not_run", question=None, fraction=None)
+    return entry.update(state="unknown" if entry.fields["started"] else "not_run", question=None, fraction=None)
 
 
-def _edited(entry: Entry, edited: str) -> list[Patch]:
+def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
     """Show the arguments that run in place of those that the model asked for, which are kept beside them."""
     if not edited:
         return []
-    asked_for = entry.block_part.get("asked_arguments", str(entry.grown["arguments"]))
+    asked_for = entry.fields.get("asked_arguments", str(entry.texts["arguments"]))
     return entry.replace("arguments", clean_text(edited)) + entry.update(asked_arguments=asked_for)
 
 
-def _glances(glances: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    return {"glances": {key: _glance(one) for key, one in glances.items()}} if glances else {}
+def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    return {"glances": {key: _preview(one) for key, one in previews.items()}} if previews else {}
 
 
-def _glance(seen: dict[str, Any]) -> Glance:
+def _preview(data: dict[str, Any]) -> TablePreview:
     """Clean the first rows of a table; a journal may hold anything."""
-    rows = [[clean_text(str(cell)) for cell in row] for row in seen.get("rows", ())]
-    cleaned: Glance = {"columns": [clean_text(str(name)) for name in seen.get("columns", ())], "rows": rows}
+    rows = [[clean_text(str(cell)) for cell in row] for row in data.get("rows", ())]
+    cleaned: TablePreview = {"columns": [clean_text(str(name)) for name in data.get("columns", ())], "rows": rows}
     for name in ("more_rows", "more_columns"):
-        if type(count := seen.get(name)) is int and count > 0:
+        if type(count := data.get(name)) is int and count > 0:
             cleaned[name] = count
     return cleaned
 
@@ -402,14 +424,14 @@ def _head() -> Head:
     }  # fmt: skip
 
 
-def _usage(usage: Usage) -> UsageShape:
-    return cast("UsageShape", asdict(usage))
+def _usage(usage: Usage) -> UsageData:
+    return cast("UsageData", asdict(usage))
 
 
-def _not_counted(entry: Entry, again: RepeatedQuestion | None) -> dict[str, Any]:
+def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:
     """Let the last decision say why it did not count, where its call is asked about again."""
-    decisions = entry.block_part["decisions"]
-    if again is None or not decisions:
+    decisions = entry.fields["decisions"]
+    if reask is None or not decisions:
         return {}
-    why = {"reason": again.reason, "problem": without_controls(again.problem)}
-    return {"decisions": [*decisions[:-1], {**decisions[-1], "again": why}]}
+    note = {"reason": reask.reason, "problem": without_controls(reask.problem)}
+    return {"decisions": [*decisions[:-1], {**decisions[-1], "again": note}]}

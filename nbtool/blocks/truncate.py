@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from nbtool.blocks.limits import clip
-from nbtool.blocks.omission import mark_cut
+from nbtool.blocks.limits import truncate
+from nbtool.blocks.omission import mark_truncated
 from nbtool.blocks.protocol import Block, Document, NoticeBlock
 
-_SMALLEST = 256
+_MIN_CHARS = 256
 _OVERHEAD = 400
 """Bytes that a block is reckoned to take besides its texts."""
 
@@ -17,36 +17,36 @@ _PROSE_SHARE = 4
 """A reply may be this many times longer than the text of a call before it is cut."""
 
 
-def fitted(document: Document, write: Callable[[Document], str], limit: int) -> str:
+def fit_document(document: Document, write: Callable[[Document], str], limit: int) -> str:
     """Write a document within `limit` bytes of UTF-8; what is left out is marked where it was.
 
     Lengths are reckoned first, so that a huge turn is not written again and again.
     """
-    kept = min(len(document["blocks"]), limit // (2 * _OVERHEAD))
+    count = min(len(document["blocks"]), limit // (2 * _OVERHEAD))
     cap = limit
-    while cap > _SMALLEST and _reckoned(document, kept, cap) > limit:
+    while cap > _MIN_CHARS and _estimate(document, count, cap) > limit:
         cap //= 2
-    text = write(_short(document, kept, cap))
-    while _size(text) > limit and (cap > _SMALLEST or kept > 1):
-        if cap > _SMALLEST:
+    text = write(_truncated(document, count, cap))
+    while _size(text) > limit and (cap > _MIN_CHARS or count > 1):
+        if cap > _MIN_CHARS:
             cap //= 2
         else:
-            kept //= 2
-        text = write(_short(document, kept, cap))
+            count //= 2
+        text = write(_truncated(document, count, cap))
     return text
 
 
-def _reckoned(document: Document, kept: int, cap: int) -> int:
+def _estimate(document: Document, count: int, cap: int) -> int:
     texts = (len(block[field]) for block in document["blocks"] for field in _fields(block))  # type: ignore[literal-required]  # the block's own fields
-    return kept * _OVERHEAD + sum(min(length, cap) for length in texts)
+    return count * _OVERHEAD + sum(min(length, cap) for length in texts)
 
 
-def _short(document: Document, kept: int, cap: int) -> Document:
-    short = _without_middle(document, kept) if kept < len(document["blocks"]) else document
-    blocks = [_short_block(block, cap) for block in short["blocks"]]
+def _truncated(document: Document, count: int, cap: int) -> Document:
+    short = _drop_middle(document, count) if count < len(document["blocks"]) else document
+    blocks = [_truncated_block(block, cap) for block in short["blocks"]]
     is_cut = short is not document or any(new is not old for new, old in zip(blocks, short["blocks"], strict=True))
     shortened = cast("Document", {**short, "blocks": blocks})
-    return mark_cut(shortened) if is_cut else shortened
+    return mark_truncated(shortened) if is_cut else shortened
 
 
 def _fields(block: Block) -> tuple[str, ...]:
@@ -56,24 +56,24 @@ def _fields(block: Block) -> tuple[str, ...]:
     return () if block["kind"] == "notice" else ("text",)
 
 
-def _short_block(block: Block, cap: int) -> Block:
+def _truncated_block(block: Block, cap: int) -> Block:
     if block["kind"] == "notice":
         return block
     allowed = cap * _PROSE_SHARE if block["kind"] == "text" else cap
     short: dict[str, Any] = dict(block)
     more = dict(block["more"])
     for field in _fields(block):
-        short[field], omitted = clip(short[field], allowed)
+        short[field], omitted = truncate(short[field], allowed)
         if omitted:
             more[field] = more.get(field, 0) + omitted
     return cast("Block", {**short, "more": more}) if more != block["more"] else block
 
 
-def _without_middle(document: Document, kept: int) -> Document:
+def _drop_middle(document: Document, count: int) -> Document:
     blocks = document["blocks"]
-    first = blocks[: kept // 2]
-    last = blocks[len(blocks) - (kept - kept // 2) :]
-    left_out = len(blocks) - kept
+    first = blocks[: count // 2]
+    last = blocks[len(blocks) - (count - count // 2) :]
+    left_out = len(blocks) - count
     mark: NoticeBlock = {"id": "", "kind": "notice", "text": f"… {left_out:,} blocks more", "level": "info"}
     return cast("Document", {**document, "blocks": [*first, mark, *last]})
 

@@ -30,7 +30,7 @@ MAX_ATTACHED = 20 * 1024 * 1024
 """Bytes that one attachment may have."""
 
 _PRIVATE_KEY = b"PRIVATE KEY-----"
-_WHAT = "a path, an address, bytes, a PIL image, a matplotlib figure or an array of uint8"
+_ATTACHABLE = "a path, an address, bytes, a PIL image, a matplotlib figure or an array of uint8"
 
 
 def as_parts(things: Any) -> list[Part]:
@@ -74,7 +74,7 @@ def as_media(thing: Any) -> Media:
         return _png(_of_figure, thing, "The figure")
     if package == "numpy" and hasattr(thing, "dtype"):
         return _png(_of_array, thing, "The array")
-    raise BadUsage(f"A {type(thing).__name__} cannot be attached.", fix=f"Attach {_WHAT}.")
+    raise BadUsage(f"A {type(thing).__name__} cannot be attached.", fix=f"Attach {_ATTACHABLE}.")
 
 
 def _of_turn(turn: Turn) -> tuple[Media, ...]:
@@ -97,22 +97,24 @@ def _at_address(url: str) -> Media:
     return Media(mime, url=url, name=Path(parts.path).name)
 
 
-def _of_file(given: Path) -> Media:
+def _of_file(source: Path) -> Media:
     try:
-        path = given.expanduser()
+        path = source.expanduser()
         target = path.resolve()
         if not path.is_file():
-            why = "is a folder" if path.is_dir() else "is no file" if path.exists() else "does not exist"
-            raise BadUsage(f"{_shown(given)} {why}, so it cannot be attached.", fix="Check the path.")
+            problem = "is a folder" if path.is_dir() else "is no file" if path.exists() else "does not exist"
+            raise BadUsage(f"{_display_path(source)} {problem}, so it cannot be attached.", fix="Check the path.")
         _refuse_secrets(path.absolute(), target)
         with path.open("rb") as file:
             data = file.read(MAX_ATTACHED + 1)
     except (OSError, ValueError, RuntimeError) as error:  # ValueError: a NUL in the name; RuntimeError: no home
         reason = getattr(error, "strerror", None) or error
-        raise BadUsage(f"{_shown(given)} cannot be read ({reason}).", fix="Check the path.") from None
-    _bounded(data, _shown(given))
+        raise BadUsage(f"{_display_path(source)} cannot be read ({reason}).", fix="Check the path.") from None
+    _bounded(data, _display_path(source))
     if _PRIVATE_KEY in data[:200]:
-        raise BadUsage(f"{_shown(given)} holds a private key, and is not attached.", fix="Attach something else.")
+        raise BadUsage(
+            f"{_display_path(source)} holds a private key, and is not attached.", fix="Attach something else."
+        )
     return Media(_type_of(data, path.name), data=data, name=path.name)
 
 
@@ -139,8 +141,8 @@ def _bounded(data: bytes, what: str) -> bytes:
 
 def _type_of(data: bytes, name: str) -> str:
     """Tell what an attachment is: by its bytes, as text, or else by its name."""
-    if found := sniff(data):
-        return found
+    if detected := sniff(data):
+        return detected
     guessed = mimetypes.guess_type(name)[0] or ""
     if _is_text(data):
         return guessed if guessed.startswith("text/") else "text/plain"
@@ -163,8 +165,8 @@ def _png(draw: Callable[[Any], bytes], thing: Any, what: str) -> Media:
     except BadUsage:
         raise
     except Exception as error:
-        said = excerpt(f"{type(error).__name__}: {error}")
-        raise BadUsage(f"{what} cannot be drawn ({said}).", fix="Save it to a file and attach that.") from error
+        detail = excerpt(f"{type(error).__name__}: {error}")
+        raise BadUsage(f"{what} cannot be drawn ({detail}).", fix="Save it to a file and attach that.") from error
     return Media("image/png", data=_bounded(data, what))
 
 
@@ -200,6 +202,6 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
 
 
-def _shown(path: Path) -> str:
+def _display_path(path: Path) -> str:
     text = str(path).encode("utf-8", "replace").decode()
     return shorten(text, MAX_PATH_SHOWN)

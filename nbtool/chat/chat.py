@@ -9,11 +9,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
-from nbtool.chat.batch import Batch, batch
-from nbtool.chat.conversation import Named
-from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, Verb
+from nbtool.chat.batch import Batch, start_batch
+from nbtool.chat.conversation import TurnRef
+from nbtool.chat.rerun.operations import Edit, Insert, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import Speaker, TurnSettings
+from nbtool.chat.turn_builder import TurnBuilder, TurnSettings
 from nbtool.errors import BadUsage
 from nbtool.loop import LoopWatch, background_loop
 from nbtool.messages import Message
@@ -22,10 +22,10 @@ from nbtool.tools.approval import Approver
 STOP_SECONDS = 10.0
 """Seconds that a thread waits for a turn which it has stopped; more than any part of a turn takes to end."""
 
-__all__ = ["Chat", "TurnSettings", "wait_for"]
+__all__ = ["Chat", "TurnSettings", "wait_for_turn"]
 
 
-class Chat(Speaker):
+class Chat(TurnBuilder):
     """A conversation with a model that can use your functions and objects.
 
         chat = Chat("openai:gpt-5-mini", tools=[price], system="Be brief.")
@@ -74,7 +74,7 @@ class Chat(Speaker):
             )
         turn = self.compose(prompt, attach=attach, as_=as_, options=options, settings=settings)
         turn.approver = approver or self.approver
-        return wait_for(turn)
+        return wait_for_turn(turn)
 
     def start(
         self,
@@ -96,53 +96,53 @@ class Chat(Speaker):
         """
         turn = self.compose(prompt, attach=attach, as_=as_, options=options, settings=settings)
         turn.approver = approver or self.approver
-        return turn.begin()
+        return turn.start()
 
     def rerun(
         self,
-        turn: Named = None,
+        turn: TurnRef = None,
         *,
         from_round: int | None = None,
         arguments: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
         results: Mapping[str, str] = MappingProxyType({}),
-        **how: Any,
+        **kwargs: Any,
     ) -> Turn:
         """Say the same again, as a new version of a turn, and wait; see `verbs.Rerun`. Takes what `send` takes."""
-        return self._do(Rerun(turn, from_round, arguments, results), **how)
+        return self._run_operation(Rerun(turn, from_round, arguments, results), **kwargs)
 
-    def resume(self, turn: Named = None, **how: Any) -> Turn:
+    def resume(self, turn: TurnRef = None, **kwargs: Any) -> Turn:
         """Finish what is pending of a turn that broke off, and wait; see `verbs.Resume`. Takes what `send` takes."""
-        return self._do(Resume(turn), **how)
+        return self._run_operation(Resume(turn), **kwargs)
 
     def reexecute(
         self,
-        turn: Named = None,
+        turn: TurnRef = None,
         *,
         from_round: int = 1,
         arguments: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-        **how: Any,
+        **kwargs: Any,
     ) -> Turn:
         """Run the tools of a turn again, gates and all, and wait; see `verbs.Reexecute`. Takes what `send` takes."""
-        return self._do(Reexecute(turn, from_round, arguments), **how)
+        return self._run_operation(Reexecute(turn, from_round, arguments), **kwargs)
 
-    def edit(self, turn: Named, prompt: str | Message, **how: Any) -> Turn:
+    def edit(self, turn: TurnRef, prompt: str | Message, **kwargs: Any) -> Turn:
         """Say something else in place of a turn, on a branch of its own, and wait. Takes what `send` takes."""
-        return self._do(Edit(turn), prompt, **how)
+        return self._run_operation(Edit(turn), prompt, **kwargs)
 
-    def insert(self, after: Named, prompt: str | Message, **how: Any) -> Turn:
+    def insert(self, after: TurnRef, prompt: str | Message, **kwargs: Any) -> Turn:
         """Say something after a turn of the active line, before what followed it, and wait. Takes what `send` takes."""
-        return self._do(Insert(after), prompt, **how)
+        return self._run_operation(Insert(after), prompt, **kwargs)
 
-    def map(self, prompts: Any, rows: Any = None, **how: Any) -> Batch:
+    def map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Ask many prompts, each on its own, and wait for the last answer; takes what `start_map` takes.
 
             chat.map("Is this review kind? {text}", frame, as_=bool).values  # a Series beside the frame
 
         Synchronous tools run on the calling thread. An interrupt cancels what is left and is then raised again.
         """
-        return batch(self, prompts, rows, **how).wait()
+        return start_batch(self, prompts, rows, **kwargs).wait()
 
-    def start_map(self, prompts: Any, rows: Any = None, **how: Any) -> Batch:
+    def start_map(self, prompts: Any, rows: Any = None, **kwargs: Any) -> Batch:
         """Ask many prompts, each on its own, and go on at once: iterate over the answers, or await them all.
 
         Each is a turn with this chat's settings, tools and exposed variables, which is told nothing of what was said
@@ -154,10 +154,17 @@ class Chat(Speaker):
             nbtool.errors.BadUsage: the prompts, the rows or a setting make no sense.
             nbtool.errors.ModelError: there is no such model, or no key for it. Later errors are among the answers.
         """
-        return batch(self, prompts, rows, **how).begin()
+        return start_batch(self, prompts, rows, **kwargs).start()
 
-    def _do(self, verb: Verb, prompt: str | Message = "", *, settings: TurnSettings | None = None, **how: Any) -> Turn:
-        return self.send(prompt, settings=replace(settings or TurnSettings(), verb=verb), **how)
+    def _run_operation(
+        self,
+        operation: TurnOperation,
+        prompt: str | Message = "",
+        *,
+        settings: TurnSettings | None = None,
+        **kwargs: Any,
+    ) -> Turn:
+        return self.send(prompt, settings=replace(settings or TurnSettings(), operation=operation), **kwargs)
 
     def record(self, path: str | os.PathLike[str] | None) -> None:
         """Tell recorded turns of a file again where nothing that matters changed, and add the others; None ends it.
@@ -165,24 +172,26 @@ class Chat(Speaker):
         Raises:
             nbtool.errors.BadRecording: the file is there and is no recording.
         """
-        self.recordings.use(path, writes=True)
+        self.recorder.open(path, writes=True)
 
     def replay(self, path: str | os.PathLike[str] | None) -> None:
         """Tell recorded turns of a file again, and never write it; None ends it. Raises: as `record`."""
-        self.recordings.use(path, writes=False)
+        self.recorder.open(path, writes=False)
 
 
-def wait_for(turn: Turn, *, ears: Callable[[], None] | None = None, go: Callable[[], object] | None = None) -> Turn:
+def wait_for_turn(
+    turn: Turn, *, on_tick: Callable[[], None] | None = None, on_start: Callable[[], object] | None = None
+) -> Turn:
     """Begin a turn, unless it has begun, and lend this thread to it until it has ended or is parked.
 
     `go` sets it going again where it was parked. An interrupt cancels the turn and is then raised again, when the turn
     has ended or `STOP_SECONDS` are over, and within a second where something blocks nbtool's own loop.
     """
     try:
-        return turn.lent.run_until(turn.rest(), on_tick=ears, on_start=go or turn.begin)
+        return turn.caller_thread.run_until(turn.until_idle(), on_tick=on_tick, on_start=on_start or turn.start)
     except KeyboardInterrupt:
         turn.cancel()
-        turn.begin()  # one that had not begun ends as any other
+        turn.start()  # one that had not begun ends as any other
         with suppress(TimeoutError):
-            turn.lent.run_until(turn.done, on_tick=LoopWatch(), seconds=STOP_SECONDS)
+            turn.caller_thread.run_until(turn.done, on_tick=LoopWatch(), seconds=STOP_SECONDS)
         raise

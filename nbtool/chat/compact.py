@@ -49,7 +49,7 @@ _STATUS = {
 }
 
 
-class Record(Protocol):
+class CallView(Protocol):
     """What is told of a call."""
 
     @property
@@ -68,39 +68,39 @@ class Record(Protocol):
     def edited(self) -> str: ...  # noqa: D102
 
 
-def system_hint(calls: Sequence[Record]) -> str:
+def system_hint(calls: Sequence[CallView]) -> str:
     """Say which tools ran and where their results are; empty when none ran."""
     if not calls:
         return ""
-    return _HINT.format(tools="\n".join(map(_line, calls)), title=LOG_TITLE)
+    return _HINT.format(tools="\n".join(map(_tool_line, calls)), title=LOG_TITLE)
 
 
-def _line(call: Record) -> str:
-    kept = (("args", call.arguments_reference), ("result", call.reference))
-    told = ", ".join(f"{what}=$VAR_REF{{{{{name}}}}}" for what, name in kept if name)
-    return f"- `{call.name}` ({told})" if told else f"- `{call.name}`: {call.status}"
+def _tool_line(call: CallView) -> str:
+    references = (("args", call.arguments_reference), ("result", call.reference))
+    targets = ", ".join(f"{what}=$VAR_REF{{{{{name}}}}}" for what, name in references if name)
+    return f"- `{call.name}` ({targets})" if targets else f"- `{call.name}`: {call.status}"
 
 
-def natural_flow(chain: Iterable[Message], calls: Sequence[Record]) -> str:
+def natural_flow(chain: Iterable[Message], calls: Sequence[CallView]) -> str:
     """Tell a turn's messages as text, each call as a log block in its place."""
     records = {call.call_id: call for call in calls}
-    told: list[str] = []
+    pieces: list[str] = []
     for message in chain:
         if message.role != "assistant":
             continue
         for part in message.parts:
             if isinstance(part, Text) and part.text.strip():
-                told.append(_quoted(part.text.strip()))
+                pieces.append(_escape_title(part.text.strip()))
             elif isinstance(part, Refusal) and part.text.strip():
-                told.append(f"[The model refused: {_quoted(part.text.strip())}]")
+                pieces.append(f"[The model refused: {_escape_title(part.text.strip())}]")
             elif isinstance(part, Media):
-                told.append(f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]")
+                pieces.append(f"[{part.mime}, kept as $VAR_REF{{{{{part.name}}}}}]" if part.name else f"[{part.mime}]")
             elif isinstance(part, ToolCall):
-                told.append(_log(part, records.get(part.call_id)))
-    return "\n\n".join(told)
+                pieces.append(_log_block(part, records.get(part.call_id)))
+    return "\n\n".join(pieces)
 
 
-_ENDS: Mapping[str, str] = {
+_END_NOTES: Mapping[str, str] = {
     "refused": "The model refused to answer this",
     "filtered": "The provider's content filter stopped this reply",
     "thinking_only": "The model thought about this and gave no answer",
@@ -113,42 +113,42 @@ _ENDS: Mapping[str, str] = {
 
 def end_note(end_reason: EndReason, explanation: str = "") -> str:
     """Say to later requests why a turn has no finished answer; empty where it has one, or its messages tell it."""
-    why = _cut(_quoted(" ".join(explanation.split())), PREVIEW)
-    return f"[nbtool] {_ENDS[end_reason]}{f': {why}' if why else '.'}" if end_reason in _ENDS else ""
+    reason = _truncate(_escape_title(" ".join(explanation.split())), PREVIEW)
+    return f"[nbtool] {_END_NOTES[end_reason]}{f': {reason}' if reason else '.'}" if end_reason in _END_NOTES else ""
 
 
-def _log(call: ToolCall, record: Record | None) -> str:
+def _log_block(call: ToolCall, record: CallView | None) -> str:
     status = _STATUS.get(record.status, f"✗ {record.status}") if record else _STATUS["not_run"]
     changed = " (the user changed the arguments before it ran)" if record and record.edited else ""
     lines = [f"Arguments: {_arguments(call)}", f"Status: {status}{changed}"]
     if record and record.shown.strip():
-        lines += ["", _cut(_quoted(record.shown.strip()), PREVIEW)]
+        lines += ["", _truncate(_escape_title(record.shown.strip()), PREVIEW)]
     body = "\n".join(lines)
     fence = "`" * max(3, _longest_run(body, "`") + 1)
-    return f"**{LOG_TITLE}**: {_quoted(call.name)}\n{fence}accesslog\n{body}\n{fence}"
+    return f"**{LOG_TITLE}**: {_escape_title(call.name)}\n{fence}accesslog\n{body}\n{fence}"
 
 
 def _arguments(call: ToolCall) -> str:
     if call.args is None:
-        return _cut(_quoted(call.arguments), PREVIEW)
-    return _quoted(json.dumps(_shortened(call.args), ensure_ascii=False, default=str))
+        return _truncate(_escape_title(call.arguments), PREVIEW)
+    return _escape_title(json.dumps(_shorten(call.args), ensure_ascii=False, default=str))
 
 
-def _shortened(value: object) -> object:
+def _shorten(value: object) -> object:
     if isinstance(value, str):
-        return _cut(value, ARGUMENT)
+        return _truncate(value, ARGUMENT)
     if isinstance(value, dict):
-        return {key: _shortened(item) for key, item in value.items()}
+        return {key: _shorten(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_shortened(item) for item in value]
+        return [_shorten(item) for item in value]
     return value
 
 
-def _cut(text: str, size: int) -> str:
+def _truncate(text: str, size: int) -> str:
     return text if len(text) <= size else f"{excerpt(text, 0, size)}…[+{len(text) - size:,}]"
 
 
-def _quoted(text: str) -> str:
+def _escape_title(text: str) -> str:
     """Take the title of our own blocks out of somebody else's text."""
     return text.replace(LOG_TITLE, QUOTED_TITLE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 
-from nbtool.chat.journal import Scribe, journal
+from nbtool.chat.journal import TurnWriter, journal
 from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -13,7 +13,7 @@ from nbtool.events import TreeChanged, TreeOp
 from nbtool.loop import reset_after_fork, run_sync
 from nbtool.messages import new_id
 
-Named = str | Turn | None
+TurnRef = str | Turn | None
 """A turn, the beginning of its id, or None: the last one of the active line."""
 
 
@@ -27,26 +27,26 @@ class Conversation:
     def __init__(self) -> None:
         self.tree: Tree[Turn] = Tree()
         self.chat_id = new_id("chat")
-        self.turnstile = asyncio.Lock()
+        self.lock = asyncio.Lock()
         _conversations.add(self)
 
-    def hide(self, turn: Named = None) -> Node[Turn]:
+    def hide(self, turn: TurnRef = None) -> Node[Turn]:
         """Tell a turn to the model no more, whichever of its versions counts; gives its place."""
-        return self._change("hide", self.named(turn)[0])
+        return self._change("hide", self.find_turn(turn)[0])
 
-    def show(self, turn: Named = None) -> Node[Turn]:
+    def show(self, turn: TurnRef = None) -> Node[Turn]:
         """Tell a hidden turn again; gives its place."""
-        return self._change("show", self.named(turn)[0])
+        return self._change("show", self.find_turn(turn)[0])
 
-    def pin(self, turn: Named = None) -> Node[Turn]:
+    def pin(self, turn: TurnRef = None) -> Node[Turn]:
         """Tell a turn also where the window is too short for it; gives its place."""
-        return self._change("pin", self.named(turn)[0])
+        return self._change("pin", self.find_turn(turn)[0])
 
-    def unpin(self, turn: Named = None) -> Node[Turn]:
+    def unpin(self, turn: TurnRef = None) -> Node[Turn]:
         """Let the window decide again; gives the turn's place."""
-        return self._change("unpin", self.named(turn)[0])
+        return self._change("unpin", self.find_turn(turn)[0])
 
-    def delete(self, turn: Named, *, below: bool = False) -> Node[Turn]:
+    def delete(self, turn: TurnRef, *, below: bool = False) -> Node[Turn]:
         """Delete one version, or, `below`, all of its place and everything that was said after it; gives its place.
 
         Where a place has no version left, what followed it follows the one before.
@@ -54,7 +54,7 @@ class Conversation:
         Raises:
             BadUsage: a turn among them is still on its way.
         """
-        node, version = self.named(turn)
+        node, version = self.find_turn(turn)
         self._check_ended(node, version, below=below)
         return self._change("delete", node, "" if below else version.turn_id)
 
@@ -83,55 +83,55 @@ class Conversation:
                 raise BadUsage(f"There are {len(branches)} branches, and no number {where}.", fix="`%chat history`")
             node = branches[int(where) - 1]
             return self._change("switch", node)
-        node, version = self.named(where)
+        node, version = self.find_turn(where)
         return self._change("switch", node, version.turn_id)
 
-    def branch(self, turn: Named = None) -> Node[Turn] | None:
+    def branch(self, turn: TurnRef = None) -> Node[Turn] | None:
         """Let the next turn follow this one, beside what followed it; gives the place.
 
         Without a turn, the next one is said in place of the last: it follows what that one followed (None: nothing).
         """
         if turn is None:
-            node = next(iter(self.tree.line[-2:-1]), None)
+            node = next(iter(self.tree.active_path[-2:-1]), None)
         else:
-            node, _ = self.named(turn)
-        self._make(TreeChanged("branch", node.node_id if node else ""))
+            node, _ = self.find_turn(turn)
+        self._apply(TreeChanged("branch", node.node_id if node else ""))
         return node
 
     def new(self) -> None:
         """Begin afresh; what was said stays reachable."""
-        self._make(TreeChanged("branch", ""))
+        self._apply(TreeChanged("branch", ""))
 
-    def named(self, turn: Named) -> tuple[Node[Turn], Turn]:
+    def find_turn(self, turn: TurnRef) -> tuple[Node[Turn], Turn]:
         """Give the place of a turn and the turn.
 
         Raises:
             BadUsage: there is no such turn, or nothing was said yet.
         """
         if turn is not None:
-            return self.tree.found(turn if isinstance(turn, str) else turn.turn_id)
-        if not (line := self.tree.line) or not (last := line[-1].turn):
+            return self.tree.get(turn if isinstance(turn, str) else turn.turn_id)
+        if not (line := self.tree.active_path) or not (last := line[-1].turn):
             raise BadUsage("Nothing was said yet.", fix="Say something first.")
         return line[-1], last
 
     def _check_ended(self, node: Node[Turn], version: Turn, *, below: bool) -> None:
-        among = self.tree.said_from(node) if below else [version]
+        among = self.tree.turns_from(node) if below else [version]
         if running := next((one for one in among if not one.done.done()), None):
             raise BadUsage(f"{running.turn_id} is still on its way.", fix="Stop it first.")
 
     def _change(self, op: TreeOp, node: Node[Turn], turn_id: str = "") -> Node[Turn]:
-        self._make(TreeChanged(op, node.node_id, turn_id))
+        self._apply(TreeChanged(op, node.node_id, turn_id))
         return node
 
-    def _make(self, change: TreeChanged) -> None:
+    def _apply(self, change: TreeChanged) -> None:
         """Write a change down, then make it; no turn finds its place meanwhile."""
 
-        async def make() -> None:
-            async with self.turnstile:
-                await Scribe(journal(), self.chat_id, "").write(change)
+        async def apply() -> None:
+            async with self.lock:
+                await TurnWriter(journal(), self.chat_id, "").write(change)
                 self.tree.apply(change)
 
-        run_sync(make())
+        run_sync(apply())
 
 
 _conversations: weakref.WeakSet[Conversation] = weakref.WeakSet()
@@ -140,7 +140,7 @@ _conversations: weakref.WeakSet[Conversation] = weakref.WeakSet()
 def _open_in_child() -> None:
     """Let turns begin in a forked child: one that held the turnstile runs in the other process."""
     for conversation in list(_conversations):
-        conversation.turnstile = asyncio.Lock()
+        conversation.lock = asyncio.Lock()
 
 
 reset_after_fork(_open_in_child)

@@ -16,7 +16,7 @@ MAX_SHOWN = 200
 """Characters of an argument or a result that a difference shows."""
 
 
-class Made(Protocol):
+class TurnView(Protocol):
     """What is edited: a turn's replies, and the calls that were made for them."""
 
     @property
@@ -28,7 +28,7 @@ class Made(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class CallEdit:
     """One edit: `value` (arguments or text) stands in place of what the call had before."""
 
     call_id: str
@@ -45,27 +45,29 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class VersionDiff:
     """What a version is made from, how many of its first rounds are told from the record, and what was edited."""
 
-    verb: Literal["Rerun", "Resumed", "Re-executed"]
+    label: Literal["Rerun", "Resumed", "Re-executed"]
     turn_id: str
-    kept: int
-    edits: tuple[Edited, ...] = ()
+    kept_rounds: int
+    edits: tuple[CallEdit, ...] = ()
 
     @property
-    def tells(self) -> bool:
+    def replays_rounds(self) -> bool:
         """Whether the rounds that are kept are told as they were, and nothing in them is meant to be otherwise."""
-        return self.verb != "Re-executed" and not self.edits
+        return self.label != "Re-executed" and not self.edits
 
     def __str__(self) -> str:
         first = {0: "", 1: "; its first round is told from the record"}
-        kept = first.get(self.kept, f"; its first {self.kept} rounds are told from the record")
+        summary = first.get(self.kept_rounds, f"; its first {self.kept_rounds} rounds are told from the record")
         edits = "".join(f"\n{edit}" for edit in self.edits)
-        return f"{self.verb} from {self.turn_id}{kept}.{edits}"
+        return f"{self.label} from {self.turn_id}{summary}.{edits}"
 
 
-def edits_of(turn: Made, arguments: Mapping[str, Mapping[str, Any]], results: Mapping[str, str]) -> tuple[Edited, ...]:
+def parse_edits(
+    turn: TurnView, arguments: Mapping[str, Mapping[str, Any]], results: Mapping[str, str]
+) -> tuple[CallEdit, ...]:
     """Give the edits of a turn's calls, which are named by their ids or the beginnings of them.
 
     Raises:
@@ -78,28 +80,30 @@ def edits_of(turn: Made, arguments: Mapping[str, Mapping[str, Any]], results: Ma
     return tuple(edits)
 
 
-def _arguments(call: CallRecord, value: object) -> Edited:
+def _arguments(call: CallRecord, value: object) -> CallEdit:
     try:
         if not isinstance(value, Mapping):
             raise TypeError(f"{type(value).__name__} is no mapping")
         value = json.loads(json.dumps(dict(value), allow_nan=False))
     except (TypeError, ValueError) as error:
         raise BadUsage(f"The arguments of `{call.name}` are a mapping of JSON values ({error}).") from None
-    return Edited(call.call_id, call.name, call.round, "arguments", call.arguments, value)
+    return CallEdit(call.call_id, call.name, call.round, "arguments", call.arguments, value)
 
 
-def _result(call: CallRecord, value: object) -> Edited:
+def _result(call: CallRecord, value: object) -> CallEdit:
     if not isinstance(value, str):
         raise BadUsage(f"The result of `{call.name}` is told as text, not as {type(value).__name__}.", fix="Use str().")
-    return Edited(call.call_id, call.name, call.round, "result", call.shown, value)
+    return CallEdit(call.call_id, call.name, call.round, "result", call.shown, value)
 
 
-def _call(turn: Made, call_id: str) -> CallRecord:
+def _call(turn: TurnView, call_id: str) -> CallRecord:
     """Give a call that the model itself asked for: one that a tool made has no place in the messages."""
-    asked = {call.call_id for reply in turn.rounds if reply.complete for call in reply.calls}
-    found = [call for call in turn.calls if call.call_id in asked and call.call_id.startswith(call_id)]
-    if len(found) != 1:
-        known = ", ".join(f"{call.call_id} ({call.name})" for call in turn.calls if call.call_id in asked) or "none"
-        many = "Several calls begin" if found else "No call begins"
-        raise BadUsage(f"{many} with {call_id!r} in {turn.turn_id}.", fix=f"Its calls: {known}.")
-    return found[0]
+    call_ids = {call.call_id for reply in turn.rounds if reply.complete for call in reply.calls}
+    matches = [call for call in turn.calls if call.call_id in call_ids and call.call_id.startswith(call_id)]
+    if len(matches) != 1:
+        available = (
+            ", ".join(f"{call.call_id} ({call.name})" for call in turn.calls if call.call_id in call_ids) or "none"
+        )
+        many = "Several calls begin" if matches else "No call begins"
+        raise BadUsage(f"{many} with {call_id!r} in {turn.turn_id}.", fix=f"Its calls: {available}.")
+    return matches[0]

@@ -17,13 +17,15 @@ from nbtool.events import (
     RequestStarted,
 )
 
-PATIENCE = 0.004
+COALESCE_SECONDS = 0.004
 """Seconds that an event which nobody has to answer or read at once waits for more, before it wakes a reader."""
 
-_PATIENT = frozenset({CallDelta, CallFinished, CallReady, CallStarted, MessageAppended, ReplyFinished, RequestStarted})
+_LOW_PRIORITY = frozenset(
+    {CallDelta, CallFinished, CallReady, CallStarted, MessageAppended, ReplyFinished, RequestStarted}
+)
 
 
-class Inbox:
+class EventQueue:
     """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps.
 
     The waking is the last thing that a pass of nbtool's loop does: two threads that wake each other for every delta
@@ -41,13 +43,13 @@ class Inbox:
     def put(self, event: Event) -> None:
         """Take an event; on nbtool's own thread."""
         self._events.append(event)
-        if self._is_asleep and type(event) not in _PATIENT:
+        if self._is_asleep and type(event) not in _LOW_PRIORITY:
             self._is_asleep = False
-            asyncio.get_running_loop().call_soon(self._wake)
+            asyncio.get_running_loop().call_soon(self._notify)
         elif self._is_asleep and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self._wake)
+            self._timer = asyncio.get_running_loop().call_later(COALESCE_SECONDS, self._notify)
 
-    def _wake(self) -> None:
+    def _notify(self) -> None:
         if self._timer:
             self._timer.cancel()
             self._timer = None

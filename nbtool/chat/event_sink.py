@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from nbtool.chat.journal import Scribe
+from nbtool.chat.journal import TurnWriter
 from nbtool.events import (
     DELTAS,
     CallDelta,
@@ -24,28 +24,28 @@ from nbtool.events import (
     TurnEnded,
 )
 
-HOLD_SECONDS = 0.02
+MAX_DEFER_SECONDS = 0.02
 """How long an event is held back at most: then it is written alone."""
 
-SAID = frozenset({MessageAppended, CallReady})
+DEFERRABLE = frozenset({MessageAppended, CallReady})
 """What these say is told once more, or something else is told before anything is done."""
 
-KNOWN = SAID | {ReplyFinished, CallFinished}
+DEFERRABLE_WITHOUT_PLUGINS = DEFERRABLE | {ReplyFinished, CallFinished}
 """Only a plugin of a person's own does something because of these before the next event is told."""
 
 
-class Door:
+class EventSink:
     """The door of one turn; `emit` is called on nbtool's own loop, `tell` once an event is on disk.
 
     `TurnEnded` closes it: what emits later is stopped as if it were cancelled, since it may not act any more.
     `is_ours` says that no plugin is there but nbtool's own, so that more can be held back.
     """
 
-    def __init__(self, scribe: Scribe, tell: Callable[[Event], None], *, is_ours: bool) -> None:
-        self._scribe = scribe
-        self._tell = tell
-        self._holds = KNOWN if is_ours else SAID
-        self._held: list[Event] = []
+    def __init__(self, writer: TurnWriter, dispatch: Callable[[Event], None], *, only_builtin_plugins: bool) -> None:
+        self._writer = writer
+        self._dispatch = dispatch
+        self._deferrable = DEFERRABLE_WITHOUT_PLUGINS if only_builtin_plugins else DEFERRABLE
+        self._deferred: list[Event] = []
         self._timer: asyncio.TimerHandle | None = None
         self._writing: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -60,29 +60,29 @@ class Door:
         if self._is_closed:
             raise asyncio.CancelledError("The turn has ended.")
         self._is_closed = kind is TurnEnded
-        if kind is CallDelta and not self._held:
-            self._tell(event)  # most of what a model writes are prose and these
+        if kind is CallDelta and not self._deferred:
+            self._dispatch(event)  # most of what a model writes are prose and these
         elif kind in DELTAS:
-            await self._flow(event)
-        elif kind in self._holds:
-            self._hold(event)
+            await self._emit_delta(event)
+        elif kind in self._deferrable:
+            self._defer(event)
         else:
-            await self._let_go(event)
+            await self._flush(event)
 
-    async def _flow(self, delta: Event) -> None:
+    async def _emit_delta(self, delta: Event) -> None:
         """Take a delta: it is written now and then, and told at once."""
-        if self._held:
-            await self._let_go()
-        if isinstance(delta, TextDelta | ThinkingDelta) and self._scribe.note(delta):
-            await self._scribe.write()
-        self._tell(delta)
+        if self._deferred:
+            await self._flush()
+        if isinstance(delta, TextDelta | ThinkingDelta) and self._writer.buffer(delta):
+            await self._writer.write()
+        self._dispatch(delta)
 
-    def _hold(self, event: Event) -> None:
-        self._held.append(event)
+    def _defer(self, event: Event) -> None:
+        self._deferred.append(event)
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go)
+            self._timer = asyncio.get_running_loop().call_later(MAX_DEFER_SECONDS, self._flush)
 
-    def _let_go(self, *events: Event) -> asyncio.Future[None]:
+    def _flush(self, *events: Event) -> asyncio.Future[None]:
         """Begin to write what was held back and these events, in the order in which they came.
 
         Whoever is cancelled while they wait for the future takes no event of others along.
@@ -90,22 +90,22 @@ class Door:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        together, self._held = [*self._held, *events], []
-        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        writing = asyncio.ensure_future(self._write(together, told))
+        batch, self._deferred = [*self._deferred, *events], []
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        writing = asyncio.ensure_future(self._write(batch, done))
         self._writing.add(writing)
         writing.add_done_callback(self._writing.discard)
-        return told
+        return done
 
-    async def _write(self, events: list[Event], told: asyncio.Future[None]) -> None:
+    async def _write(self, events: list[Event], done: asyncio.Future[None]) -> None:
         try:
-            await self._scribe.write(*events)
+            await self._writer.write(*events)
             for event in events:
-                self._tell(event)
+                self._dispatch(event)
         except Exception as error:
-            if told.cancelled():
+            if done.cancelled():
                 raise
-            told.set_exception(error)  # it is the emitter's
+            done.set_exception(error)  # it is the emitter's
         else:
-            if not told.cancelled():
-                told.set_result(None)
+            if not done.cancelled():
+                done.set_result(None)

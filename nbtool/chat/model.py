@@ -30,10 +30,10 @@ ToolMode = Literal["auto", "native", "prompted"]
 
 register_local_server("practice", practice.start)
 
-AS_SAID = "as you said"
+BY_USER = "as you said"
 """Who chose a model that a cell or a call names."""
 
-_refusing: set[tuple[str, str]] = set()
+_without_native_tools: set[tuple[str, str]] = set()
 """Hosts and models that refused tools while this process lives: they get them through the prompt from the start."""
 
 
@@ -51,7 +51,7 @@ class Model:
     api_key: SecretStr | None = None
     wire: str | Endpoint | None = None
     tool_mode: ToolMode = "auto"
-    chosen_by: str = AS_SAID
+    chosen_by: str = BY_USER
     is_from_setting: bool = False
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class Model:
         return uuid4().hex[:8]
 
     @cached_property
-    def _found(self) -> Discovery:
+    def _resolved(self) -> Discovery:
         if self.wire is not None and not isinstance(self.wire, str):
             return Discovery(self.wire.model, "an endpoint of your own")
         return Discovery(self.model_id, self.chosen_by) if self.model_id else find_model()
@@ -73,14 +73,16 @@ class Model:
     @property
     def name(self) -> str:
         """The model's id."""
-        return self._found.model_id
+        return self._resolved.model_id
 
     @property
-    def why(self) -> str:
+    def reason(self) -> str:
         """Why it is this one."""
-        return self._found.reason
+        return self._resolved.reason
 
-    def changed(self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None) -> Model:
+    def with_changes(
+        self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None
+    ) -> Model:
         """Give the same with another model, wire or tool mode; what is None stays as it is.
 
         An address and a key belong to the model they were given for: another one does not get them.
@@ -90,11 +92,11 @@ class Model:
         changed = replace(self, wire=wire or self.wire, tool_mode=tool_mode or self.tool_mode)
         return self if changed == self else changed
 
-    def preferring(self, model_id: str | None, *, chosen_by: str) -> Model:
+    def with_default(self, model_id: str | None, *, chosen_by: str) -> Model:
         """Give the same with a model that a setting names (None: what is found), unless a cell has named one."""
         if model_id == self.model_id or (self.model_id and not self.is_from_setting):
             return self
-        by = chosen_by if model_id else AS_SAID
+        by = chosen_by if model_id else BY_USER
         return replace(self, model_id=model_id, chosen_by=by, is_from_setting=bool(model_id))
 
     def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
@@ -107,11 +109,11 @@ class Model:
             return self.wire
         native = make_endpoint(self.name, base_url=self.base_url, api_key=self.api_key, wire=self.wire)
         if not is_in_process(native.provider):
-            check_allowed([self._found.setting], native.host)
+            check_allowed([self._resolved.setting], native.host)
         native = replace(native, can_retry=can_retry)
         if self.tool_mode == "native" or native.dialect in MEDIA_KINDS:
             return native  # models that make images or sound refuse tools themselves, in whatever form
-        return Adaptive(native, self.fence, only=self.tool_mode == "prompted")
+        return ToolFallbackEndpoint(native, self.fence, always_prompted=self.tool_mode == "prompted")
 
     @property
     def destination(self) -> str:
@@ -127,11 +129,11 @@ class Model:
     @property
     def address(self) -> str:
         """Where requests go."""
-        there = self.endpoint()
-        native = there.native if isinstance(there, Adaptive) else there
+        endpoint = self.endpoint()
+        native = endpoint.native if isinstance(endpoint, ToolFallbackEndpoint) else endpoint
         return native.base_url if isinstance(native, HttpEndpoint) else native.host
 
-    def offered(self) -> list[str]:
+    def list_models(self) -> list[str]:
         """Give the models that the provider lists."""
         if self.wire is not None and not isinstance(self.wire, str):
             raise BadUsage("An endpoint of your own lists no models.")
@@ -140,12 +142,12 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Adaptive:
+class ToolFallbackEndpoint:
     """Offers tools natively, and through the prompt to whoever refuses them; `only` through the prompt if so."""
 
     native: HttpEndpoint
     fence: str
-    only: bool = False
+    always_prompted: bool = False
 
     @property
     def host(self) -> str:
@@ -181,7 +183,7 @@ class Adaptive:
         except ToolsNotSupported:
             if self._through_prompt or not prompt.tools:
                 raise
-        _refusing.add((self.host, self.model))
+        _without_native_tools.add((self.host, self.model))
         yield Retrying(1, 0.0, f"{self.model} takes no tools; they are described in the prompt instead.")
         async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
             async for delta in deltas:
@@ -189,7 +191,11 @@ class Adaptive:
 
     @property
     def _through_prompt(self) -> bool:
-        return self.only or "tools" not in self.native.abilities or (self.host, self.model) in _refusing
+        return (
+            self.always_prompted
+            or "tools" not in self.native.abilities
+            or (self.host, self.model) in _without_native_tools
+        )
 
     def _endpoint(self, prompt: Prompt) -> HttpEndpoint:
         if not self._through_prompt:
@@ -200,7 +206,7 @@ class Adaptive:
 
 
 @runtime_checkable
-class Previewing(Protocol):
+class PreviewableEndpoint(Protocol):
     """An endpoint that can show a request without making it."""
 
     host: str
@@ -211,10 +217,10 @@ class Previewing(Protocol):
         """Give the request that `stream` would make."""
 
 
-class Rehearsal:
+class PreviewEndpoint:
     """Takes an endpoint's place, keeps the request it would make, and answers nothing."""
 
-    def __init__(self, endpoint: Previewing) -> None:
+    def __init__(self, endpoint: PreviewableEndpoint) -> None:
         self.host, self.model, self.dialect = endpoint.host, endpoint.model, endpoint.dialect
         self.abilities: frozenset[str] = getattr(endpoint, "abilities", frozenset())
         self._endpoint = endpoint

@@ -8,7 +8,7 @@ from typing import Literal
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
 
 
-class Parking:
+class PendingQuestions:
     """Follows the events of one turn, on nbtool's own loop. `is_parked`: the turn has outlived its cell."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Parking:
         return "parked" if self.is_parked else "waiting"
 
     @property
-    def is_resting(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether only a person can move a turn that has outlived its cell."""
         return self.is_parked and bool(self._questions) and not self._on_thread
 
@@ -34,7 +34,7 @@ class Parking:
         """The digests of the questions that wait, oldest first."""
         return tuple(self._questions)
 
-    def note(self, event: Event) -> None:
+    def record(self, event: Event) -> None:
         """Take note of an event."""
         match event:
             case CallAsked():
@@ -53,7 +53,7 @@ class Parking:
                 return
         self._change.set()
 
-    async def until_free(self) -> None:
+    async def wait_thread_free(self) -> None:
         """Wait until no call runs on the lent thread."""
         while self._on_thread:
             self._change.clear()

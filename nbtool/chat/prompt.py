@@ -25,13 +25,13 @@ NO_REPLY: Mapping[str, str] = {
 """What stands in a history in place of a reply that never came, by the status of its turn."""
 
 
-def system_text(own: str, rules: str) -> str:
+def system_prompt(own: str, rules: str) -> str:
     """Join the date, the person's own text and the rules of the tools, always in this order."""
     parts = [f"Today is {_today()}.", own.strip(), rules.strip()]
     return "\n\n".join(part for part in parts if part)
 
 
-def told(prompt: Message, exposed: Mapping[str, str]) -> Message:
+def with_context(prompt: Message, exposed: Mapping[str, str]) -> Message:
     """Give the person's message as the model is told it: with the exposed objects described, never their values."""
     if not exposed:
         return prompt
@@ -39,7 +39,7 @@ def told(prompt: Message, exposed: Mapping[str, str]) -> Message:
     return prompt.with_parts([*prompt.parts, Text(f"\n\n<notebook-objects>\n{lines}\n</notebook-objects>")])
 
 
-def as_said(prompt: str | Message, parts: Iterable[Part]) -> Message:
+def as_message(prompt: str | Message, parts: Iterable[Part]) -> Message:
     """Give what a person says as a message, with what they attach.
 
     Raises:
@@ -52,19 +52,19 @@ def as_said(prompt: str | Message, parts: Iterable[Part]) -> Message:
     return user(prompt, *parts)
 
 
-def as_history(turn: Turn, mode: HistoryMode) -> list[Message]:
+def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
     """Tell a finished turn to a later one; the prompt is told also where no reply came, and why none did."""
     prompt = turn.messages.context[-1:]
     if mode == "none" or not prompt:
         return []
     if mode == "native":
-        told = _with_note([message for message in turn.messages.chain if message.parts], turn.end_note)
+        messages = _with_note([message for message in turn.messages.chain if message.parts], turn.end_note)
     elif mode == "results":
-        came = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
-        told = _as_assistant("\n\n".join(filter(None, [*came, turn.text, turn.refusal, turn.end_note])))
+        results = [f"`{call.name}` returned:\n{call.shown}" for call in turn.calls]
+        messages = _as_assistant("\n\n".join(filter(None, [*results, turn.text, turn.refusal, turn.end_note])))
     else:
-        told = _as_assistant(turn.content)
-    return [*prompt, *(told or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
+        messages = _as_assistant(turn.content)
+    return [*prompt, *(messages or _as_assistant(NO_REPLY.get(turn.status, NO_REPLY["error"])))]
 
 
 def _with_note(messages: list[Message], note: str) -> list[Message]:
@@ -75,8 +75,8 @@ def _with_note(messages: list[Message], note: str) -> list[Message]:
     if last is None or last.role != "assistant" or last.calls:
         return [*messages, assistant(note)]
     *before, end = last.parts
-    written = [Text(f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
-    return [*messages[:-1], last.with_parts([*before, *written])]
+    parts = [Text(f"{end.text}\n\n{note}")] if isinstance(end, Text) else [end, Text(note)]
+    return [*messages[:-1], last.with_parts([*before, *parts])]
 
 
 def _as_assistant(text: str) -> list[Message]:

@@ -36,7 +36,7 @@ from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.store import Variables
 from nbtool.wire.reply import Reply
 
-ENDS = ("completed", "cancelled", "error", "timeout")
+FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
 """The states in which a turn ends; in any other the kernel ended before it did."""
 
 _INTERRUPTED = "The kernel ended before this turn did; what came until then is kept."
@@ -49,7 +49,7 @@ class Interrupted(NbtoolError):
     """The kernel ended before the turn did."""
 
 
-class GoesOn(Protocol):
+class RestorableChat(Protocol):
     """A chat that can go on with what was said before it."""
 
     tree: Tree[Turn]
@@ -57,7 +57,7 @@ class GoesOn(Protocol):
     variables: Variables
 
 
-def turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
+def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
     """Rebuild a turn from its events, in their order; it has ended, even where the events do not tell how.
 
     `before` are the messages that the model was told before the prompt, as far as they are known. Results of calls are
@@ -71,12 +71,12 @@ def turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
     if began is None:
         raise JournalError("The journal does not tell how this turn began.")
     records = _records(log)
-    log = _closed(log, records)
+    log = _completed_log(log, records)
     ended = next(event for event in reversed(log) if isinstance(event, TurnEnded))
     replies = [_reply(event) for event in log if isinstance(event, ReplyFinished)]
     recalled = Turn(began.prompt, began.model, cell_id=began.cell_id, turn_id=began.turn_id)
-    recalled.log, recalled.calls = _without_doubles(log), records
-    recalled.settle(
+    recalled.log, recalled.calls = _deduplicated(log), records
+    recalled.finish(
         Outcome(ended.status, ended.text, replies, _errors(ended), ended.end_reason),
         [*before, began.prompt],
         _chain(log),
@@ -85,55 +85,59 @@ def turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
     return recalled
 
 
-def tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
+def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
     """Rebuild a conversation from the events of its chat, in their order, each with the id of its turn.
 
     A turn that cannot be rebuilt is left out, with the changes that are about it.
     """
-    told = list(events)
+    items = list(events)
     of_turn: dict[str, list[Event]] = {}
-    for turn_id, event in told:
+    for turn_id, event in items:
         of_turn.setdefault(turn_id, []).append(event)
     rebuilt: Tree[Turn] = Tree()
-    for turn_id, event in told:
+    for turn_id, event in items:
         if isinstance(event, TreeChanged):
             rebuilt.apply(event)
         elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn:
             # A place without an id was written before places had one: then a cell was all that told them apart.
-            node = rebuilt.placed(event) if event.node_id else rebuilt.place(event.cell_id)
-            rebuilt.put(node, turn(of_turn.pop(turn_id)))
+            node = rebuilt.node_from_event(event) if event.node_id else rebuilt.node_for_cell(event.cell_id)
+            rebuilt.add_version(node, restore_turn(of_turn.pop(turn_id)))
     return rebuilt
 
 
-def into(chat: GoesOn, chat_id: str, events: Iterable[tuple[str, Event]]) -> list[str]:
+def restore_into(chat: RestorableChat, chat_id: str, events: Iterable[tuple[str, Event]]) -> list[str]:
     """Let a new chat go on with an old one; gives the names that references pointed to and that mean nothing now.
 
     Nothing but what was said is taken over: no approval, no tool, no object. A name that was used is not given to
     another result, so that nothing said of the old one is taken for the new.
     """
-    return take_over(chat, chat_id, tree(events), "it was of an earlier kernel")
+    return adopt_tree(chat, chat_id, restore_tree(events), "it was of an earlier kernel")
 
 
-def take_over(chat: GoesOn, chat_id: str, told: Tree[Turn], why: str) -> list[str]:
+def adopt_tree(chat: RestorableChat, chat_id: str, tree: Tree[Turn], reason: str) -> list[str]:
     """Let a new chat go on with a tree that was said elsewhere, as `into` does; `why` its references mean nothing."""
-    chat.tree, chat.chat_id = told, chat_id
-    if not chat.tree.line and (ends := chat.tree.branches()):  # it was left at the very beginning: go on with the last
+    chat.tree, chat.chat_id = tree, chat_id
+    if not chat.tree.active_path and (
+        ends := chat.tree.branches()
+    ):  # it was left at the very beginning: go on with the last
         chat.tree.apply(TreeChanged("switch", ends[-1].node_id))
     dead: dict[str, None] = {}
     for node in chat.tree.nodes():
-        for version in node.tried:
+        for version in node.all_versions:
             texts = [version.prompt.text, version.text, *(call.arguments + call.shown for call in version.calls)]
             dead |= dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text))
             for call in version.calls:
                 dead |= {call.reference: None} if call.reference else {}
                 call.reference, call.dead_reference = "", call.reference
-    chat.variables.invalidate(dead, why)
+    chat.variables.invalidate(dead, reason)
     return list(dead)
 
 
 def _records(log: Sequence[Event]) -> list[CallRecord]:
     """Fold the events of calls into records, in the order in which the model asked for them."""
-    asked = {call.call_id: call for event in log if isinstance(event, ReplyFinished) for call in event.message.calls}
+    requested = {
+        call.call_id: call for event in log if isinstance(event, ReplyFinished) for call in event.message.calls
+    }
     images = {
         result.call_id: result.media
         for event in log
@@ -144,14 +148,14 @@ def _records(log: Sequence[Event]) -> list[CallRecord]:
     for event in log:
         match event:
             case CallReady() | CallFinished() if event.call_id not in records:
-                call = asked.get(event.call_id)
+                call = requested.get(event.call_id)
                 arguments = event.arguments if isinstance(event, CallReady) else call.arguments if call else ""
-                made = CallRecord(event.call_id, event.name, arguments, event.round, call.id if call else "")
-                made.images = images.get(event.call_id, ())
-                records[event.call_id] = made
+                new_record = CallRecord(event.call_id, event.name, arguments, event.round, call.id if call else "")
+                new_record.images = images.get(event.call_id, ())
+                records[event.call_id] = new_record
         if record := records.get(getattr(event, "call_id", "")):
             _fold(event, record)
-    order = {call_id: place for place, call_id in enumerate(asked)}
+    order = {call_id: index for index, call_id in enumerate(requested)}
     return sorted(records.values(), key=lambda record: (record.round, order.get(record.call_id, len(order))))
 
 
@@ -173,9 +177,9 @@ def _fold(event: Event, record: CallRecord) -> None:
             pass
 
 
-def _closed(log: list[Event], records: Sequence[CallRecord]) -> list[Event]:
+def _completed_log(log: list[Event], records: Sequence[CallRecord]) -> list[Event]:
     """Give the log with the end that it lacks: an outcome for every call, and the turn's last event."""
-    ended = [event for event in log if isinstance(event, TurnEnded) and event.status in ENDS][-1:]
+    ended = [event for event in log if isinstance(event, TurnEnded) and event.status in FINAL_STATUSES][-1:]
     body = [event for event in log if not isinstance(event, TurnEnded)]
     for record in records:
         if record.status in ("waiting", "running"):
@@ -183,10 +187,10 @@ def _closed(log: list[Event], records: Sequence[CallRecord]) -> list[Event]:
             record.status = "unknown" if has_begun else "not_run"
             record.shown = record.reason = UNKNOWN if has_begun else NOT_RUN
             body = [*body, record.finished()]
-    return [*body, *(ended or [_broken_off(log, len(records))])]
+    return [*body, *(ended or [_interrupted_end(log, len(records))])]
 
 
-def _broken_off(log: Sequence[Event], calls: int) -> TurnEnded:
+def _interrupted_end(log: Sequence[Event], calls: int) -> TurnEnded:
     replies = [event for event in log if isinstance(event, ReplyFinished)]
     rounds = sum(isinstance(event, RequestStarted) for event in log)
     usage = sum((reply.usage for reply in replies), Usage())
@@ -196,14 +200,14 @@ def _broken_off(log: Sequence[Event], calls: int) -> TurnEnded:
 
 def _unfinished(log: Sequence[Event]) -> list[Event]:
     """Give the deltas of a reply that never finished."""
-    last = max((place for place, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
+    last = max((index for index, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
     return [event for event in log[last + 1 :] if type(event) in DELTAS]
 
 
-def _without_doubles(log: Sequence[Event]) -> list[Event]:
+def _deduplicated(log: Sequence[Event]) -> list[Event]:
     """Leave out the deltas of finished replies, which stand whole in `ReplyFinished`."""
-    last = max((place for place, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
-    return [event for place, event in enumerate(log) if place > last or type(event) not in DELTAS]
+    last = max((index for index, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
+    return [event for index, event in enumerate(log) if index > last or type(event) not in DELTAS]
 
 
 def _chain(log: Sequence[Event]) -> list[Message]:

@@ -48,7 +48,7 @@ def subchat(
 
         chat = Chat("openai:gpt-5-mini", tools=[subchat("openai:gpt-5", tools=[price], name="ask_expert")])
     """
-    given, bounds = list(tools), limits or Limits(max_rounds=5)
+    tool_list, bounds = list(tools), limits or Limits(max_rounds=5)
 
     @tool(run="auto", name=name)
     async def ask(question: str) -> str:
@@ -61,40 +61,40 @@ def subchat(
         if depth >= MAX_DEPTH:
             raise ToolFailed(f"Sub-chats go {MAX_DEPTH} deep at most.")
         _depth.set(depth + 1)
-        fresh = Chat(model if isinstance(model, str) else None, tools=given, system=system)
+        fresh = Chat(model if isinstance(model, str) else None, tools=tool_list, system=system)
         fresh.model = model.model if isinstance(model, Chat) else fresh.model
         fresh.limits = bounds
         own = model.plugins if isinstance(model, Chat) else ()
-        fresh.plugins = _joined(own, current_call().runtime.plugins)
-        return _answer(await _asked(fresh, question, current_call()))
+        fresh.plugins = _merge_plugins(own, current_call().runtime.plugins)
+        return _answer_text(await _run_subchat(fresh, question, current_call()))
 
-    made = replace(as_tools(ask)[0], sends_to="model")
-    return replace(made, description=description, policy=Policy("auto")) if description else made
+    definition = replace(as_tools(ask)[0], sends_to="model")
+    return replace(definition, description=description, policy=Policy("auto")) if description else definition
 
 
-def _joined(own: Sequence[object], asking: Sequence[object]) -> list[object]:
+def _merge_plugins(own: Sequence[object], parent: Sequence[object]) -> list[object]:
     """Give the plugins of both chats, each once; what the chat that asks masks is masked last."""
-    return [*(plugin for plugin in own if not any(plugin is other for other in asking)), *asking]
+    return [*(plugin for plugin in own if not any(plugin is other for other in parent)), *parent]
 
 
-async def _asked(chat: Chat, question: str, call: RunningCall) -> Turn:
+async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
     """See a turn of the sub-chat through, and let its calls be seen in the turn that asks."""
-    chat.desk, chat.check_results = call.runtime.approvals, call.runtime.check_results
+    chat.approvals, chat.check_results = call.runtime.approvals, call.runtime.check_results
     turn = chat.compose(question)
     turn.approver = call.runtime.approver  # type: ignore[assignment]  # a plain callable will do for a bench
-    turn.lent = call.runtime.caller_thread
-    turn.begin()
+    turn.caller_thread = call.runtime.caller_thread
+    turn.start()
     try:
         async for event in turn:
-            if seen := _seen(event, call):
-                await call.runtime.emit(seen)
+            if forwarded := _forwarded_event(event, call):
+                await call.runtime.emit(forwarded)
     finally:
-        turn.signal.cancel()  # and nothing else of it: the thread is lent to the turn that asks
+        turn.cancel_signal.cancel()  # and nothing else of it: the thread is lent to the turn that asks
         await asyncio.wait({asyncio.wrap_future(turn.done)}, timeout=STOP_GRACE_SECONDS)
     return turn
 
 
-def _seen(event: Event, call: RunningCall) -> Event | None:
+def _forwarded_event(event: Event, call: RunningCall) -> Event | None:
     """Give the event of a call as the turn that asks tells it; other events stay inside."""
     match event:
         case CallReady() | CallFinished():
@@ -105,7 +105,7 @@ def _seen(event: Event, call: RunningCall) -> Event | None:
             return None
 
 
-def _answer(turn: Turn) -> str:
+def _answer_text(turn: Turn) -> str:
     usage, stats = turn.usage, turn.stats
     cost = f", {usage.cost:.4f} US dollars" if usage.cost is not None else ""
     used = (
@@ -113,6 +113,6 @@ def _answer(turn: Turn) -> str:
         f"{format_number(usage.input_tokens)} tokens in, {format_number(usage.output_tokens)} out{cost}]"
     )
     if turn.status != "completed":
-        came = f" It had said: {turn.text}" if turn.text else ""
-        raise ToolFailed(f"The sub-chat did not come to its end ({turn.error or turn.status}).{came} {used}")
+        partial = f" It had said: {turn.text}" if turn.text else ""
+        raise ToolFailed(f"The sub-chat did not come to its end ({turn.error or turn.status}).{partial} {used}")
     return f"{turn.text}\n{used}"

@@ -12,13 +12,13 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from nbtool.blocks.limits import SHOWN, Limits
-from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.limits import DISPLAY_LIMITS, Limits
+from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.transcript import Transcript
 from nbtool.chain.limits import CancelSignal
 from nbtool.chat import compact
-from nbtool.chat.event_queue import Inbox
-from nbtool.chat.pending import Parking
+from nbtool.chat.event_queue import EventQueue
+from nbtool.chat.pending import PendingQuestions
 from nbtool.errors import Cancelled
 from nbtool.events import (
     DELTAS,
@@ -44,7 +44,7 @@ from nbtool.shorten import shorten
 
 if TYPE_CHECKING:
     from nbtool.chain.turn import Outcome
-    from nbtool.chat.edits import Difference
+    from nbtool.chat.edits import VersionDiff
     from nbtool.plugins.structured import Structured
     from nbtool.tools.approval import Approver
     from nbtool.tools.calls.run import CallRecord
@@ -98,21 +98,21 @@ class Turn:
     usage: Usage = field(default_factory=Usage)
     stats: Stats = field(default_factory=Stats)
     calls: list[CallRecord] = field(default_factory=list)
-    lent: CallerThread = field(default_factory=CallerThread, repr=False)
-    signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
+    caller_thread: CallerThread = field(default_factory=CallerThread, repr=False)
+    cancel_signal: CancelSignal = field(default_factory=CancelSignal, repr=False)
     done: Future[Turn] = field(default_factory=Future, repr=False)
     log: list[Event] = field(default_factory=list, repr=False)
-    moments: list[float] = field(default_factory=list, repr=False)
+    event_times: list[float] = field(default_factory=list, repr=False)
     work: Callable[[], Coroutine[Any, Any, None]] | None = field(default=None, repr=False)
     approver: Approver | None = field(default=None, repr=False)
     answer: Structured | None = field(default=None, repr=False)
-    difference: Difference | None = field(default=None, repr=False)
+    difference: VersionDiff | None = field(default=None, repr=False)
     is_rerun: bool = field(default=False, repr=False)
     emit: Emit | None = field(default=None, repr=False)
-    parking: Parking = field(default_factory=Parking, repr=False)
-    _rest: Future[Turn] = field(default_factory=Future, repr=False)
+    parking: PendingQuestions = field(default_factory=PendingQuestions, repr=False)
+    _idle: Future[Turn] = field(default_factory=Future, repr=False)
     _text: str = field(default="", repr=False)
-    _arriving: list[Event] = field(default_factory=list, repr=False)
+    _current_deltas: list[Event] = field(default_factory=list, repr=False)
     _listeners: list[Listener] = field(default_factory=list, repr=False)
 
     @property
@@ -155,8 +155,8 @@ class Turn:
     @property
     def natural_flow(self) -> str:
         """The turn as text with a log block for each call, as later turns are told."""
-        told = compact.natural_flow(self.messages.chain, self.calls)
-        return "\n\n".join(filter(None, (told, self.end_note)))
+        flow = compact.natural_flow(self.messages.chain, self.calls)
+        return "\n\n".join(filter(None, (flow, self.end_note)))
 
     @property
     def refusal(self) -> str:
@@ -178,11 +178,11 @@ class Turn:
         """Where the hint ends in `content`, in characters."""
         return len(self.system_hint)
 
-    def begin(self) -> Self:
+    def start(self) -> Self:
         """Set the turn going on nbtool's own loop; a second time changes nothing."""
         if self.work:
             work, self.work = self.work(), None
-            _begun.add(self)
+            _started_turns.add(self)
             running = background_loop().submit(work)
             running.add_done_callback(self._close)
         return self
@@ -190,35 +190,35 @@ class Turn:
     def cancel(self) -> None:
         """Stop the turn; what came so far is kept. A turn that has ended is not touched."""
         if not self.done.done():
-            self.lent.close()  # the loop hears of it only after this thread has taken the next job
-            self.signal.cancel()
+            self.caller_thread.close()  # the loop hears of it only after this thread has taken the next job
+            self.cancel_signal.cancel()
 
-    def rest(self) -> Future[Turn]:
+    def until_idle(self) -> Future[Turn]:
         """Give what is done when the turn has ended or been parked: whoever waits may go then."""
-        rest = self._rest = Future()
-        self.done.add_done_callback(lambda _: _set(rest, self))
-        return rest
+        idle = self._idle = Future()
+        self.done.add_done_callback(lambda _: _resolve(idle, self))
+        return idle
 
     async def park(self, digest: str, seconds: float) -> None:
         """Let the cell end while a question waits, for `seconds` at most; on nbtool's own loop.
 
         The thread that waits is let go when no call runs on it. From then on synchronous tools run in workers.
         """
-        rest = self._rest  # another cell may wait by the time that this one is told
-        await self.parking.until_free()
+        idle = self._idle  # another cell may wait by the time that this one is told
+        await self.parking.wait_thread_free()
         if self.emit:
             await self.emit(TurnParked(digest, time.time() + seconds))
-        await self.parking.until_free()
-        _set(rest, self)
+        await self.parking.wait_thread_free()
+        _resolve(idle, self)
 
-    def listen(self, listener: Listener) -> None:
+    def add_listener(self, listener: Listener) -> None:
         """Call `listener` with every event from now on, on nbtool's own thread; one that raises is dropped."""
         self._listeners.append(listener)
 
-    def stop(self) -> None:
+    def abort(self) -> None:
         """Stop the turn at once: also the synchronous call that the waiting thread runs for it."""
         self.cancel()
-        self.lent.interrupt()
+        self.caller_thread.interrupt()
 
     def __await__(self) -> Generator[Any, None, Self]:
         try:
@@ -230,7 +230,7 @@ class Turn:
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """Give the events as they happen, those that already happened first."""
-        inbox = Inbox()
+        inbox = EventQueue()
         background_loop().call_soon(lambda: self.follow(inbox.put))
         while True:
             event = await inbox.get()
@@ -239,12 +239,12 @@ class Turn:
                 await asyncio.shield(asyncio.wrap_future(self.done))
                 return
 
-    def tell(self, event: Event) -> None:
+    def dispatch(self, event: Event) -> None:
         """Pass an event on to every listener; called on nbtool's own thread only."""
         if type(event) in DELTAS:
-            self._arriving.append(event)
+            self._current_deltas.append(event)
         else:
-            self._note(event)
+            self._record(event)
         for listener in tuple(self._listeners):
             try:
                 listener(event)
@@ -253,19 +253,19 @@ class Turn:
                 name = getattr(listener, "__qualname__", repr(listener))
                 warnings.warn(f"The listener {name} was dropped: {type(error).__name__}: {error}", stacklevel=2)
 
-    def _note(self, event: Event) -> None:
-        self.moments.append(time.time())
+    def _record(self, event: Event) -> None:
+        self.event_times.append(time.time())
         self.log.append(event)
-        self.parking.note(event)
+        self.parking.record(event)
         match event:
             case CallAsked() | CallDecided() | CallFinished() | TurnParked():
                 self.status = self.parking.status
-                if isinstance(event, CallFinished) and self.parking.is_resting:
-                    _set(self._rest, self)
+                if isinstance(event, CallFinished) and self.parking.is_idle:
+                    _resolve(self._idle, self)
             case ReplyFinished():
-                self._arriving.clear()
+                self._current_deltas.clear()
 
-    def settle(self, outcome: Outcome, context: Sequence[Message], chain: Sequence[Message]) -> None:
+    def finish(self, outcome: Outcome, context: Sequence[Message], chain: Sequence[Message]) -> None:
         """Take over what came of the turn."""
         ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
         self.status, self.error, self._text = outcome.status, outcome.error, outcome.text
@@ -275,7 +275,7 @@ class Turn:
         self.usage = ended.usage
         self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
 
-    def transcript(self, limits: Limits = SHOWN) -> Transcript:
+    def transcript(self, limits: Limits = DISPLAY_LIMITS) -> Transcript:
         """Fold the turn into blocks, from its log."""
         transcript = Transcript(limits)
         for event in self.log:
@@ -297,16 +297,16 @@ class Turn:
             for delta in _as_deltas(event):
                 listener(delta)
             listener(event)
-        for delta in self._arriving:
+        for delta in self._current_deltas:
             listener(delta)
-        self.listen(listener)
+        self.add_listener(listener)
 
     def __repr__(self) -> str:
         return f"<Turn {self.turn_id} {self.status}: {shorten(self.text, 60)!r}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
         transcript = self.transcript()
-        return saved(transcript.document(), transcript.media)
+        return turn_mimebundle(transcript.document(), transcript.media)
 
 
 def _as_deltas(event: Event) -> list[Event]:
@@ -325,21 +325,21 @@ def _as_deltas(event: Event) -> list[Event]:
     return deltas
 
 
-def _set(rest: Future[Turn], turn: Turn) -> None:
-    if not rest.done():
-        rest.set_result(turn)
+def _resolve(idle: Future[Turn], turn: Turn) -> None:
+    if not idle.done():
+        idle.set_result(turn)
 
 
-_begun: weakref.WeakSet[Turn] = weakref.WeakSet()
+_started_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 
 
 def _end_in_child() -> None:
     """End the copies of turns that run in the process that was forked: here nothing would ever end them."""
-    for turn in list(_begun):
+    for turn in list(_started_turns):
         if not turn.done.done():
             turn.status = "cancelled"
             turn.error = Cancelled("The turn goes on in the process that began it; this is a fork of that process.")
-            turn.lent, turn.done = CallerThread(), Future()  # nobody hears of it who listened there
+            turn.caller_thread, turn.done = CallerThread(), Future()  # nobody hears of it who listened there
             turn.done.set_result(turn)
 
 

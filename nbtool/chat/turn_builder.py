@@ -20,13 +20,13 @@ from nbtool.chain.repair import repair_history
 from nbtool.chain.turn import Engine
 from nbtool.chat.attachments import as_parts
 from nbtool.chat.conversation import Conversation
-from nbtool.chat.event_sink import Door
-from nbtool.chat.journal import Scribe, hiding, journal
-from nbtool.chat.model import Model, Previewing, Rehearsal
-from nbtool.chat.prompt import HistoryMode, as_history, as_said, system_text, told
-from nbtool.chat.recording.cache_key import Scene
-from nbtool.chat.recording.recorder import Recordings, ReplayMode
-from nbtool.chat.rerun.operations import Plan, Rerun, Verb
+from nbtool.chat.event_sink import EventSink
+from nbtool.chat.journal import TurnWriter, journal, redactor_for
+from nbtool.chat.model import Model, PreviewableEndpoint, PreviewEndpoint
+from nbtool.chat.prompt import HistoryMode, as_message, history_messages, system_prompt, with_context
+from nbtool.chat.recording.cache_key import TurnInputs
+from nbtool.chat.recording.recorder import Recorder, ReplayMode
+from nbtool.chat.rerun.operations import Rerun, TurnOperation, TurnPlan
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage
@@ -61,12 +61,12 @@ class TurnSettings:
     stream: bool = True
     limits: Limits | None = None
     history: HistoryMode | None = None
-    verb: Verb | None = None
+    operation: TurnOperation | None = None
     replay: ReplayMode | None = None
     check_results: bool | None = None
 
 
-class Speaker(Conversation):
+class TurnBuilder(Conversation):
     """A conversation that can make turns; `Chat` says what each of its arguments means."""
 
     window: int | None = None
@@ -108,16 +108,16 @@ class Speaker(Conversation):
         self.variables = Variables(notebook)
         self.variables.max_bytes = result_bytes
         self._variable_tools = variable_tools(self.variables, writable=False)
-        self.desk = ApprovalQueue()
-        self.recordings = Recordings()
+        self.approvals = ApprovalQueue()
+        self.recorder = Recorder()
 
-    def exposed(self) -> list[Variable]:
+    def exposed_variables(self) -> list[Variable]:
         """Give what references can point to in the notebook; results of tools are not among them."""
         return [entry for entry in self.variables.list_entries() if entry.kind == "exposed"]
 
-    def all_tools(self) -> Toolset:
+    def turn_tools(self) -> Toolset:
         """Give the tools of the next turn: the chat's own, and those that read variables where there may be any."""
-        may_read = bool(self.tools.tools() or self.exposed() or self.keeps_notes)
+        may_read = bool(self.tools.tools() or self.exposed_variables() or self.keeps_notes)
         return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
 
     def afresh(self, *, chat_id: str = "") -> Self:
@@ -151,24 +151,24 @@ class Speaker(Conversation):
         self._variable_tools = variable_tools(self.variables, writable=may)
 
     @property
-    def unfinished(self) -> tuple[Turn, ...]:
+    def running_turns(self) -> tuple[Turn, ...]:
         """The turns that are on their way, waiting or parked."""
         turns = (turn for node in self.tree.nodes() for turn in node.versions)
         return tuple(turn for turn in turns if turn.status in ("running", "waiting", "parked"))
 
-    def questions(self, turn: Turn) -> tuple[str, ...]:
+    def open_questions(self, turn: Turn) -> tuple[str, ...]:
         """Give the digests of a turn's questions that are still open; the turn itself hears of a decision later."""
-        still = {question.digest for question in self.desk.pending()}
+        still = {question.digest for question in self.approvals.pending()}
         return tuple(digest for digest in turn.parking.questions if digest in still)
 
-    def check_free(self) -> None:
+    def check_idle(self) -> None:
         """See that no turn of this chat has outlived its cell: only one at a time does.
 
         Raises:
             BadUsage: there is one; the text says how it is answered or ended.
         """
-        for turn in self.unfinished:
-            if turn.parking.is_parked and (waiting := self.questions(turn)):
+        for turn in self.running_turns:
+            if turn.parking.is_parked and (waiting := self.open_questions(turn)):
                 fix = f"First `%chat approve {waiting[0][:12]}`, `%chat deny {waiting[0][:12]}` or `%chat cancel`."
                 raise BadUsage("A turn of this chat is parked and waits for a decision.", fix=fix)
             if turn.parking.is_parked:
@@ -189,87 +189,92 @@ class Speaker(Conversation):
 
         Raises: as `start`.
         """
-        self.check_free()
+        self.check_idle()
         check_plugins(self.plugins)
-        how, parts = settings or TurnSettings(), as_parts(attach)
-        plan = self._plan(how) if how.verb else None
-        said = as_said(prompt, parts)
-        said = plan.said(said) if plan else said
-        if not said.text.strip() and not any(part.kind == "media" for part in said.parts):
+        turn_settings, parts = settings or TurnSettings(), as_parts(attach)
+        plan = self._plan(turn_settings) if turn_settings.operation else None
+        message = as_message(prompt, parts)
+        message = plan.resolve_prompt(message) if plan else message
+        if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
             raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write what you want to say.")
         answer = Structured(as_) if as_ is not None else plan.answer if plan else None
-        turn = Turn(said, self.recordings.model_name(self.model, how.replay), cell_id=how.cell_id, answer=answer)
-        turn.is_rerun = isinstance(how.verb, Rerun)
+        turn = Turn(
+            message,
+            self.recorder.model_name(self.model, turn_settings.replay),
+            cell_id=turn_settings.cell_id,
+            answer=answer,
+        )
+        turn.is_rerun = isinstance(turn_settings.operation, Rerun)
         can_retry = lambda: not any(call.started for call in turn.calls)  # noqa: E731 - one line that names it
-        endpoint = self.recordings.endpoint(self.model, how.replay, can_retry)
+        endpoint = self.recorder.endpoint(self.model, turn_settings.replay, can_retry)
         request = {**self.options, **(options or {})}
-        turn.work = lambda: self._run_masked(turn, endpoint, request, how, plan)
+        turn.work = lambda: self._run_masked(turn, endpoint, request, turn_settings, plan)
         return turn
 
-    def rehearse(self, prompt: str | Message, **how: Any) -> Request:
+    def rehearse(self, prompt: str | Message, **kwargs: Any) -> Request:
         """Give the exact first request that `start` would make, and make none; takes what `start` takes.
 
         Raises:
             BadUsage: the chat's endpoint is one that makes no requests.
             NbtoolError: a plugin lets no request leave.
         """
-        turn = self.compose(prompt, **how)
+        turn = self.compose(prompt, **kwargs)
         endpoint = self.model.endpoint()
-        if not isinstance(endpoint, Previewing):
+        if not isinstance(endpoint, PreviewableEndpoint):
             raise BadUsage("The endpoint of this chat makes no requests, so there is none to show.")
-        rehearsal = Rehearsal(endpoint)
-        settings = how.get("settings") or TurnSettings()
+        rehearsal = PreviewEndpoint(endpoint)
+        settings = kwargs.get("settings") or TurnSettings()
         plan = self._plan(settings)
-        if plan.script.runs:
+        if plan.carry_over.runs_calls:
             raise BadUsage("This runs calls before its first request, so the request cannot be shown beforehand.")
-        options = {**self.options, **(how.get("options") or {})}
+        options = {**self.options, **(kwargs.get("options") or {})}
         with masking(self.plugins):
-            engine, _ = self._engine(turn, rehearsal, plan, _nowhere, options, settings)
+            engine, _ = self._engine(turn, rehearsal, plan, _discard, options, settings)
         outcome = run_sync(engine.run())
         if not rehearsal.request.path and outcome.error:
             raise outcome.error  # a plugin let no request leave
         return rehearsal.request
 
-    def _plan(self, how: TurnSettings) -> Plan:
+    def _plan(self, settings: TurnSettings) -> TurnPlan:
         """Plan a turn as the tree is now."""
-        if how.verb:
-            return how.verb.plan(self, how.cell_id)
-        return Plan(self.tree.place(how.cell_id, append=how.append))
+        if settings.operation:
+            return settings.operation.plan(self, settings.cell_id)
+        return TurnPlan(self.tree.node_for_cell(settings.cell_id, append=settings.append))
 
     async def _run_masked(
-        self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], how: TurnSettings, plan: Plan | None
+        self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], settings: TurnSettings, plan: TurnPlan | None
     ) -> None:
         """Run a turn; whatever is cut in it, in history and results, is masked before."""
         with masking(self.plugins):
-            await self._run(turn, endpoint, options, how, plan)
+            await self._run(turn, endpoint, options, settings, plan)
 
     async def _run(
-        self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], how: TurnSettings, plan: Plan | None
+        self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], settings: TurnSettings, plan: TurnPlan | None
     ) -> None:
-        emit = turn.emit = self._door(turn)
+        emit = turn.emit = self._event_sink(turn)
         for plugin in self.plugins:
             if hook := getattr(plugin, "on_event", None):
-                turn.listen(partial(_heard, hook, turn.turn_id))
-        take = self.recordings.begin(self.scene(turn, options), how.replay, endpoint)
-        await take.look_at_objects()
-        async with self.turnstile:  # what was said before is collected first, and nothing comes in between
-            plan = plan or self._plan(how)
-            engine, context = self._engine(turn, endpoint, plan, emit, options, how)
-            version = _reruns(plan.node) + 2 if turn.is_rerun else 1
-            await take.look_up(turn, context.history, version=version, is_made_up=plan.difference is not None)
+                turn.add_listener(partial(_notify_plugin, hook, turn.turn_id))
+        recorder = self.recorder.start(self.inputs_of(turn, options), settings.replay, endpoint)
+        await recorder.hash_objects()
+        async with self.lock:  # what was said before is collected first, and nothing comes in between
+            plan = plan or self._plan(settings)
+            engine, context = self._engine(turn, endpoint, plan, emit, options, settings)
+            version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
+            await recorder.find(turn, context.history, version=version, is_partial=plan.difference is not None)
             started = replace(
-                _started(turn, plan, take.date),
+                _start_event(turn, plan, recorder.date),
                 tools=tuple(self.tools.tools()),
-                exposed=tuple(entry.name for entry in self.exposed() if entry.is_live),
+                exposed=tuple(entry.name for entry in self.exposed_variables() if entry.is_live),
             )
             await emit(started)
-            self.tree.put(plan.node, turn)
-        if take.found:
-            bench = self._bench(turn, emit, self.tools, how)
+            self.tree.add_version(plan.node, turn)
+        if recorder.match:
+            runtime = self._runtime(turn, emit, self.tools, settings)
             with self.variables.without_eviction():
-                await take.tell(turn, started, (*context.history, context.prompt), bench)
+                await recorder.replay(turn, started, (*context.history, context.prompt), runtime)
             return
-        await take.say_why(emit)
+        await recorder.notify_miss(emit)
         if difference := plan.difference:
             turn.difference = difference
             await emit(Notice(str(difference)))
@@ -278,51 +283,60 @@ class Speaker(Conversation):
                 outcome = await engine.run()
         finally:  # what was done is told to later turns, whatever became of this one
             turn.messages = Messages((*context.history, context.prompt), tuple(context.chain))
-        turn.settle(outcome, turn.messages.context, turn.messages.chain)
-        await take.keep(turn)
+        turn.finish(outcome, turn.messages.context, turn.messages.chain)
+        await recorder.store(turn)
 
     def _engine(
         self,
         turn: Turn,
         endpoint: Endpoint,
-        plan: Plan,
+        plan: TurnPlan,
         emit: Emit,
         options: dict[str, Any],
-        how: TurnSettings,
+        settings: TurnSettings,
     ) -> tuple[Engine, TurnContext]:
-        exposed = {entry.name: self.variables.describe(entry.name) for entry in self.exposed()}
-        limits = how.limits or self.limits
+        exposed = {entry.name: self.variables.describe(entry.name) for entry in self.exposed_variables()}
+        limits = settings.limits or self.limits
         is_media = endpoint.dialect in MEDIA_KINDS  # its prompt is drawn or read aloud: no objects are listed in it
-        history, prompt = tuple(self._history(plan.node, how)), told(turn.prompt, {} if is_media else exposed)
-        context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.signal, Meter(limits))
-        tools = Toolset("turn") if is_media else self._offered()
-        bench = self._bench(turn, emit, tools, how)
+        history, prompt = (
+            tuple(self._history(plan.node, settings)),
+            with_context(turn.prompt, {} if is_media else exposed),
+        )
+        context = TurnContext(turn.turn_id, prompt, history, limits, emit, turn.cancel_signal, Meter(limits))
+        tools = Toolset("turn") if is_media else self._tools_for()
+        runtime = self._runtime(turn, emit, tools, settings)
         choose = None if is_media else self.choose_tools
-        calling = ToolCalling(bench, tuple(self.plugins), turn.calls, choose, plan.script.told)
-        system = system_text(self.system, tools.rules())
+        calling = ToolCalling(runtime, tuple(self.plugins), turn.calls, choose, plan.carry_over.known_outcomes)
+        system = system_prompt(self.system, tools.rules())
         answer = [turn.answer] if turn.answer else []
         plugins = [calling, MediaVariables(self.variables), *answer, *self.plugins]
-        given = plan.script.reader(turn.calls) if plan.script.replies else None
+        reply_source = plan.carry_over.reply_source(turn.calls) if plan.carry_over.replies else None
         return Engine(
-            context, endpoint, plugins, system=system, options=options, stream=how.stream, reply_source=given
+            context,
+            endpoint,
+            plugins,
+            system=system,
+            options=options,
+            stream=settings.stream,
+            reply_source=reply_source,
         ), context
 
-    def _bench(self, turn: Turn, emit: Emit, tools: Toolset, how: TurnSettings) -> ToolRuntime:
+    def _runtime(self, turn: Turn, emit: Emit, tools: Toolset, settings: TurnSettings) -> ToolRuntime:
         return ToolRuntime(
             tools=tools,
             variables=self.variables,
             emit=emit,
-            approvals=self.desk,
+            approvals=self.approvals,
             approver=turn.approver,
-            caller_thread=turn.lent,
+            caller_thread=turn.caller_thread,
             outcome_texts=self.call_texts,
             plugins=tuple(self.plugins),
-            check_results=self.check_results if how.check_results is None else how.check_results,
+            check_results=self.check_results if settings.check_results is None else settings.check_results,
         )
 
-    def scene(self, turn: Turn, options: Mapping[str, Any]) -> Scene:
+    def inputs_of(self, turn: Turn, options: Mapping[str, Any]) -> TurnInputs:
         """Give what a turn is made of, for the recordings."""
-        return Scene(
+        return TurnInputs(
             prompt=turn.prompt,
             model=self.model,
             model_name=turn.model,
@@ -336,41 +350,41 @@ class Speaker(Conversation):
             choices=[self.choose_tools, dict(self.call_texts)],
         )
 
-    def _offered(self) -> Toolset:
+    def _tools_for(self) -> Toolset:
         """Give the tools of a turn, and keep their rules on demand where the model can read them."""
         self.variables.set_rules((rule.name, rule.text, rule.description) for rule in self.tools.on_demand())
-        return self.all_tools()
+        return self.turn_tools()
 
-    def _history(self, node: Node[Turn], how: TurnSettings) -> list[Message]:
+    def _history(self, node: Node[Turn], settings: TurnSettings) -> list[Message]:
         messages: list[Message] = []
-        for turn in self.tree.before(node, window=self.window):
-            messages += as_history(turn, how.history or self.history)
+        for turn in self.tree.history_before(node, window=self.window):
+            messages += history_messages(turn, settings.history or self.history)
         return repair_history(messages)
 
-    def _door(self, turn: Turn) -> Emit:
+    def _event_sink(self, turn: Turn) -> Emit:
         """Make the one awaited door of a turn: first the journal, then the listeners."""
-        scribe = Scribe(journal(), self.chat_id, turn.turn_id, hide=hiding(self.plugins, turn.turn_id))
-        return Door(scribe, turn.tell, is_ours=not self.plugins).emit
+        writer = TurnWriter(journal(), self.chat_id, turn.turn_id, hide=redactor_for(self.plugins, turn.turn_id))
+        return EventSink(writer, turn.dispatch, only_builtin_plugins=not self.plugins).emit
 
 
-def _started(turn: Turn, plan: Plan, replayed: str) -> TurnStarted:
+def _start_event(turn: Turn, plan: TurnPlan, replayed: str) -> TurnStarted:
     """Give the event with which a turn begins: who says what, and where in the conversation."""
-    node, made = plan.node, plan.difference
-    told = (made.turn_id, made.kept) if made and made.tells else ("", 0)
-    parent, child = node.parent.node_id if node.parent else "", node.child.node_id if node.child else ""
-    said = (turn.turn_id, turn.model, turn.prompt, time.time(), turn.cell_id)
-    return TurnStarted(*said, node.node_id, parent, child, replayed, *told)
+    node, diff = plan.node, plan.difference
+    carried = (diff.turn_id, diff.kept_rounds) if diff and diff.replays_rounds else ("", 0)
+    parent, child = node.parent.node_id if node.parent else "", node.insert_before.node_id if node.insert_before else ""
+    fields = (turn.turn_id, turn.model, turn.prompt, time.time(), turn.cell_id)
+    return TurnStarted(*fields, node.node_id, parent, child, replayed, *carried)
 
 
-def _reruns(node: Node[Turn]) -> int:
+def _rerun_count(node: Node[Turn]) -> int:
     """Count the reruns since a cell said this last: so each gets the same number whenever all cells run again."""
-    return sum(1 for _ in takewhile(lambda turn: turn.is_rerun, reversed(node.tried)))
+    return sum(1 for _ in takewhile(lambda turn: turn.is_rerun, reversed(node.all_versions)))
 
 
-def _heard(hook: Callable[[EventContext], object], turn_id: str, event: Event) -> None:
+def _notify_plugin(hook: Callable[[EventContext], object], turn_id: str, event: Event) -> None:
     """Pass an event on to a plugin."""
     hook(EventContext(turn_id, event))
 
 
-async def _nowhere(_: Event) -> None:
+async def _discard(_: Event) -> None:
     """Take an event of a turn that never happens."""

@@ -15,10 +15,10 @@ from functools import partial
 from threading import Event as ThreadEvent
 from typing import Literal
 
-from nbtool.blocks.confusables import unmasked
-from nbtool.blocks.question import effect_of, notice_of, remarks_of, sentence_of
+from nbtool.blocks.confusables import escape_confusables
+from nbtool.blocks.question import effect_text, format_remarks, notice_text, summarize_call
 from nbtool.blocks.resolved import resolved_shapes
-from nbtool.blocks.sanitize import visible
+from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import AlreadyDecided
 from nbtool.tools.approval import BY_POLICY, ApprovalQueue, Approved, Decision, Denied, Question, Released, Withheld
@@ -26,38 +26,38 @@ from nbtool.tools.execution.threads import CallerThreadRunner
 
 Mode = Literal["ask", "input", "park", "auto", "deny"]
 
-HELLO_SECONDS = 10.0
+PAGE_READY_SECONDS = 10.0
 """How long a page may take to say hello before the next road is tried; loading the first widget is slow."""
 
 PARKED_SECONDS = 24 * 60 * 60.0
 """How long a question stays open once its cell has ended, unless the person said otherwise."""
 
-NOBODY = "Nobody can be asked here (no page and no line of input), so the call was denied."
-BY_MODE = "This turn was started with --approve deny."
+NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the call was denied."
+DENIED_BY_FLAG = "This turn was started with --approve deny."
 
 
 @dataclass(slots=True)
-class Roads:
+class CellApprover:
     """The approver of a cell's turn.
 
-    `hello` is set when the page can be heard; None where there is no page. `may_input` says whether a line of
-    input would reach a person, `may_park` whether somebody could answer after the cell. A question that nobody
+    `page_ready` is set when the page can be heard; None where there is no page. `can_input` says whether a line of
+    input would reach a person, `can_park` whether somebody could answer after the cell. A question that nobody
     answers is refused after `within` seconds; None means `PARKED_SECONDS` once the cell has ended, and no bound before.
     """
 
     turn: Turn
-    desk: ApprovalQueue
+    approvals: ApprovalQueue
     mode: Mode = "ask"
-    hello: ThreadEvent | None = None
-    may_input: bool = False
-    may_park: bool = False
-    within: float | None = None
-    taken: list[str] = field(default_factory=list)
+    page_ready: ThreadEvent | None = None
+    can_input: bool = False
+    can_park: bool = False
+    timeout: float | None = None
+    methods: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
         """The road that was taken last; a decision that is given at once is said to be by it."""
-        return self.taken[-1] if self.taken else "approver"
+        return self.methods[-1] if self.methods else "approver"
 
     @property
     def uses_remembered(self) -> bool:
@@ -67,38 +67,42 @@ class Roads:
     async def ask(self, question: Question) -> Decision | None:
         """Answer by the best open road; None leaves the question on the desk, for a click."""
         if self.mode == "deny":
-            return self._by(BY_POLICY, question.denial(BY_MODE))
+            return self._record(BY_POLICY, question.denial(DENIED_BY_FLAG))
         if self.mode == "auto" and not question.sensitive:
-            return self._by(BY_POLICY, Approved() if question.gate == "run" else Released())
-        if self.mode == "park" or not self.turn.lent.is_attached:
+            return self._record(BY_POLICY, Approved() if question.gate == "run" else Released())
+        if self.mode == "park" or not self.turn.caller_thread.is_attached:
             return await self._park(question)
-        if self.mode != "input" and self.hello and await asyncio.to_thread(self.hello.wait, HELLO_SECONDS):
-            self.taken.append("click")
-            return await self._left(question, self.within)
-        if self.may_input:
-            return self._by("input", await self._line(question))
+        if (
+            self.mode != "input"
+            and self.page_ready
+            and await asyncio.to_thread(self.page_ready.wait, PAGE_READY_SECONDS)
+        ):
+            self.methods.append("click")
+            return await self._wait_for_click(question, self.timeout)
+        if self.can_input:
+            return self._record("input", await self._ask_by_input(question))
         return await self._park(question)
 
     async def _park(self, question: Question) -> Decision | None:
         """Let the cell end and leave the question on the desk, where somebody could come back to it."""
-        if not self.may_park or (self.mode == "input" and self.turn.lent.is_attached):
-            return self._by("nobody", question.denial(NOBODY))
-        within = self.within or PARKED_SECONDS
-        self.taken.append("park")
-        await self.turn.park(question.digest, within)
-        return await self._left(question, within)
+        if not self.can_park or (self.mode == "input" and self.turn.caller_thread.is_attached):
+            return self._record("nobody", question.denial(NO_ONE_TO_ASK))
+        timeout = self.timeout or PARKED_SECONDS
+        self.methods.append("park")
+        await self.turn.park(question.digest, timeout)
+        return await self._wait_for_click(question, timeout)
 
-    async def _left(self, question: Question, within: float | None) -> Decision | None:
+    async def _wait_for_click(self, question: Question, timeout: float | None) -> Decision | None:
         """Leave a question on the desk, and refuse it when its time is over; deciding it before ends this wait."""
-        if within is not None:
-            await asyncio.sleep(within)
+        if timeout is not None:
+            await asyncio.sleep(timeout)
             with suppress(AlreadyDecided):
-                self.desk.expire(question.digest)
+                self.approvals.expire(question.digest)
         return None
 
-    async def _line(self, question: Question) -> Decision:
+    async def _ask_by_input(self, question: Question) -> Decision:
         """Ask in a line of input; a decision that comes by another road closes the line."""
-        line = CallerThreadRunner(self.turn.lent, lambda: None)
+        line = CallerThreadRunner(self.turn.caller_thread, lambda: None)
         try:
             outcome = await line.run(partial(ask_by_input, question))
         except asyncio.CancelledError:
@@ -109,15 +113,15 @@ class Roads:
         answer: Decision = outcome.value
         return answer
 
-    def _by(self, road: str, decision: Decision | None) -> Decision | None:
-        self.taken.append(road)
+    def _record(self, method: str, decision: Decision | None) -> Decision | None:
+        self.methods.append(method)
         return decision
 
 
 def ask_by_input(question: Question) -> Decision:
     """Ask in one line of input; only a plain yes is consent, any other words are the reason of a no."""
     try:
-        answer = input(asked_in_line(question)).strip()
+        answer = input(input_prompt(question)).strip()
     except EOFError:
         return question.denial("The input ended before an answer came.")
     if answer.lower() in ("y", "yes"):
@@ -126,12 +130,12 @@ def ask_by_input(question: Question) -> Decision:
     return Denied(reason) if question.gate == "run" else Withheld(reason)
 
 
-def asked_in_line(question: Question) -> str:
+def input_prompt(question: Question) -> str:
     """Write a question for a line of input: the notice, the sentence, all that is asked about, and what will change."""
     resolved = resolved_shapes(question.resolved)
-    said = sentence_of(question.gate, question.tool, question.shown, resolved, len(question.media))
-    whole = unmasked(visible(question.shown))
-    asked = "Run it?" if question.gate == "run" else "Show this to the model?"
-    first = [remarks_of(question.again, question.notes), notice_of(question.notice)]
-    parts = [*first, said, whole, effect_of(question.effect), f"{asked} [y = yes, or say why not] "]
+    summary = summarize_call(question.gate, question.tool, question.shown, resolved, len(question.media))
+    arguments = escape_confusables(escape_invisible(question.shown))
+    prompt = "Run it?" if question.gate == "run" else "Show this to the model?"
+    first = [format_remarks(question.again, question.notes), notice_text(question.notice)]
+    parts = [*first, summary, arguments, effect_text(question.effect), f"{prompt} [y = yes, or say why not] "]
     return "\n".join(part for part in parts if part)

@@ -9,10 +9,10 @@ from typing import Any
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
 from nbtool.tools.variables.references import Reference, parse, resolve_one
-from nbtool.view.turn_messages import Binding, is_name
+from nbtool.view.turn_messages import BindRequest, is_valid_name
 
 
-def bind_result(chat: Chat, asked: Binding, names: MutableMapping[str, Any]) -> str:
+def bind_result(chat: Chat, request: BindRequest, names: MutableMapping[str, Any]) -> str:
     """Bind the result of a call in the notebook, and say under which name.
 
     Raises:
@@ -20,14 +20,14 @@ def bind_result(chat: Chat, asked: Binding, names: MutableMapping[str, Any]) -> 
         UnknownReference: the result is gone.
     """
     turns = [turn for node in chat.tree.nodes() for turn in node.versions]
-    record = next((call for turn in turns for call in turn.calls if call.call_id == asked.call_id), None)
+    record = next((call for turn in turns for call in turn.calls if call.call_id == request.call_id), None)
     if record is None or not record.reference:
         raise BadUsage("This call left no result that is kept.", fix="`%chat vars` lists what there is.")
-    return bind_reference(chat, record.reference, names, asked.name, replace=asked.replace)
+    return bind_reference(chat, record.reference, names, request.name, replace=request.replace)
 
 
 def bind_reference(
-    chat: Chat, written: str, names: MutableMapping[str, Any], name: str = "", *, replace: bool = False
+    chat: Chat, reference_text: str, names: MutableMapping[str, Any], name: str = "", *, replace: bool = False
 ) -> str:
     """Bind what a reference stands for, the object itself, and say under which name.
 
@@ -37,10 +37,10 @@ def bind_reference(
         BadUsage: it is no single reference, or the name is none or taken.
         UnknownReference: it leads nowhere.
     """
-    reference = _reference(written)
+    reference = _reference(reference_text)
     value = resolve_one(reference, chat.variables)
     chosen = name or _name_of(reference)
-    if not is_name(chosen):
+    if not is_valid_name(chosen):
         raise BadUsage(f"{chosen!r} cannot be a name in the notebook.", fix="Give another one after it.")
     if chosen in names and names[chosen] is not value and not replace:
         raise BadUsage(f"{chosen} stands for something else here.", fix="Give another name, or add --replace.")
@@ -48,13 +48,13 @@ def bind_reference(
     return chosen
 
 
-def _reference(written: str) -> Reference:
-    text = written if written.startswith("$VAR_REF{{") else f"$VAR_REF{{{{{written}}}}}"
+def _reference(source: str) -> Reference:
+    text = source if source.startswith("$VAR_REF{{") else f"$VAR_REF{{{{{source}}}}}"
     match parse(text):
         case [Reference(start=None) as reference]:
             return reference
         case _:
-            raise BadUsage(f"{written!r} is not one whole variable.", fix="`%chat vars` lists them.")
+            raise BadUsage(f"{source!r} is not one whole variable.", fix="`%chat vars` lists them.")
 
 
 def _name_of(reference: Reference) -> str:

@@ -10,26 +10,26 @@ from dataclasses import replace
 from typing import Any
 
 from nbtool.blocks.sanitize import one_line
-from nbtool.chat.chat import Chat, TurnSettings, wait_for
+from nbtool.chat.chat import Chat, TurnSettings, wait_for_turn
 from nbtool.chat.model import Model
-from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, Verb
+from nbtool.chat.rerun.operations import Edit, Reexecute, Rerun, Resume, TurnOperation
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, ModelNotFound, NotRecorded
 from nbtool.events import Event, Notice, ReplyFinished
-from nbtool.magics.approver import Roads
-from nbtool.magics.cell_source import Cells
+from nbtool.magics.approver import CellApprover
+from nbtool.magics.cell_source import CellSource
 from nbtool.magics.interrupts import Interrupts, one_interrupt
 from nbtool.magics.kernel.messages import can_ask_for_input, cell_id
-from nbtool.magics.namespace import Namespace
+from nbtool.magics.namespace import NotebookNamespace
 from nbtool.magics.options import budget, mentions
 from nbtool.magics.restored_names import former_needs, restore_for_turn, settle_names
-from nbtool.magics.views import View, may_park, view_for
+from nbtool.magics.views import View, can_park, make_view
 
 STUCK = (
     "Stopped, but the turn has not ended yet: a plugin, or a tool, blocks nbtool's own loop. It ends when that lets go;"
     " restart the kernel if it never does."
 )
-FAILED = "The turn did not come to its end; what came so far is kept (see above, or `%chat show`)."
+TURN_FAILED = "The turn did not come to its end; what came so far is kept (see above, or `%chat show`)."
 
 
 class TurnFailed(Exception):
@@ -54,7 +54,7 @@ class TurnStopped(KeyboardInterrupt):
         return [str(self) or "Stopped. What came so far is kept."]
 
 
-def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
+def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
     """Say what stands in a cell, whose magic is called `magic`, and see the turn to its end, or until it is parked.
 
     Raises:
@@ -62,23 +62,23 @@ def speak(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str, mag
         TurnFailed: the turn ended with an error, which the view shows.
         TurnStopped: the person interrupted the kernel.
     """
-    said = body.strip() if says_something(body) else ""
-    if not said and not flags.attach and not isinstance(verb_of(flags), Rerun | Resume | Reexecute):
+    prompt = body.strip() if has_prompt(body) else ""
+    if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
         raise BadUsage("The cell says nothing, so nothing was sent.", fix="Write your prompt below the %%chat line.")
     if flags.out:
         names.check_free(flags.out, replace=flags.replace)
-    attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
+    attached, type_ = names.attachments(flags.attach), names.parse_type(flags.as_)
     model, put_back = chat.model, names.checkpoint(chat)
-    with _unless_refused(names, chat):
+    with _restore_when_refused(names, chat):
         configure(chat, names, flags, body)
-        how = turn_settings(shell, chat, flags)
-        turn = chat.compose(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
+        settings = turn_settings(shell, chat, flags)
+        turn = chat.compose(prompt, attach=attached, as_=type_, options=dict(flags.option), settings=settings)
     with one_interrupt(turn, lingers=getattr(shell, "kernel", None) is not None) as interrupts:
         _show(shell, chat, names, flags, turn, magic, interrupts)
-        if interrupts.is_heard:
+        if interrupts.is_received:
             raise TurnStopped
     if turn.status in ("error", "timeout"):
-        raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _taken_back(chat, model, turn, put_back))
+        raise TurnFailed(turn.error, _failed_line(shell, flags, turn), _restore_model(chat, model, turn, put_back))
     return turn
 
 
@@ -86,41 +86,41 @@ def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
     """Say under a cell that its turn failed; why, too, where no page shows it: papermill's log holds nothing else."""
     if flags.quiet or isinstance(turn.error, NotRecorded):
         return ""
-    hello = turn.approver.hello if isinstance(turn.approver, Roads) else None
+    hello = turn.approver.page_ready if isinstance(turn.approver, CellApprover) else None
     is_unseen = getattr(shell, "kernel", None) is not None and not (hello and hello.is_set())
-    return f"{turn.error}\n{FAILED}" if is_unseen else FAILED
+    return f"{turn.error}\n{TURN_FAILED}" if is_unseen else TURN_FAILED
 
 
 def _show(  # noqa: PLR0913 - all that a turn and its view are made of
-    shell: Any, chat: Chat, names: Namespace, flags: Flags, turn: Turn, magic: str, interrupts: Interrupts
+    shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn, magic: str, interrupts: Interrupts
 ) -> None:
     """Show a turn while it runs, and leave what stays of it, whatever interrupts come meanwhile.
 
     Raises:
         TurnStopped: the person interrupted the kernel.
     """
-    view = view_for(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=Cells(flags.chat, magic))
-    turn.approver = Roads(
+    view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=CellSource(flags.chat, magic))
+    turn.approver = CellApprover(
         turn,
-        chat.desk,
+        chat.approvals,
         flags.approve or "ask",
-        hello=view.hello,
-        may_input=can_ask_for_input(shell),
-        may_park=may_park(shell),
-        within=flags.answer_within,
+        page_ready=view.page_ready,
+        can_input=can_ask_for_input(shell),
+        can_park=can_park(shell),
+        timeout=flags.answer_within,
     )
-    turn.listen(_beginning_with(names.changes(chat), view.feed))
+    turn.add_listener(_after_start(names.describe_rebound(chat), view.feed))
     try:
-        wait_for(turn, ears=view.listen, go=interrupts.begin)
+        wait_for_turn(turn, on_tick=view.poll, on_start=interrupts.begin)
     except KeyboardInterrupt:
         raise TurnStopped("" if turn.done.done() else STUCK) from None
     finally:
         interrupts.hold()
-        leave(turn, view, names, flags)
+        finish_cell(turn, view, names, flags)
 
 
 @contextmanager
-def _unless_refused(names: Namespace, chat: Chat) -> Iterator[None]:
+def _restore_when_refused(names: NotebookNamespace, chat: Chat) -> Iterator[None]:
     """Put a chat back as it was where a cell is refused before it sends anything: a slip changes nothing."""
     put_back = names.checkpoint(chat)
     try:
@@ -130,7 +130,7 @@ def _unless_refused(names: Namespace, chat: Chat) -> Iterator[None]:
         raise
 
 
-def _taken_back(chat: Chat, former: Model, turn: Turn, put_back: Callable[[], None]) -> str:
+def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[], None]) -> str:
     """Give a chat its former model where the one that this cell named never answered, and say so.
 
     Where the provider knows no such model, the cell changes nothing else either, and its turn is deleted.
@@ -148,25 +148,25 @@ def _taken_back(chat: Chat, former: Model, turn: Turn, put_back: Callable[[], No
     return f"{stays} The chat is as it was before this cell; `%chat undo` brings the turn back."
 
 
-def _beginning_with(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
+def _after_start(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
     """Show a notice once the turn has begun; it is about this kernel, and no part of the turn's history."""
     waiting = [Notice(notice)] if notice else []
 
-    def fed(event: Event) -> None:
+    def forward(event: Event) -> None:
         if waiting and event.kind != "turn_started":
             feed(waiting.pop())
         feed(event)
 
-    return fed
+    return forward
 
 
-def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
+def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) -> None:
     """Leave what stays of a turn, now or when it ends; a parked one is bound at once, its value in the end."""
 
     def end(_: object) -> None:
-        view.finish(turn)
+        view.on_finished(turn)
         view.show_media(turn.media)
-        if flags.out and flags.as_ and names.has(flags.out, turn):
+        if flags.out and flags.as_ and names.is_bound(flags.out, turn):
             names.bind(flags.out, turn.value, replace=True)
 
     is_over = turn.done.done()
@@ -178,24 +178,24 @@ def leave(turn: Turn, view: View, names: Namespace, flags: Flags) -> None:
     if is_over:
         end(turn)
         return
-    if not turn.signal.is_set:
-        view.park(turn)
+    if not turn.cancel_signal.is_set:
+        view.on_parked(turn)
     turn.done.add_done_callback(end)  # of a turn that was stopped too: it may be held up by what blocks the loop
 
 
-def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
+def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
     """Print the exact request that the cell would make, and make none; the chat stays as it is.
 
     Raises:
         BadUsage: as `speak`.
     """
-    attached, type_ = names.attached(flags.attach), names.type_of(flags.as_)
+    attached, type_ = names.attachments(flags.attach), names.parse_type(flags.as_)
     put_back = names.checkpoint(chat)
     try:
         configure(chat, names, flags, body)
-        how = turn_settings(shell, chat, flags)
-        said = body.strip() if says_something(body) else ""
-        request = chat.rehearse(said, attach=attached, as_=type_, options=dict(flags.option), settings=how)
+        settings = turn_settings(shell, chat, flags)
+        prompt = body.strip() if has_prompt(body) else ""
+        request = chat.rehearse(prompt, attach=attached, as_=type_, options=dict(flags.option), settings=settings)
         address = chat.model.address
     finally:
         put_back()
@@ -205,26 +205,26 @@ def rehearse(shell: Any, chat: Chat, names: Namespace, flags: Flags, body: str) 
         print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same
 
 
-def says_something(body: str) -> bool:
+def has_prompt(body: str) -> bool:
     """Whether a cell says anything: an empty one, or one of comments alone, is not sent."""
     lines = (line.strip() for line in body.splitlines())
     return any(line and not line.startswith("#") for line in lines)
 
 
-def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
+def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
     """Apply what a cell says about its chat; nothing is changed when one of its names does not exist."""
     mentioned = mentions(body)
-    model = chat.model.changed(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
-    chat.recordings.endpoint(model, flags.replay)  # raises for a model or a key that is not there, before any change
-    named = names.to_add(chat, mentioned.tools, flags.tool)
+    model = chat.model.with_changes(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
+    chat.recorder.endpoint(model, flags.replay)  # raises for a model or a key that is not there, before any change
+    tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
         names.find(name, "variable")
-    exposed = {entry.name for entry in chat.exposed()}  # a mention leaves open what `--read` opened
+    exposed = {entry.name for entry in chat.exposed_variables()}  # a mention leaves open what `--read` opened
     former = former_needs(names, chat)  # a cell may say that it does without them
     check_hidden(flags, exposed, former.variables)
     chat.model = model
     names.refresh_tools(chat)
-    names.add_tools(chat, (*flags.tool, *named))
+    names.add_tools(chat, (*flags.tool, *tool_names))
     names.remove_tools(chat, [word for word in flags.no_tool if word not in former.tools or word in chat.tools])
     names.expose(chat, (*flags.var, *(name for name in mentioned.variables if name not in exposed)))
     names.expose(chat, flags.read, read=True)
@@ -232,9 +232,9 @@ def configure(chat: Chat, names: Namespace, flags: Flags, body: str) -> None:
         chat.variables.unexpose(name)
     if flags.system is not None:
         chat.system = flags.system
-    verb = verb_of(flags)
+    verb = operation_from_flags(flags)
     if isinstance(verb, Rerun | Resume | Reexecute):
-        restore_for_turn(names, chat, chat.named(verb.turn)[1], flags)
+        restore_for_turn(names, chat, chat.find_turn(verb.turn)[1], flags)
     settle_names(names, chat, flags)
 
 
@@ -246,15 +246,15 @@ def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]
     """
     for name in flags.hide:
         if name not in exposed and name not in former:
-            there = f"Exposed are {', '.join(sorted(exposed))}." if exposed else "No variable is."
-            raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=there)
+            available = f"Exposed are {', '.join(sorted(exposed))}." if exposed else "No variable is."
+            raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=available)
 
 
 def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
     """Make the settings of a turn of its flags."""
     tokens, dollars = budget(flags.budget)
-    said = {"max_rounds": flags.max_rounds, "seconds": flags.timeout, "tokens": tokens, "cost": dollars}
-    limits = replace(chat.limits, **{name: value for name, value in said.items() if value is not None})
+    flag_values = {"max_rounds": flags.max_rounds, "seconds": flags.timeout, "tokens": tokens, "cost": dollars}
+    limits = replace(chat.limits, **{name: value for name, value in flag_values.items() if value is not None})
     return TurnSettings(
         cell_id=cell_id(shell),
         append=flags.append,
@@ -263,11 +263,11 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
         history=flags.history,
         replay=flags.replay,
         check_results=flags.check_results,
-        verb=verb_of(flags),
+        operation=operation_from_flags(flags),
     )
 
 
-def verb_of(flags: Flags) -> Verb | None:
+def operation_from_flags(flags: Flags) -> TurnOperation | None:
     """Give what the flags do with a turn that was said; None where the cell says something new."""
     first = flags.from_round
     if first is not None and flags.rerun is None and flags.re_execute is None:

@@ -6,17 +6,17 @@ import shlex
 from dataclasses import dataclass
 from typing import Literal
 
-from nbtool.blocks.sanitize import visible
+from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 
-Said = Literal["rerun", "edit", "execute", "resume"]
+RerunKind = Literal["rerun", "edit", "execute", "resume"]
 
-_FLAGS: dict[Said, str] = {"rerun": "--rerun", "edit": "--edit", "execute": "--re-execute", "resume": "--resume"}
+_FLAGS: dict[RerunKind, str] = {"rerun": "--rerun", "edit": "--edit", "execute": "--re-execute", "resume": "--resume"}
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class CellSource:
     """Writes cells about one conversation, `chat`, with the magics as they are called in this kernel."""
 
     chat: str = "main"
@@ -39,12 +39,12 @@ class Cells:
             raise BadUsage("This cannot be written as one line.", fix="It holds a line break or a control character.")
         return line
 
-    def about(self, word: str, turn: Turn) -> str:
+    def turn_command(self, command: str, turn: Turn) -> str:
         """Write the line that does `word` with a turn."""
-        return self.line(f"{word} {turn.turn_id}")
+        return self.line(f"{command} {turn.turn_id}")
 
-    def said_again(self, deed: Said, turn: Turn, *, from_round: int = 0) -> str:
+    def rerun_cell(self, kind: RerunKind, turn: Turn, *, from_round: int = 0) -> str:
         """Write the cell that says a turn once more: as it was, edited, with its tools run again, or to its end."""
-        first = f" --from {from_round}" if deed in ("rerun", "execute") and from_round > 1 else ""
-        prompt = f"\n{visible(turn.prompt.text)}" if deed == "edit" else ""
-        return f"%{self.line(f'{_FLAGS[deed]} {turn.turn_id}{first}')}{prompt}"
+        first = f" --from {from_round}" if kind in ("rerun", "execute") and from_round > 1 else ""
+        prompt = f"\n{escape_invisible(turn.prompt.text)}" if kind == "edit" else ""
+        return f"%{self.line(f'{_FLAGS[kind]} {turn.turn_id}{first}')}{prompt}"

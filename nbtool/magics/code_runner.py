@@ -24,13 +24,13 @@ from nbtool.messages import Media
 from nbtool.tools.values.render import format_error
 from nbtool.toolsets.code_runner import CodeResult
 
-MAX_KEPT = 1_000_000
+MAX_CAPTURED = 1_000_000
 """Characters of the output that are kept; all of it is shown in the cell."""
 
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
-def run(shell: Any, code: str) -> CodeResult:
+def run_code(shell: Any, code: str) -> CodeResult:
     """Run code as a cell of the shell, without a place in its history.
 
     Raises:
@@ -39,37 +39,37 @@ def run(shell: Any, code: str) -> CodeResult:
     """
     if threading.current_thread() is not threading.main_thread():
         raise ToolFailed("Code runs in the notebook only while a cell waits for the chat, as %%chat does.")
-    caught = _Caught(threading.get_ident())
-    with _catching(shell, caught):
+    capture = _Capture(threading.get_ident())
+    with _capture_output(shell, capture):
         result = shell.run_cell(code, store_history=False)
     error = result.error_before_exec or result.error_in_exec
     if isinstance(error, KeyboardInterrupt):
         raise error
     return CodeResult(
-        output=caught.output.getvalue(),
+        output=capture.output.getvalue(),
         has_value=result.result is not None,
         value=result.result,
-        figures=tuple(caught.figures),
-        error=_line_of(error, shell) if error else "",
-        omitted=caught.omitted,
+        figures=tuple(capture.figures),
+        error=_error_line(error, shell) if error else "",
+        omitted=capture.omitted,
     )
 
 
 @dataclass(slots=True)
-class _Caught:
+class _Capture:
     """What one thread prints and shows while its code runs."""
 
     thread: int
     output: io.StringIO = field(default_factory=io.StringIO)
     figures: list[Media] = field(default_factory=list)
     omitted: int = 0
-    is_listening: bool = True
+    is_active: bool = True
 
     def print(self, text: str) -> None:
-        if self.is_listening and threading.get_ident() == self.thread:
-            kept = text[: max(0, MAX_KEPT - self.output.tell())]
-            self.output.write(kept)
-            self.omitted += len(text) - len(kept)
+        if self.is_active and threading.get_ident() == self.thread:
+            captured = text[: max(0, MAX_CAPTURED - self.output.tell())]
+            self.output.write(captured)
+            self.omitted += len(text) - len(captured)
 
     def show(self, data: dict[str, Any]) -> None:
         mime = next((kind for kind in _IMAGES if kind in data), None)
@@ -77,15 +77,15 @@ class _Caught:
             self.figures.append(Media(mime, data=content))
 
 
-class _Tee(io.TextIOBase):
+class _TeeStream(io.TextIOBase):
     """A stream that writes where it did before, and is heard."""
 
-    def __init__(self, stream: Any, caught: _Caught) -> None:
+    def __init__(self, stream: Any, capture: _Capture) -> None:
         self._stream = stream
-        self._caught = caught
+        self._capture = capture
 
     def write(self, text: str) -> int:
-        self._caught.print(text)
+        self._capture.print(text)
         self._stream.write(text)
         return len(text)
 
@@ -102,36 +102,36 @@ class _Tee(io.TextIOBase):
 class _Publisher(DisplayPublisher):
     """A publisher that shows where it did before, and is heard."""
 
-    def __init__(self, before: Any, caught: _Caught) -> None:
-        super().__init__(parent=before.parent)  # type: ignore[no-untyped-call]  # IPython ships no types for it
-        self._before = before
-        self._caught = caught
+    def __init__(self, publisher: Any, capture: _Capture) -> None:
+        super().__init__(parent=publisher.parent)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        self._publisher = publisher
+        self._capture = capture
 
-    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **how: Any) -> None:  # type: ignore[override]  # IPython's own grew arguments over its versions
-        self._caught.show(data)
-        self._before.publish(data, metadata, **how)
+    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # type: ignore[override]  # IPython's own grew arguments over its versions
+        self._capture.show(data)
+        self._publisher.publish(data, metadata, **kwargs)
 
     def clear_output(self, wait: bool = False) -> None:
-        self._before.clear_output(wait)
+        self._publisher.clear_output(wait)
 
     def __getattr__(self, name: str) -> Any:
-        if "_before" not in self.__dict__:
+        if "_publisher" not in self.__dict__:
             raise AttributeError(name)
-        return getattr(self._before, name)
+        return getattr(self._publisher, name)
 
 
 @contextmanager
-def _catching(shell: Any, caught: _Caught) -> Iterator[None]:
+def _capture_output(shell: Any, capture: _Capture) -> Iterator[None]:
     """Stand between the shell and its outputs for a while."""
     publisher = shell.display_pub
     with (
         shell.display_trap,
-        redirect_stdout(_Tee(sys.stdout, caught)),
-        redirect_stderr(_Tee(sys.stderr, caught)),
-        _silent_tracebacks(shell),
-        _unheard_values(caught),
+        redirect_stdout(_TeeStream(sys.stdout, capture)),
+        redirect_stderr(_TeeStream(sys.stderr, capture)),
+        _suppress_tracebacks(shell),
+        _exclude_display_hook(capture),
     ):
-        shell.display_pub = _Publisher(publisher, caught)
+        shell.display_pub = _Publisher(publisher, capture)
         try:
             yield
         finally:
@@ -139,7 +139,7 @@ def _catching(shell: Any, caught: _Caught) -> Iterator[None]:
 
 
 @contextmanager
-def _silent_tracebacks(shell: Any) -> Iterator[None]:
+def _suppress_tracebacks(shell: Any) -> Iterator[None]:
     """Let no traceback be shown: the error comes back as a line, and the cell has not failed."""
     shell._showtraceback = lambda *_: None
     try:
@@ -149,18 +149,18 @@ def _silent_tracebacks(shell: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _unheard_values(caught: _Caught) -> Iterator[None]:
+def _exclude_display_hook(capture: _Capture) -> Iterator[None]:
     """Let the value of an expression be shown in the cell, but not be heard as output: it comes back as itself."""
     show = sys.displayhook
 
-    def shown(value: object) -> None:
-        caught.is_listening = False
+    def display_value(value: object) -> None:
+        capture.is_active = False
         try:
             show(value)
         finally:
-            caught.is_listening = True
+            capture.is_active = True
 
-    sys.displayhook = shown
+    sys.displayhook = display_value
     try:
         yield
     finally:
@@ -180,7 +180,7 @@ def _bytes_of(content: Any, mime: str) -> bytes:
         return b""
 
 
-def _line_of(error: BaseException, shell: Any) -> str:
+def _error_line(error: BaseException, shell: Any) -> str:
     """Say an error in a line, with the line of the code where it happened."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}{f' (line {error.lineno})' if error.lineno else ''}"

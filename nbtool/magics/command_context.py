@@ -10,9 +10,9 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.cell_source import Cells
+from nbtool.magics.cell_source import CellSource
 from nbtool.magics.config import NbTool
-from nbtool.magics.namespace import Namespace
+from nbtool.magics.namespace import NotebookNamespace
 
 
 class Kernel(Protocol):
@@ -25,9 +25,9 @@ class Kernel(Protocol):
     magic: str
     chats: dict[str, Chat]
     shell: Any
-    names: Namespace
+    names: NotebookNamespace
     settings: NbTool
-    listed: list[str]
+    model_list: list[str]
     recording: Recording | None
 
     def chat(self, name: str) -> Chat:
@@ -35,7 +35,7 @@ class Kernel(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class CommandContext:
     """The conversation that a command is about, its name, and the kernel around it."""
 
     kernel: Kernel
@@ -47,11 +47,11 @@ class Here:
         return self.kernel.chat(self.name)
 
     @property
-    def cells(self) -> Cells:
+    def cells(self) -> CellSource:
         """Writes cells about the conversation."""
-        return Cells(self.name, self.kernel.magic)
+        return CellSource(self.name, self.kernel.magic)
 
-    def anew(self) -> Chat:
+    def restart_chat(self) -> Chat:
         """Give a new conversation this name; of the former one the model stays, and nothing else.
 
         Raises:
@@ -59,29 +59,29 @@ class Here:
         """
         former = self.kernel.chats.get(self.name)
         if former:
-            former.check_free()
+            former.check_idle()
             del self.kernel.chats[self.name]
             self.chat.model = former.model
         return self.chat
 
 
-Command = Callable[[Here, list[str]], str]
+Command = Callable[[CommandContext, list[str]], str]
 """Carries out the words after its name and gives what it has to say; the first line of its docstring is its help."""
 
 
-def table(*rows: tuple[str, Any]) -> str:
+def format_table(*rows: tuple[str, Any]) -> str:
     """Write rows of a name and a value, the values one below the other."""
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def named_turn(chat: Chat, words: list[str]) -> Turn:
+def find_turn(chat: Chat, words: list[str]) -> Turn:
     """Give the turn whose id begins with the first word, the last of the active line when there is none.
 
     Raises:
         BadUsage: there is no such turn, or nothing was said yet.
     """
-    turns = [node.turn for node in chat.tree.line if node.turn]
+    turns = [node.turn for node in chat.tree.active_path if node.turn]
     if words:
         node = chat.tree.find(words[0])
         return next(turn for turn in node.versions if turn.turn_id.startswith(words[0]))

@@ -13,53 +13,53 @@ from typing import TYPE_CHECKING, Any, Protocol
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
 if TYPE_CHECKING:
-    from nbtool.magics.kernel_chats import Workbench
+    from nbtool.magics.kernel_chats import KernelChats
 
 _MENTION = re.compile(r"([$&])`(\w*)$")
 _TURNS = ("show", "code", "branch", "switch", "pin", "unpin", "hide", "unhide", "delete", "export")
 _WAITING = ("approve", "deny")
 
 
-class Bench(Protocol):
+class CompletionSource(Protocol):
     """What is completed from: the name of the magics, and their conversations."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
 
     @property
-    def workbench(self) -> Workbench: ...  # noqa: D102
+    def kernel_chats(self) -> KernelChats: ...  # noqa: D102
 
 
-def completer(bench: Bench) -> Callable[[CompletionContext], SimpleMatcherResult]:
+def completer(source: CompletionSource) -> Callable[[CompletionContext], SimpleMatcherResult]:
     """Make the matcher that IPython asks at each Tab; it says nothing where the cell is none of ours."""
 
     @context_matcher(identifier="nbtool")  # type: ignore[untyped-decorator]  # IPython ships no types for it
     def nbtool_matcher(context: CompletionContext) -> SimpleMatcherResult:
-        fragment, words = _asked(bench, context)
-        found = sorted({word for word in words if word.startswith(fragment)})
-        completions = [SimpleCompletion(text=word) for word in found[: context.limit]]
+        fragment, words = _candidates(source, context)
+        matches = sorted({word for word in words if word.startswith(fragment)})
+        completions = [SimpleCompletion(text=word) for word in matches[: context.limit]]
         return {"completions": completions, "matched_fragment": fragment, "suppress": bool(completions)}
 
     return nbtool_matcher  # type: ignore[no-any-return]  # the same
 
 
-def _asked(bench: Bench, context: CompletionContext) -> tuple[str, Iterable[str]]:
+def _candidates(source: CompletionSource, context: CompletionContext) -> tuple[str, Iterable[str]]:
     """Give what stands before the cursor, and everything that could stand in its place."""
     before = context.text_until_cursor
-    in_cell = context.full_text.lstrip().startswith(f"%%{bench.name}")
+    in_cell = context.full_text.lstrip().startswith(f"%%{source.name}")
     if in_cell and (mention := _MENTION.search(before)):
-        return mention[2], _tools(bench) if mention[1] == "&" else _variables(bench)
+        return mention[2], _tools(source) if mention[1] == "&" else _variables(source)
     words = before.split()
     fragment = "" if before[-1:].isspace() or not words else words.pop()
-    if words[:1] == [f"%%{bench.name}"]:
-        return fragment, _for_cell(bench, words[1:], fragment)
-    if words[:1] == [f"%{bench.name}"]:
-        return fragment, _for_line(bench, words[1:])
+    if words[:1] == [f"%%{source.name}"]:
+        return fragment, _for_cell(source, words[1:], fragment)
+    if words[:1] == [f"%{source.name}"]:
+        return fragment, _for_line(source, words[1:])
     return fragment, ()
 
 
-def _for_cell(bench: Bench, words: list[str], fragment: str) -> Iterable[str]:
-    actions = bench.workbench.parser.flags()
+def _for_cell(source: CompletionSource, words: list[str], fragment: str) -> Iterable[str]:
+    actions = source.kernel_chats.parser.flags()
     if fragment.startswith("-"):
         return [name for action in actions for name in action.option_strings]
     last = next((word for word in reversed(words) if word.startswith("-")), "")
@@ -70,31 +70,31 @@ def _for_cell(bench: Bench, words: list[str], fragment: str) -> Iterable[str]:
         return [str(choice) for choice in action.choices]
     values = _VALUES.get(action.dest)
     if action.dest in ("tool", "no_tool") and "." in fragment:
-        return _tools_of_toolsets(bench)
-    return values(bench) if values else ()
+        return _tools_of_toolsets(source)
+    return values(source) if values else ()
 
 
-def _for_line(bench: Bench, words: list[str]) -> Iterable[str]:
+def _for_line(source: CompletionSource, words: list[str]) -> Iterable[str]:
     from nbtool.magics.commands import COMMANDS  # noqa: PLC0415 - loading the extension has to be quick
 
     match words:
         case []:
             return COMMANDS
         case [command] if command in _WAITING:
-            chats = bench.workbench.chats.values()
-            return [question.digest[:12] for chat in chats for question in chat.desk.pending()]
+            chats = source.kernel_chats.chats.values()
+            return [question.digest[:12] for chat in chats for question in chat.approvals.pending()]
         case [command] if command in _TURNS:
-            return _turns(bench)
+            return _turns(source)
         case ["config"]:
-            return bench.workbench.settings.trait_names(config=True)
+            return source.kernel_chats.settings.trait_names(config=True)
         case ["history"]:
             return ("search", "vacuum", "erase")
         case _:
             return ()
 
 
-def _public(bench: Bench, wanted: Callable[[Any], bool]) -> list[str]:
-    shell = bench.workbench.shell
+def _public(source: CompletionSource, wanted: Callable[[Any], bool]) -> list[str]:
+    shell = source.kernel_chats.shell
     return [
         name
         for name, value in shell.user_ns.items()
@@ -102,53 +102,60 @@ def _public(bench: Bench, wanted: Callable[[Any], bool]) -> list[str]:
     ]
 
 
-def _tools(bench: Bench) -> list[str]:
+def _tools(source: CompletionSource) -> list[str]:
     from nbtool.magics.namespace import NOTES  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import as_tool_source  # noqa: PLC0415 - the same
     from nbtool.toolsets import STANDARD  # noqa: PLC0415 - the same
 
-    own = _public(bench, lambda value: callable(value) or as_tool_source(value) is not None)
+    own = _public(source, lambda value: callable(value) or as_tool_source(value) is not None)
     return [*own, NOTES, *(f"nbtool:{name}" for name in STANDARD)]
 
 
-def _tools_of_toolsets(bench: Bench) -> list[str]:
+def _tools_of_toolsets(source: CompletionSource) -> list[str]:
     """Give `NAME.TOOL` for the tools of the toolsets that there are; none is made for it."""
     from nbtool.magics.tool_choice import short_names  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import Toolset  # noqa: PLC0415 - the same
 
-    named = {
-        name: bench.workbench.shell.user_ns[name] for name in _public(bench, lambda value: isinstance(value, Toolset))
+    toolsets = {
+        name: source.kernel_chats.shell.user_ns[name]
+        for name in _public(source, lambda value: isinstance(value, Toolset))
     }
-    named |= {source.name: source for toolset in list(named.values()) for source in toolset.sources}
-    return [f"{name}.{one}" for name, source in named.items() for one in short_names(source.tools().values())]
+    toolsets |= {
+        toolset_source.name: toolset_source for toolset in list(toolsets.values()) for toolset_source in toolset.sources
+    }
+    return [
+        f"{name}.{one}"
+        for name, toolset_source in toolsets.items()
+        for one in short_names(toolset_source.tools().values())
+    ]
 
 
-def _tools_to_remove(bench: Bench) -> list[str]:
+def _tools_to_remove(source: CompletionSource) -> list[str]:
     """Give the tools of the chats, and the names that gave them."""
-    return [*_tools(bench), *(name for chat in bench.workbench.chats.values() for name in chat.tools.tools())]
+    return [*_tools(source), *(name for chat in source.kernel_chats.chats.values() for name in chat.tools.tools())]
 
 
-def _variables(bench: Bench) -> list[str]:
-    return _public(bench, lambda value: not callable(value) and not isinstance(value, ModuleType))
+def _variables(source: CompletionSource) -> list[str]:
+    return _public(source, lambda value: not callable(value) and not isinstance(value, ModuleType))
 
 
-def _models(bench: Bench) -> list[str]:
+def _models(source: CompletionSource) -> list[str]:
     from nbtool.wire.providers.catalog import providers  # noqa: PLC0415 - the same
     from nbtool.wire.providers.credentials import find_key  # noqa: PLC0415 - the same
 
-    named = [chat.model.name for chat in bench.workbench.chats.values()]
+    names = [chat.model.name for chat in source.kernel_chats.chats.values()]
     ready = [p for p in providers().values() if p.default_model and (not p.needs_key or find_key(p))]
-    return [*named, *bench.workbench.listed, *(f"{p.name}:{p.default_model}" for p in ready)]
+    return [*names, *source.kernel_chats.model_list, *(f"{p.name}:{p.default_model}" for p in ready)]
 
 
-def _turns(bench: Bench) -> list[str]:
-    trees = [chat.tree for chat in bench.workbench.chats.values()]
+def _turns(source: CompletionSource) -> list[str]:
+    trees = [chat.tree for chat in source.kernel_chats.chats.values()]
     return [turn.turn_id for tree in trees for node in tree.nodes() for turn in node.versions]
 
 
-_VALUES: dict[str, Callable[[Bench], Iterable[str]]] = {
+_VALUES: dict[str, Callable[[CompletionSource], Iterable[str]]] = {
     "model": _models,
-    "chat": lambda bench: bench.workbench.chats,
+    "chat": lambda source: source.kernel_chats.chats,
     "tool": _tools,
     "no_tool": _tools_to_remove,
     "var": _variables,

@@ -65,8 +65,8 @@ class NbTool(Configurable):
             BadUsage: there is no such setting.
         """
         if name not in self.class_traits(config=True):
-            known = ", ".join(sorted(self.class_traits(config=True)))
-            raise BadUsage(f"There is no setting {name!r}.", fix=f"Known are {known}.")
+            names = ", ".join(sorted(self.class_traits(config=True)))
+            raise BadUsage(f"There is no setting {name!r}.", fix=f"Known are {names}.")
         if name in self._set_here:
             source = f"%config NbTool.{name}"
         else:

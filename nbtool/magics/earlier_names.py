@@ -26,14 +26,14 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierState:
     """What a chat had when its kernel ended, and its turns until then; `settled` names are looked for no more."""
 
     needs: Needs = Needs()
     turn_ids: frozenset[str] = frozenset()
     settled: Needs = Needs()
 
-    def settle(self, tools: Iterable[str], variables: Iterable[str]) -> Earlier:
+    def settle(self, tools: Iterable[str], variables: Iterable[str]) -> EarlierState:
         """Return the same with names that the chat has again, or that a person does without."""
         settled = Needs(self.settled.tools | {*tools}, self.settled.variables | {*variables})
         return replace(self, settled=settled)
@@ -46,13 +46,13 @@ def needs_of(turn: Turn) -> Needs:
     """
     began = next((event for event in turn.log if isinstance(event, TurnStarted)), None)
     mentioned = mentions(turn.prompt.text)
-    called = {call.name for call in turn.calls if call.status != "not_found"}
-    tools = {*mentioned.tools, *called} if began is None or began.tools is None else began.tools
+    called_names = {call.name for call in turn.calls if call.status != "not_found"}
+    tools = {*mentioned.tools, *called_names} if began is None or began.tools is None else began.tools
     variables = mentioned.variables if began is None or began.exposed is None else began.exposed
     return Needs(frozenset(tools) - _OWN, frozenset(variables))
 
 
-def earlier(turns: Iterable[Turn]) -> Earlier:
+def earlier_state(turns: Iterable[Turn]) -> EarlierState:
     """Return what a chat had at its end: what the last turn had, and before one that does not say, what each had."""
     tools: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()
@@ -62,9 +62,9 @@ def earlier(turns: Iterable[Turn]) -> Earlier:
         needs, began = needs_of(turn), next((event for event in turn.log if isinstance(event, TurnStarted)), None)
         tools = needs.tools if began and began.tools is not None else tools | needs.tools
         variables = needs.variables if began and began.exposed is not None else variables | needs.variables
-    return Earlier(Needs(tools, variables), frozenset(ids))
+    return EarlierState(Needs(tools, variables), frozenset(ids))
 
 
-def listed(names: Iterable[str]) -> str:
+def format_names(names: Iterable[str]) -> str:
     """Write names in a line, `MAX_NAMES` at most."""
     return list_names(names, MAX_NAMES)

@@ -26,7 +26,7 @@ class Interrupts:
         self._former = former
         self._is_open = False
         self._until: float | None = None
-        self.is_heard = False
+        self.is_received = False
 
     def begin(self) -> None:
         """Begin the turn, and let an interrupt through from now on.
@@ -34,9 +34,9 @@ class Interrupts:
         Raises:
             KeyboardInterrupt: there was one before.
         """
-        self._turn.begin()
+        self._turn.start()
         self._is_open = True
-        if self.is_heard:
+        if self.is_received:
             raise KeyboardInterrupt
 
     def hold(self) -> None:
@@ -47,13 +47,15 @@ class Interrupts:
         """Swallow what comes while the cell ends: it would cut short what is said of its end."""
         self._until = time.monotonic() + LINGER_SECONDS
 
-    def hear(self, number: int, frame: FrameType | None) -> None:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
         """Take a signal."""
         is_over = self._until is not None and time.monotonic() > self._until
-        if self._turn.lent.is_interrupting or is_over:  # the first is nbtool's own, which stops a synchronous tool
+        if (
+            self._turn.caller_thread.is_interrupting or is_over
+        ):  # the first is nbtool's own, which stops a synchronous tool
             self._former(number, frame)
             return
-        is_first, self.is_heard = not self.is_heard, True
+        is_first, self.is_received = not self.is_received, True
         if is_first and self._is_open and not self._turn.done.done():
             self._former(number, frame)
 
@@ -69,11 +71,11 @@ def one_interrupt(turn: Turn, *, lingers: bool = False) -> Iterator[Interrupts]:
     is_ours = threading.current_thread() is threading.main_thread() and callable(former)
     interrupts = Interrupts(turn, former if callable(former) else signal.default_int_handler)
     if is_ours:
-        signal.signal(signal.SIGINT, interrupts.hear)
+        signal.signal(signal.SIGINT, interrupts.on_signal)
     try:
         yield interrupts
     finally:
-        if is_ours and lingers and interrupts.is_heard:
+        if is_ours and lingers and interrupts.is_received:
             interrupts.linger()
         elif is_ours:
             signal.signal(signal.SIGINT, former)

@@ -12,16 +12,16 @@ from nbtool.chat.chat import Chat
 from nbtool.chat.recording.file import Recording
 from nbtool.errors import BadUsage, NbtoolError
 from nbtool.magics import cell, commands
-from nbtool.magics.command_context import Here
+from nbtool.magics.command_context import CommandContext
 from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.magics.config import NbTool
 from nbtool.magics.env_consent import with_consent
-from nbtool.magics.namespace import Namespace
+from nbtool.magics.namespace import NotebookNamespace
 from nbtool.magics.options import MAX_LINE, cell_parser, parse
 from nbtool.tools.calls.traceback import name_files_by
 
 
-class Workbench:
+class KernelChats:
     """The conversations of one kernel, by name, and what the person set for all of them.
 
     `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from,
@@ -33,9 +33,9 @@ class Workbench:
         self.shell = shell
         self.magic = magic
         self.settings = settings
-        self.names = Namespace(shell.user_ns)
+        self.names = NotebookNamespace(shell.user_ns)
         self.parser = cell_parser()
-        self.listed: list[str] = []
+        self.model_list: list[str] = []
         self.recording: Recording | None = None
         name_files_by(self._cell_name)
 
@@ -47,15 +47,15 @@ class Workbench:
         """Give the conversation of this name; made when first asked for."""
         if name not in self.chats:
             self.chats[name] = Chat(notebook=self.shell.user_ns)
-            self.chats[name].recordings.file = self.recording
+            self.chats[name].recorder.file = self.recording
         chat = self.chats[name]
         if self.settings.result_bytes:
             chat.variables.max_bytes = self.settings.result_bytes
         wanted = self.settings.setting("model")
-        chat.model = chat.model.preferring(wanted.value or None, chosen_by=wanted.source)
+        chat.model = chat.model.with_default(wanted.value or None, chosen_by=wanted.source)
         return chat
 
-    def cell(self, line_text: str, body: str) -> None:
+    def run_cell(self, line_text: str, body: str) -> None:
         """Carry out `%%chat`."""
         flags = self.settings.fill(parse(self.parser, line_text))
         if flags.help:
@@ -63,27 +63,27 @@ class Workbench:
             return
         former = self.chats.get(flags.chat)
         if flags.new and former:
-            former.check_free()
+            former.check_idle()
             del self.chats[flags.chat]
         try:
-            self._say(flags, body)
+            self._run(flags, body)
         except NbtoolError:  # refused before anything was sent
             if flags.new and former:
                 self.chats[flags.chat] = former
             raise
 
-    def _say(self, flags: Flags, body: str) -> None:
+    def _run(self, flags: Flags, body: str) -> None:
         for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
-            if note := reopen_chat_of(Here(self, flags.chat), turn):
+            if note := reopen_chat_of(CommandContext(self, flags.chat), turn):
                 print(note)  # noqa: T201 - a chat that goes on here is told to the person
         chat = self.chat(flags.chat)
         if flags.dry_run:
-            work: Callable[[], object] = partial(cell.rehearse, self.shell, chat, self.names, flags, body)
+            work: Callable[[], object] = partial(cell.dry_run, self.shell, chat, self.names, flags, body)
         else:
-            work = partial(cell.speak, self.shell, chat, self.names, flags, body, self.magic)
+            work = partial(cell.run_cell, self.shell, chat, self.names, flags, body, self.magic)
         with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
 
-    def line(self, line_text: str) -> None:
+    def run_line(self, line_text: str) -> None:
         """Carry out `%chat`.
 
         Raises:
@@ -97,12 +97,12 @@ class Workbench:
         if words[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - what the person asked to see
             return
-        name, words = _about(words)
-        if said := commands.run(Here(self, name), words):
-            print(said)  # noqa: T201 - what the person asked to see
+        name, words = _extract_chat_name(words)
+        if output := commands.run(CommandContext(self, name), words):
+            print(output)  # noqa: T201 - what the person asked to see
 
 
-def _about(words: list[str]) -> tuple[str, list[str]]:
+def _extract_chat_name(words: list[str]) -> tuple[str, list[str]]:
     """Give the chat that `-c NAME` names, before the command or after it, and the words without it."""
     at = next((at for at, word in enumerate(words) if word in ("-c", "--chat")), -1)
     if at < 0:

@@ -13,14 +13,14 @@ from typing import Any
 from nbtool.chat.attachments import as_media, as_parts
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.earlier_names import Earlier
-from nbtool.magics.rebinding import Noticed
-from nbtool.magics.tool_choice import Offer, choose, matches, source_named
+from nbtool.magics.earlier_names import EarlierState
+from nbtool.magics.rebinding import RebindingTracker
+from nbtool.magics.tool_choice import Offer, choose_tools, find_source, matches
 from nbtool.messages import Part
 from nbtool.tools.toolset import Toolset, as_tool_source, unknown_tool
 from nbtool.toolsets import standard
 
-STANDARD = "nbtool:"
+STANDARD_PREFIX = "nbtool:"
 """Begins the names of the standard toolsets, which need no cell that imports them."""
 
 
@@ -28,15 +28,15 @@ NOTES = "nbtool:notes"
 """Lets the model keep notes of its own: WriteVar and RemoveVars, which every chat has for its own variables."""
 
 
-class Namespace:
+class NotebookNamespace:
     """The names of a running notebook, as far as a chat may use them."""
 
     def __init__(self, names: MutableMapping[str, Any]) -> None:
         self._names = names
         self._tools: dict[str, dict[str, Offer]] = {}
-        self._noticed = Noticed(names)
+        self._rebindings = RebindingTracker(names)
         self._bound: dict[str, Any] = {}
-        self.earlier: dict[str, Earlier] = {}
+        self.earlier: dict[str, EarlierState] = {}
 
     def find(self, name: str, wanted: str) -> Any:
         """Give the object of a name.
@@ -48,26 +48,26 @@ class Namespace:
             return self._names[name]
         if name == NOTES:
             return NOTES
-        if name.startswith(STANDARD):
-            return standard(name.removeprefix(STANDARD))
-        public = [known for known in self._names if not known.startswith("_")]
+        if name.startswith(STANDARD_PREFIX):
+            return standard(name.removeprefix(STANDARD_PREFIX))
+        public = [candidate for candidate in self._names if not candidate.startswith("_")]
         near = difflib.get_close_matches(name, public, n=3, cutoff=0.6)
         hint = f"Did you mean {' or '.join(near)}?" if near else "Run the cell that defines it first."
         raise BadUsage(f"There is no {wanted} called {name!r} in this notebook.", fix=hint)
 
-    def to_add(self, chat: Chat, mentioned: Iterable[str], given: Iterable[str]) -> list[str]:
+    def unregistered(self, chat: Chat, mentioned: Iterable[str], added: Iterable[str]) -> list[str]:
         """Give the mentioned names that are not tools of the chat already, or of a toolset that this cell gives it.
 
         Raises:
             BadUsage: the notebook has none of such a name, or the tool was taken away.
         """
         coming, back = Toolset(), set()
-        for word in given:
+        for word in added:
             if self._is_switched_off(chat, word):
                 back.add(word)
             elif word != NOTES:
                 name, pattern = self._split(word)
-                for thing in choose(name, self._tool_thing(name), [pattern] if pattern else []):
+                for thing in choose_tools(name, self._find_tool_object(name), [pattern] if pattern else []):
                     coming.add(thing)
         offered = {*chat.tools.tools(), *coming.tools(), *back}
         wanted = [name for name in mentioned if name not in offered]
@@ -96,7 +96,7 @@ class Namespace:
         for word in words:
             if word == NOTES:
                 chat.keeps_notes = False
-            elif offer := self._of(chat).pop(word, None):
+            elif offer := self._offers(chat).pop(word, None):
                 for name in offer.names:
                     chat.tools.remove(name)
             elif any(source.name == word for source in chat.tools.sources):
@@ -106,7 +106,7 @@ class Namespace:
 
     def is_function(self, name: str) -> bool:
         """Whether the notebook has a function of its own of this name."""
-        return callable(found := self._names.get(name)) and not isinstance(found, type)
+        return callable(value := self._names.get(name)) and not isinstance(value, type)
 
     def has_name(self, name: str) -> bool:
         """Whether the notebook has a variable of this name."""
@@ -114,46 +114,46 @@ class Namespace:
 
     def refresh_tools(self, chat: Chat) -> None:
         """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
-        for name, offer in list(self._of(chat).items()):
-            if name.startswith(STANDARD):
+        for name, offer in list(self._offers(chat).items()):
+            if name.startswith(STANDARD_PREFIX):
                 continue
             try:
-                thing = self._tool_thing(name)
-                self._of(chat)[name] = _added(chat, choose(name, thing, offer.patterns), offer.patterns)
+                thing = self._find_tool_object(name)
+                self._offers(chat)[name] = _add_to_chat(chat, choose_tools(name, thing, offer.patterns), offer.patterns)
             except BadUsage:
                 if name in self._names:
                     raise
                 self.remove_tools(chat, [name])
 
-    def changes(self, chat: Chat) -> str:
+    def describe_rebound(self, chat: Chat) -> str:
         """Say which of the names that a chat uses stand for something else than in its last turn."""
-        return self._noticed.since_last(chat, [name for name in self._of(chat) if name in self._names])
+        return self._rebindings.changes(chat, [name for name in self._offers(chat) if name in self._names])
 
     def _add(self, chat: Chat, name: str, pattern: str) -> None:
-        former = self._of(chat).get(name)
-        known = former.patterns if former else ()
-        has_all = not pattern or (former is not None and not known)
-        patterns = () if has_all else tuple(dict.fromkeys((*known, pattern)))
-        things = choose(name, self._tool_thing(name), patterns)
-        self._of(chat)[name] = _added(chat, things, patterns)
-        coming = Toolset(tools=choose(name, self._tool_thing(name), [pattern]) if pattern else things)
+        former = self._offers(chat).get(name)
+        former_patterns = former.patterns if former else ()
+        has_all = not pattern or (former is not None and not former_patterns)
+        patterns = () if has_all else tuple(dict.fromkeys((*former_patterns, pattern)))
+        things = choose_tools(name, self._find_tool_object(name), patterns)
+        self._offers(chat)[name] = _add_to_chat(chat, things, patterns)
+        coming = Toolset(tools=choose_tools(name, self._find_tool_object(name), [pattern]) if pattern else things)
         chat.tools.enable(*coming.tools())
 
     def _switch_off(self, chat: Chat, word: str) -> None:
         """Switch off the tools that a word means, so that they stay away when their toolset is looked at again."""
         tools = chat.tools.all_tools()
-        found = [name for name, tool in tools.items() if matches(tool, word)]
-        if not found:
+        matching = [name for name, tool in tools.items() if matches(tool, word)]
+        if not matching:
             name, pattern = self._split(word)
-            offer = self._of(chat).get(name, Offer(()))
+            offer = self._offers(chat).get(name, Offer(()))
             source = as_tool_source(self._names[name]) if pattern and name in self._names else None
             inside = {*offer.names, *(source.tools() if source else ())}
-            found = [name for name, tool in tools.items() if name in inside and matches(tool, pattern)]
-        if not found:
+            matching = [name for name, tool in tools.items() if name in inside and matches(tool, pattern)]
+        if not matching:
             raise unknown_tool(word, tools)
-        given = {name for offer in self._of(chat).values() for name in offer.names}
-        for name in found:
-            if chat.tools.has_own(name) and name not in given:
+        provided = {name for offer in self._offers(chat).values() for name in offer.names}
+        for name in matching:
+            if chat.tools.has_own(name) and name not in provided:
                 chat.tools.remove(name)
             else:
                 chat.tools.disable(name)
@@ -165,13 +165,13 @@ class Namespace:
         """Split a word into a name of the notebook, or of a standard toolset, and what it means of it."""
         if word in self._names:
             return word, ""
-        prefix = STANDARD if word.startswith(STANDARD) else ""
+        prefix = STANDARD_PREFIX if word.startswith(STANDARD_PREFIX) else ""
         name, _, pattern = word.removeprefix(prefix).partition(".")
         return prefix + name, pattern
 
-    def _tool_thing(self, name: str) -> Any:
+    def _find_tool_object(self, name: str) -> Any:
         """Find what has this name, or the toolset of this name in one that has another."""
-        if name not in self._names and (source := source_named(name, list(self._names.values()))):
+        if name not in self._names and (source := find_source(name, list(self._names.values()))):
             return source
         return self.find(name, "function or toolset")
 
@@ -181,7 +181,7 @@ class Namespace:
             self.find(name, "variable")
             chat.variables.expose(name, readable=read)
 
-    def attached(self, words: Iterable[str]) -> list[Part]:
+    def attachments(self, words: Iterable[str]) -> list[Part]:
         """Make parts of what a cell attaches: names of the notebook, which win, or paths and addresses.
 
         Raises:
@@ -197,7 +197,7 @@ class Namespace:
                 parts.append(as_media(word))
         return parts
 
-    def type_of(self, text: str | None) -> Any:
+    def parse_type(self, text: str | None) -> Any:
         """Give the type that is written so: names of the notebook or of Python, `[…]`, `.` and `|`; nothing is called.
 
         Raises:
@@ -250,13 +250,13 @@ class Namespace:
         self._names[name] = value
         self._bound[name] = _reference(value)
 
-    def has(self, name: str, value: object) -> bool:
+    def is_bound(self, name: str, value: object) -> bool:
         """Whether a name stands for this very object."""
         return self._names.get(name) is value
 
     def checkpoint(self, chat: Chat) -> Callable[[], None]:
         """Give what puts a chat, and what is known of its tools here, back as they are now."""
-        restore, tools, earlier = chat.checkpoint(), dict(self._of(chat)), dict(self.earlier)
+        restore, tools, earlier = chat.checkpoint(), dict(self._offers(chat)), dict(self.earlier)
 
         def put_back() -> None:
             restore()
@@ -265,7 +265,7 @@ class Namespace:
 
         return put_back
 
-    def _of(self, chat: Chat) -> dict[str, Offer]:
+    def _offers(self, chat: Chat) -> dict[str, Offer]:
         return self._tools.setdefault(chat.chat_id, {})
 
 
@@ -281,7 +281,7 @@ def _target(reference: Any) -> Any:
     return reference() if isinstance(reference, weakref.ref) else reference
 
 
-def _added(chat: Chat, things: Iterable[Any], patterns: tuple[str, ...]) -> Offer:
+def _add_to_chat(chat: Chat, things: Iterable[Any], patterns: tuple[str, ...]) -> Offer:
     """Add functions or a toolset to a chat, and say under which names they can be removed again."""
     names: list[str] = []
     for thing in things:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from nbtool.errors import BadUsage
-from nbtool.view.turn_messages import is_name
+from nbtool.view.turn_messages import is_valid_name
 
 _MENTION = re.compile(r"(?<![\\\w])([$&])`([A-Za-z_]\w*)`")
 """`` $`name` `` mentions a variable, `` &`name` `` a tool; nothing else in a body means anything."""
@@ -37,9 +37,9 @@ class Mentions:
 
 def mentions(body: str) -> Mentions:
     """Find the variables and tools that a body mentions."""
-    found = _MENTION.findall(body)
-    variables = dict.fromkeys(name for mark, name in found if mark == "$")
-    tools = dict.fromkeys(name for mark, name in found if mark == "&")
+    matches = _MENTION.findall(body)
+    variables = dict.fromkeys(name for mark, name in matches if mark == "$")
+    tools = dict.fromkeys(name for mark, name in matches if mark == "&")
     return Mentions(tuple(variables), tuple(tools))
 
 
@@ -56,8 +56,8 @@ class Parser(argparse.ArgumentParser):
 
     def _nearest(self, message: str) -> str:
         wrong = re.search(r"(--?[\w-]+)", message)
-        known = [name for action in self.flags() for name in action.option_strings]
-        near = difflib.get_close_matches(wrong[1], known, n=1, cutoff=0.5) if wrong else []
+        flags = [name for action in self.flags() for name in action.option_strings]
+        near = difflib.get_close_matches(wrong[1], flags, n=1, cutoff=0.5) if wrong else []
         return f"Did you mean {near[0]}?" if near and wrong and near[0] != wrong[1] else "`%%chat --help` lists all."
 
 
@@ -89,12 +89,12 @@ def _seconds(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    if not is_name(text):
+    if not is_valid_name(text):
         raise argparse.ArgumentTypeError(f"expected a name that a cell can use, not {text!r}")
     return text
 
 
-def _add_verbs(parser: Parser) -> None:
+def _add_operations(parser: Parser) -> None:
     """Add what a cell can do with a turn in place of a new one; one of them at a time."""
     add = parser.add_mutually_exclusive_group().add_argument
     add("--rerun", metavar="TURN", nargs="?", const="", help="say a turn again (the last one), as a new version of it")
@@ -119,7 +119,7 @@ def cell_parser() -> Parser:
     add("-m", "--model", metavar="ID", help="`provider:model`; sticks to the chat until changed")
     add("-c", "--chat", metavar="NAME", default="main", help="which conversation of this kernel (default: main)")
     add("--new", action="store_true", help="start the conversation afresh")
-    _add_verbs(parser)
+    _add_operations(parser)
     add("--append", action="store_true", help="add another turn when the cell is run again")
     add(
         "-t",

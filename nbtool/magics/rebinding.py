@@ -7,31 +7,31 @@ from typing import Any
 
 from nbtool.chat.chat import Chat
 
-GONE = object()
+MISSING = object()
 """Stands for nothing: a name that the notebook has no more."""
 
 
-class Noticed:
+class RebindingTracker:
     """Remembers which object each name of the notebook stood for when a chat used it last."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
-        self._seen: dict[str, dict[str, int]] = {}
+        self._last_objects: dict[str, dict[str, int]] = {}
 
-    def since_last(self, chat: Chat, tools: Iterable[str]) -> str:
+    def changes(self, chat: Chat, tools: Iterable[str]) -> str:
         """Say what changed, empty where nothing did; `tools` are the names that the chat's tools are made of.
 
         An object that was changed in place is the same object: only names that stand for another one are told of.
         """
-        variables = [entry.name for entry in chat.exposed() if entry.is_live]
-        before = self._seen.get(chat.chat_id, {})
-        now = {name: id(self._names.get(name, GONE)) for name in (*tools, *variables)}
-        lost = dict.fromkeys((name for name in before if name not in self._names), id(GONE))
-        self._seen[chat.chat_id] = now
-        changed = [name for name, was in before.items() if was != {**now, **lost}.get(name, was)]
-        return f"Since the last turn: {'; '.join(self._told(chat, changed, variables))}." if changed else ""
+        variables = [entry.name for entry in chat.exposed_variables() if entry.is_live]
+        before = self._last_objects.get(chat.chat_id, {})
+        now = {name: id(self._names.get(name, MISSING)) for name in (*tools, *variables)}
+        missing = dict.fromkeys((name for name in before if name not in self._names), id(MISSING))
+        self._last_objects[chat.chat_id] = now
+        changed = [name for name, was in before.items() if was != {**now, **missing}.get(name, was)]
+        return f"Since the last turn: {'; '.join(self._describe(chat, changed, variables))}." if changed else ""
 
-    def _told(self, chat: Chat, changed: Iterable[str], variables: Iterable[str]) -> Iterator[str]:
+    def _describe(self, chat: Chat, changed: Iterable[str], variables: Iterable[str]) -> Iterator[str]:
         for name in changed:
             if name not in self._names:
                 yield f"`{name}` is gone"

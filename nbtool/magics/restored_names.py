@@ -9,36 +9,38 @@ from contextlib import suppress
 from nbtool.chat.chat import Chat
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
-from nbtool.magics.earlier_names import Earlier, Needs, earlier, listed, needs_of
-from nbtool.magics.namespace import STANDARD, Namespace
+from nbtool.magics.earlier_names import EarlierState, Needs, earlier_state, format_names, needs_of
+from nbtool.magics.namespace import STANDARD_PREFIX, NotebookNamespace
 from nbtool.toolsets import standard
 
 STANDARD_NAMES = ("inspection", "files", "python", "web")
 """The toolsets that come with nbtool."""
 
 
-def restore_names(names: Namespace, chat: Chat) -> str:
+def restore_names(names: NotebookNamespace, chat: Chat) -> str:
     """Give a chat that goes on here what the notebook has of its names; returns what is here again and what is not."""
     turns = [version for node in chat.tree.nodes() for version in node.versions]
-    names.earlier[chat.chat_id] = earlier(turns)
+    names.earlier[chat.chat_id] = earlier_state(turns)
     wanted = names.earlier[chat.chat_id].needs
-    back = _give(names, chat, wanted)
-    gone = _missing(chat, wanted)
+    back = _restore(names, chat, wanted)
+    missing = _missing(chat, wanted)
     results = len({call.dead_reference for turn in turns for call in turn.calls if call.dead_reference})
-    texts = [_said_again(back)]
-    if gone.variables:
+    texts = [_describe_restored(back)]
+    if missing.variables:
         texts.append(
-            f" Variables that are not in this notebook: {listed(sorted(gone.variables))}; define them, and give them "
-            "with `-v NAME`."
+            f" Variables that are not in this notebook: {format_names(sorted(missing.variables))}; "
+            "define them, and give them with `-v NAME`."
         )
     if results:
         texts.append(f" {results} {'result is' if results == 1 else 'results are'} gone with the earlier kernel.")
-    if gone.tools:
-        texts.append(f" Tools that are not in this notebook: {_with_toolsets(gone.tools)}; give them with `-t NAME`.")
+    if missing.tools:
+        texts.append(
+            f" Tools that are not in this notebook: {_with_toolsets(missing.tools)}; give them with `-t NAME`."
+        )
     return "".join(texts)
 
 
-def restore_for_turn(names: Namespace, chat: Chat, turn: Turn, flags: Flags) -> None:
+def restore_for_turn(names: NotebookNamespace, chat: Chat, turn: Turn, flags: Flags) -> None:
     """Look again for the names of a turn of an earlier kernel, which is to be said once more, and print what came back.
 
     Raises:
@@ -51,30 +53,30 @@ def restore_for_turn(names: Namespace, chat: Chat, turn: Turn, flags: Flags) -> 
     needs = needs_of(turn)
     wanted = Needs(needs.tools - settled.tools, needs.variables - settled.variables)
     # What the chat no longer had at its end was taken away: then only the person gives it again.
-    back = _give(names, chat, Needs(wanted.tools & former.needs.tools, wanted.variables & former.needs.variables))
-    gone = _missing(chat, wanted)
-    if gone.tools or gone.variables:
-        raise _refusal(turn, gone)
-    if note := _said_again(back).strip():
+    back = _restore(names, chat, Needs(wanted.tools & former.needs.tools, wanted.variables & former.needs.variables))
+    missing = _missing(chat, wanted)
+    if missing.tools or missing.variables:
+        raise _refusal(turn, missing)
+    if note := _describe_restored(back).strip():
         print(note)  # noqa: T201 - what a chat offers again is said to the person
 
 
-def settle_names(names: Namespace, chat: Chat, flags: Flags) -> None:
+def settle_names(names: NotebookNamespace, chat: Chat, flags: Flags) -> None:
     """Note which names of an earlier kernel a chat has again, or a cell does without."""
     if former := names.earlier.get(chat.chat_id):
-        exposed = (entry.name for entry in chat.exposed())
+        exposed = (entry.name for entry in chat.exposed_variables())
         names.earlier[chat.chat_id] = former.settle((*chat.tools.tools(), *flags.no_tool), (*exposed, *flags.hide))
 
 
-def former_needs(names: Namespace, chat: Chat) -> Needs:
+def former_needs(names: NotebookNamespace, chat: Chat) -> Needs:
     """Return all tools and variables that turns of a chat had in an earlier kernel."""
-    former = names.earlier.get(chat.chat_id, Earlier())
+    former = names.earlier.get(chat.chat_id, EarlierState())
     turns = (turn for node in chat.tree.nodes() for turn in node.versions) if former.turn_ids else ()
     had = [former.needs, *(needs_of(turn) for turn in turns if turn.turn_id in former.turn_ids)]
     return Needs(frozenset().union(*(one.tools for one in had)), frozenset().union(*(one.variables for one in had)))
 
 
-def _give(names: Namespace, chat: Chat, wanted: Needs) -> Needs:
+def _restore(names: NotebookNamespace, chat: Chat, wanted: Needs) -> Needs:
     """Make tools of functions, and expose objects, by reference alone, where the notebook has them by these names."""
     absent = _missing(chat, wanted)
     tools = [name for name in sorted(absent.tools) if names.is_function(name)]
@@ -91,24 +93,26 @@ def _give(names: Namespace, chat: Chat, wanted: Needs) -> Needs:
 
 
 def _missing(chat: Chat, wanted: Needs) -> Needs:
-    exposed = {entry.name for entry in chat.exposed()}
+    exposed = {entry.name for entry in chat.exposed_variables()}
     return Needs(wanted.tools - chat.tools.tools().keys(), wanted.variables - exposed)
 
 
-def _said_again(back: Needs) -> str:
+def _describe_restored(back: Needs) -> str:
     read = "none of them can be read until `--read NAME` opens it, whatever was open before"
-    named = listed(sorted(back.variables))
+    named = format_names(sorted(back.variables))
     variables = f" Exposed again, by reference: {named}; {read}." if back.variables else ""
-    tools = f" Tools that are here again: {listed(sorted(back.tools))}." if back.tools else ""
+    tools = f" Tools that are here again: {format_names(sorted(back.tools))}." if back.tools else ""
     return f"{variables}{tools}"
 
 
-def _refusal(turn: Turn, gone: Needs) -> BadUsage:
-    tools = [f"the tool{'' if len(gone.tools) == 1 else 's'} {_with_toolsets(gone.tools)}"] if gone.tools else []
-    named = listed(sorted(gone.variables))
-    variables = [f"the variable{'' if len(gone.variables) == 1 else 's'} {named}"] if gone.variables else []
-    give = [*(["`-t NAME`"] if gone.tools else []), *(["`-v NAME`"] if gone.variables else [])]
-    leave = [*(["`-T NAME`"] if gone.tools else []), *(["`--hide NAME`"] if gone.variables else [])]
+def _refusal(turn: Turn, missing: Needs) -> BadUsage:
+    tools = (
+        [f"the tool{'' if len(missing.tools) == 1 else 's'} {_with_toolsets(missing.tools)}"] if missing.tools else []
+    )
+    names = format_names(sorted(missing.variables))
+    variables = [f"the variable{'' if len(missing.variables) == 1 else 's'} {names}"] if missing.variables else []
+    give = [*(["`-t NAME`"] if missing.tools else []), *(["`-v NAME`"] if missing.variables else [])]
+    leave = [*(["`-T NAME`"] if missing.tools else []), *(["`--hide NAME`"] if missing.variables else [])]
     return BadUsage(
         f"{turn.turn_id} was said with {' and '.join([*tools, *variables])}, which this chat does not have "
         "here; nothing was sent.",
@@ -119,14 +123,14 @@ def _refusal(turn: Turn, gone: Needs) -> BadUsage:
 
 def _with_toolsets(tools: Iterable[str]) -> str:
     """Write names of tools; one that comes with nbtool with the word that gives its toolset."""
-    known = _standard_tools()
-    return listed(f"{name} (`-t {known[name]}`)" if name in known else name for name in sorted(tools))
+    toolsets = _standard_tools()
+    return format_names(f"{name} (`-t {toolsets[name]}`)" if name in toolsets else name for name in sorted(tools))
 
 
 def _standard_tools() -> dict[str, str]:
     """Return the tools that come with nbtool, each with the name of its toolset."""
-    found: dict[str, str] = {}
+    toolsets: dict[str, str] = {}
     for name in STANDARD_NAMES:
         with suppress(BadUsage):  # it needs a package that is not here
-            found |= dict.fromkeys(standard(name).tools(), f"{STANDARD}{name}")
-    return found
+            toolsets |= dict.fromkeys(standard(name).tools(), f"{STANDARD_PREFIX}{name}")
+    return toolsets

@@ -38,7 +38,7 @@ def matches(tool: Tool, pattern: str) -> bool:
     return any(fnmatchcase(name, pattern) for name in (tool.name, *ends))
 
 
-def choose(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
+def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
     """Give what a toolset takes for a thing of the notebook, or for those of its tools that patterns mean.
 
     Raises:
@@ -50,16 +50,19 @@ def choose(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
     if not patterns:
         return [thing if source is None else source]
     if source is not None:
-        known = list(source.tools().values())
+        available = list(source.tools().values())
         for pattern in patterns:
-            if not any(matches(tool, pattern) for tool in known):
-                raise _none_of(name, pattern, short_names(known))
+            if not any(matches(tool, pattern) for tool in available):
+                raise _no_match(name, pattern, short_names(available))
         return [FilteredTools(source, lambda tool: any(matches(tool, pattern) for pattern in patterns))]
     members = _members(thing)
-    found = dict.fromkeys(
-        member for pattern in patterns for member in _named(name, pattern, members) if not member.startswith("_")
+    selected = dict.fromkeys(
+        member
+        for pattern in patterns
+        for member in _matching_members(name, pattern, members)
+        if not member.startswith("_")
     )
-    return [tool for member in found for tool in as_tools(getattr(thing, member))]
+    return [tool for member in selected for tool in as_tools(getattr(thing, member))]
 
 
 def short_names(tools: Iterable[Tool]) -> list[str]:
@@ -67,7 +70,7 @@ def short_names(tools: Iterable[Tool]) -> list[str]:
     return [tool.origin.rpartition(".")[2] if tool.origin.startswith("mcp.") else tool.name for tool in tools]
 
 
-def source_named(name: str, things: Iterable[Any]) -> ToolSource | None:
+def find_source(name: str, things: Iterable[Any]) -> ToolSource | None:
     """Find a toolset by its own name among the things of a notebook and the toolsets in them."""
     for thing in things:
         if isinstance(thing, ToolSource) and type(thing).__module__.startswith("nbtool."):
@@ -101,15 +104,15 @@ def _members(thing: Any) -> list[str]:
     return [name for name in dir(owner) if not name.startswith("_") and callable(inspect.getattr_static(owner, name))]
 
 
-def _named(name: str, pattern: str, members: Sequence[str]) -> list[str]:
-    found = [member for member in members if fnmatchcase(member, pattern)]
-    if not found:
-        raise _none_of(name, pattern, members)
-    return found
+def _matching_members(name: str, pattern: str, members: Sequence[str]) -> list[str]:
+    matches = [member for member in members if fnmatchcase(member, pattern)]
+    if not matches:
+        raise _no_match(name, pattern, members)
+    return matches
 
 
-def _none_of(name: str, pattern: str, names: Sequence[str]) -> BadUsage:
+def _no_match(name: str, pattern: str, names: Sequence[str]) -> BadUsage:
     near = difflib.get_close_matches(pattern, names, n=MAX_NEAR, cutoff=0.5)
-    listed = list_names(sorted(names), MAX_NAMES) or "none"
-    fix = f"Did you mean {' or '.join(f'{name}.{one}' for one in near)}?" if near else f"Its tools: {listed}."
+    listing = list_names(sorted(names), MAX_NAMES) or "none"
+    fix = f"Did you mean {' or '.join(f'{name}.{one}' for one in near)}?" if near else f"Its tools: {listing}."
     return BadUsage(f"{name!r} has no tool {pattern!r}.", fix=fix)

@@ -10,12 +10,12 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from nbtool.blocks.conversation import ConversationShape
+from nbtool.blocks.conversation import ConversationData
 from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
-from nbtool.view.explorer_messages import Asked, read
-from nbtool.view.lazy_module import rich_module
-from nbtool.view.turn import built
+from nbtool.view.explorer_messages import ExplorerMessage, parse_message
+from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.turn import read_asset
 
 KINDS = frozenset(("hello", "rich", "media"))
 """What the page may ask: for the conversation as it stands now, for the second module, and for an image or a sound."""
@@ -28,8 +28,8 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
     image or a sound, by the id of its turn and by its key.
     """
 
-    _esm = built("conversation.js")
-    _css = built("conversation.css")
+    _esm = read_asset("conversation.js")
+    _css = read_asset("conversation.css")
 
     nonce = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
@@ -38,7 +38,7 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
 
     def __init__(
         self,
-        read: Callable[[], ConversationShape],
+        read: Callable[[], ConversationData],
         *,
         title: str,
         magic: str,
@@ -48,31 +48,31 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
         self._media = media
         super().__init__(nonce=uuid4().hex, title=title, magic=magic)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
-        self.on_msg(lambda _widget, content, _buffers: self.hear(content))
+        self.on_msg(lambda _widget, content, _buffers: self.receive(content))
 
-    def hear(self, content: Any) -> bool:
+    def receive(self, content: Any) -> bool:
         """Take a message of the page; says whether it was one of ours and whole."""
-        asked = read(content, nonce=self.nonce)
-        if asked is None or asked.kind not in KINDS:
+        message = parse_message(content, nonce=self.nonce)
+        if message is None or message.kind not in KINDS:
             return False
-        match asked.kind:
+        match message.kind:
             case "rich":
-                self._send_rich()
+                self._send_lazy_module()
             case "media":
-                self._send_media(asked)
+                self._send_media(message)
             case _:
-                shown = self._read()
-                self.send({"v": VERSION, "kind": "conversation", "id": asked.message_id, "conversation": shown})
+                data = self._read()
+                self.send({"v": VERSION, "kind": "conversation", "id": message.message_id, "conversation": data})
         return True
 
-    def _send_media(self, asked: Asked) -> None:
+    def _send_media(self, message: ExplorerMessage) -> None:
         """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
         with suppress(NbtoolError):  # a turn that is no longer there
-            if data := self._media(asked.turn_id, asked.key):
-                self.send({"v": VERSION, "kind": "media", "key": asked.key}, [data])
+            if data := self._media(message.turn_id, message.key):
+                self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
 
-    def _send_rich(self) -> None:
+    def _send_lazy_module(self) -> None:
         """Send the second module, which the views of turns share; a page that gets none stays plain."""
         with suppress(OSError):
-            module = rich_module()
-            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
+            module = load_lazy_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])

@@ -16,12 +16,12 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from nbtool.blocks.history.protocol import Detail, Found, Index, Totals
+from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
 from nbtool.blocks.protocol import VERSION
 from nbtool.errors import NbtoolError
-from nbtool.view.explorer_messages import Asked, CellWanted, read
-from nbtool.view.lazy_module import rich_module
-from nbtool.view.turn import HEARD_LIMIT, built
+from nbtool.view.explorer_messages import CellRequest, ExplorerMessage, parse_message
+from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.turn import MAX_REMEMBERED_IDS, read_asset
 
 
 class History(Protocol):
@@ -33,7 +33,7 @@ class History(Protocol):
     def detail(self, turn_id: str) -> Detail:
         """Give one turn."""
 
-    def search(self, text: str) -> Sequence[Found]:
+    def search(self, text: str) -> Sequence[SearchHit]:
         """Give the turns that hold these words."""
 
     def totals(self) -> Totals:
@@ -42,7 +42,7 @@ class History(Protocol):
     def media(self, turn_id: str, key: str) -> bytes | None:
         """Give the bytes of an image or a sound of a turn, where there are some that may go to a page."""
 
-    def cell(self, wanted: CellWanted) -> str:
+    def cell(self, request: CellRequest) -> str:
         """Write the cell that does this."""
 
 
@@ -50,11 +50,11 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
     """Shows the history of one conversation, as it stands when the page asks for it.
 
     `title` says of which, `turn` which of its turns is open first (empty: the last one);
-    `acts` are the deeds that the page may offer (see `asked.CellDeed`).
+    `acts` are the deeds that the page may offer (see `explorer_messages.CellAction`).
     """
 
-    _esm = built("explorer.js")
-    _css = built("explorer.css")
+    _esm = read_asset("explorer.js")
+    _css = read_asset("explorer.css")
 
     nonce = traitlets.Unicode().tag(sync=True)
     title = traitlets.Unicode().tag(sync=True)
@@ -64,52 +64,52 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
 
     def __init__(self, history: History, *, title: str, acts: Sequence[str], turn: str = "") -> None:
         self._history = history
-        self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
+        self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         self._lock = threading.Lock()
         super().__init__(nonce=uuid4().hex, title=title, acts=list(acts), turn=turn)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
-        self.on_msg(lambda _widget, content, _buffers: self.hear(content))
+        self.on_msg(lambda _widget, content, _buffers: self.receive(content))
 
-    def hear(self, content: object) -> bool:
+    def receive(self, content: object) -> bool:
         """Take a message of the page, on any thread; says whether it was one of ours, and new."""
-        asked = read(content, nonce=self.nonce)
+        message = parse_message(content, nonce=self.nonce)
         with self._lock:
-            if asked is None or asked.message_id in self._heard:
+            if message is None or message.message_id in self._received_ids:
                 return False
-            self._heard.append(asked.message_id)
+            self._received_ids.append(message.message_id)
             try:
-                self._answer(asked)
+                self._answer(message)
             except NbtoolError as error:
-                self._say(asked, "refused", text=str(error))
+                self._reply(message, "refused", text=str(error))
         return True
 
-    def _answer(self, asked: Asked) -> None:
-        match asked.kind:
+    def _answer(self, message: ExplorerMessage) -> None:
+        match message.kind:
             case "hello":
-                self._say(asked, "index", index=self._history.index())
+                self._reply(message, "index", index=self._history.index())
             case "open":
-                self._say(asked, "turn", detail=self._history.detail(asked.turn_id))
+                self._reply(message, "turn", detail=self._history.detail(message.turn_id))
             case "search":
-                self._say(asked, "found", found=list(self._history.search(asked.text)))
+                self._reply(message, "found", found=list(self._history.search(message.text)))
             case "totals":
-                self._say(asked, "totals", totals=self._history.totals())
+                self._reply(message, "totals", totals=self._history.totals())
             case "cell":
-                self._say(asked, "cell", text=self._history.cell(asked.cell or CellWanted("show")))
+                self._reply(message, "cell", text=self._history.cell(message.cell or CellRequest("show")))
             case "rich":
-                self._send_rich()
+                self._send_lazy_module()
             case "media":
-                self._send_media(asked)
+                self._send_media(message)
 
-    def _send_rich(self) -> None:
+    def _send_lazy_module(self) -> None:
         """Send the second module, which the views of turns share; a page that gets none stays plain."""
         with suppress(OSError):
-            module = rich_module()
-            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
+            module = load_lazy_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
-    def _send_media(self, asked: Asked) -> None:
+    def _send_media(self, message: ExplorerMessage) -> None:
         """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
-        if data := self._history.media(asked.turn_id, asked.key):
-            self.send({"v": VERSION, "kind": "media", "key": asked.key}, [data])
+        if data := self._history.media(message.turn_id, message.key):
+            self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
 
-    def _say(self, asked: Asked, kind: str, **values: Any) -> None:
-        self.send({"v": VERSION, "kind": kind, "id": asked.message_id, **values})
+    def _reply(self, message: ExplorerMessage, kind: str, **values: Any) -> None:
+        self.send({"v": VERSION, "kind": kind, "id": message.message_id, **values})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
 from nbtool.blocks.protocol import VERSION
-from nbtool.view.turn_messages import is_key
+from nbtool.view.turn_messages import is_media_key
 
 QUERY_LIMIT = 200
 """Characters of a search."""
@@ -15,18 +15,18 @@ QUERY_LIMIT = 200
 MAX_ROUND = 10_000
 """The highest round that a page may name."""
 
-AskedKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
+MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 
-CellDeed = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
+CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
 """What a cell can do: say a turn again, say something else in its place, run its tools again, finish what is pending,
 go to a turn, let the next one follow it, show it, write its calls as code, bind a call's result, or continue a past
 chat."""
 
-CELL_DEEDS: tuple[CellDeed, ...] = get_args(CellDeed)
+CELL_ACTIONS: tuple[CellAction, ...] = get_args(CellAction)
 
 _ENVELOPE = frozenset(("v", "nonce", "id", "kind"))
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_MORE: dict[str, frozenset[str]] = {
+_EXTRA_FIELDS: dict[str, frozenset[str]] = {
     "hello": frozenset(),
     "totals": frozenset(),
     "rich": frozenset(),
@@ -38,36 +38,36 @@ _MORE: dict[str, frozenset[str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class CellWanted:
+class CellRequest:
     """A cell that the person wants written: what it is to do, with which turn, from which round on, with which call."""
 
-    deed: CellDeed
+    action: CellAction
     turn_id: str = ""
     round: int = 0
     call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExplorerMessage:
     """One message of the page; `turn_id` belongs to `open` and `media`, `text` to `search`, `cell` to `cell`.
 
     `key` names the image or sound that `media` asks for.
     """
 
-    kind: AskedKind
+    kind: MessageKind
     message_id: str
     turn_id: str = ""
     text: str = ""
-    cell: CellWanted | None = None
+    cell: CellRequest | None = None
     key: str = ""
 
 
-def read(content: Any, *, nonce: str) -> Asked | None:
+def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
     """Read a message of the page; None when it is not one of ours, whole and within its bounds."""
     if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != nonce:
         return None
     kind, message_id = content.get("kind"), content.get("id")
-    if not isinstance(kind, str) or kind not in _MORE or set(content) - _ENVELOPE - _MORE[kind]:
+    if not isinstance(kind, str) or kind not in _EXTRA_FIELDS or set(content) - _ENVELOPE - _EXTRA_FIELDS[kind]:
         return None
     if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
         return None
@@ -76,18 +76,18 @@ def read(content: Any, *, nonce: str) -> Asked | None:
         return None
     if kind == "cell":
         cell = _cell(content, turn_id)
-        return Asked("cell", message_id, cell=cell) if cell else None
+        return ExplorerMessage("cell", message_id, cell=cell) if cell else None
     key = content.get("key", "")
-    if (kind == "media" and not is_key(key)) or (kind in ("open", "media") and not turn_id):
+    if (kind == "media" and not is_media_key(key)) or (kind in ("open", "media") and not turn_id):
         return None
-    return Asked(cast("AskedKind", kind), message_id, turn_id, text, key=key)
+    return ExplorerMessage(cast("MessageKind", kind), message_id, turn_id, text, key=key)
 
 
-def _cell(content: dict[str, Any], turn_id: str) -> CellWanted | None:
-    deed, number, call_id = content.get("deed"), content.get("round", 0), content.get("call", "")
-    if deed not in CELL_DEEDS or type(number) is not int or not 0 <= number <= MAX_ROUND or not _is_id(call_id):
+def _cell(content: dict[str, Any], turn_id: str) -> CellRequest | None:
+    action, number, call_id = content.get("deed"), content.get("round", 0), content.get("call", "")
+    if action not in CELL_ACTIONS or type(number) is not int or not 0 <= number <= MAX_ROUND or not _is_id(call_id):
         return None
-    return CellWanted(deed, turn_id, number, call_id)
+    return CellRequest(action, turn_id, number, call_id)
 
 
 def _is_id(value: Any) -> bool:

@@ -14,24 +14,24 @@ from pathlib import Path
 
 MODULE = Path(__file__).parent / "static" / "rich.js"
 
-RICH_LIMIT = 150_000
+MAX_LAZY_BYTES = 150_000
 """Bytes of the module as it is sent, gzipped."""
 
 
 @dataclass(frozen=True, slots=True)
-class RichModule:
+class LazyModule:
     """The module: `version` names its text, which the first module must have been built with; `packed` is gzipped."""
 
     version: str
-    packed: bytes
+    gzipped: bytes
 
 
 @cache
-def rich_module() -> RichModule:
+def load_lazy_module() -> LazyModule:
     """Read and pack the module, once in a process.
 
     Raises:
         OSError: it is not built.
     """
     text = MODULE.read_bytes()
-    return RichModule(hashlib.sha256(text).hexdigest()[:16], gzip.compress(text, mtime=0))
+    return LazyModule(hashlib.sha256(text).hexdigest()[:16], gzip.compress(text, mtime=0))

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 from nbtool.blocks.protocol import Patch
 
 FLUSHES_PER_SECOND = 16
-INTERVAL = 1 / FLUSHES_PER_SECOND
+FLUSH_INTERVAL = 1 / FLUSHES_PER_SECOND
 """Seconds between two messages, unless something cannot wait."""
 
 
@@ -38,26 +38,26 @@ class PatchQueue:
             if last is None or not self._merge(last, patch):
                 self._append(patch)
 
-    def take(self) -> list[Patch]:
+    def pop_all(self) -> list[Patch]:
         """Take all patches out."""
         for patch in self._patches:
             if patch["op"] == "extend":
                 patch["text"] = "".join(self._pieces[id(patch)])
-        taken, self._patches, self._last, self._pieces = self._patches, [], {}, {}
-        return taken
+        patches, self._patches, self._last, self._pieces = self._patches, [], {}, {}
+        return patches
 
     def _merge(self, last: Patch, patch: Patch) -> bool:
         if last["op"] == "extend" and patch["op"] == "extend" and last["field"] == patch["field"]:
             self._pieces[id(last)].append(patch["text"])
             return True
-        known, new = _changed(last), _changed(patch)
-        if known is None or new is None:
+        old, new = _changed_fields(last), _changed_fields(patch)
+        if old is None or new is None:
             return False
-        known.update(new)
+        old.update(new)
         return True
 
     def _append(self, patch: Patch) -> None:
-        changed = _changed(patch)
+        changed = _changed_fields(patch)
         own = cast("Patch", {**patch} if changed is None else {**patch, "set": {**changed}})
         self._patches.append(own)
         self._last[_key(own)] = own
@@ -65,7 +65,7 @@ class PatchQueue:
             self._pieces[id(own)] = [own["text"]]
 
 
-class Clock(Protocol):
+class LoopClock(Protocol):
     """What is needed of an asyncio loop."""
 
     def time(self) -> float:
@@ -75,30 +75,30 @@ class Clock(Protocol):
         """Call back after `delay` seconds."""
 
 
-class Pace:
+class Throttle:
     """Calls `flush` at most `FLUSHES_PER_SECOND` times a second: the first time at once, and never too late.
 
     It lives on the loop's thread; `clock` is the running loop unless another is given.
     """
 
-    def __init__(self, flush: Callable[[], None], clock: Clock | None = None) -> None:
+    def __init__(self, flush: Callable[[], None], clock: LoopClock | None = None) -> None:
         self._flush = flush
         self._clock = clock
         self._last = float("-inf")
         self._timer: asyncio.TimerHandle | None = None
 
-    def want(self) -> None:
+    def request(self) -> None:
         """Ask for a flush as soon as the pace allows."""
         if self._timer is not None:
             return
         clock = self._clock or asyncio.get_running_loop()
-        wait = self._last + INTERVAL - clock.time()
+        wait = self._last + FLUSH_INTERVAL - clock.time()
         if wait > 0:
-            self._timer = clock.call_later(wait, self.now)
+            self._timer = clock.call_later(wait, self.flush)
         else:
-            self.now()
+            self.flush()
 
-    def now(self) -> None:
+    def flush(self) -> None:
         """Flush without waiting: a question, or the end."""
         self.stop()
         self._last = (self._clock or asyncio.get_running_loop()).time()
@@ -111,12 +111,12 @@ class Pace:
             self._timer = None
 
 
-def packed(patch: Patch) -> Patch | list[str]:
+def encode_patch(patch: Patch) -> Patch | list[str]:
     """Write a patch as it travels: what comes many times a second is a short list, `[id, text]` or with its field."""
     if patch["op"] != "extend":
         return patch
-    told = [patch["id"], patch["text"]]
-    return told if patch["field"] == "text" else [*told, patch["field"]]
+    encoded = [patch["id"], patch["text"]]
+    return encoded if patch["field"] == "text" else [*encoded, patch["field"]]
 
 
 def _key(patch: Patch) -> str:
@@ -129,5 +129,5 @@ def _key(patch: Patch) -> str:
             return patch["id"]
 
 
-def _changed(patch: Patch) -> dict[str, Any] | None:
+def _changed_fields(patch: Patch) -> dict[str, Any] | None:
     return patch["set"] if patch["op"] == "update" or patch["op"] == "head" else None

@@ -21,26 +21,26 @@ from uuid import uuid4
 import anywidget
 import traitlets
 
-from nbtool.blocks.media import sent
-from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.media import displayable_bytes
+from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.protocol import VERSION, Document
 from nbtool.blocks.transcript import Transcript
 from nbtool.errors import NbtoolError
 from nbtool.events import CallAsked, Event, TurnEnded, TurnParked, TurnStarted
-from nbtool.view.lazy_module import rich_module
-from nbtool.view.throttle import Clock, Pace, PatchQueue, packed
-from nbtool.view.turn_messages import Act, Binding, Heard, read
+from nbtool.view.lazy_module import load_lazy_module
+from nbtool.view.throttle import LoopClock, PatchQueue, Throttle, encode_patch
+from nbtool.view.turn_messages import ActionRequest, BindRequest, TurnMessage, parse_message
 
-HEARD_LIMIT = 256
+MAX_REMEMBERED_IDS = 256
 """How many messages are remembered, so that one which arrives by two roads counts once."""
 
-TAKING_SECONDS = 2.0
+REPLACE_SECONDS = 2.0
 """How long each page is given to take what stays; they do it one after the other, the newest first."""
 
 STATIC = Path(__file__).parent / "static"
 
 
-def built(name: str) -> str:
+def read_asset(name: str) -> str:
     """Give a built file of the page, as text: of a path anywidget keeps every widget that was ever made.
 
     Raises:
@@ -68,8 +68,8 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     (`transcript`), and shows the blocks from `since` on; `document` is what it shows first.
     """
 
-    _esm = built("widget.js")
-    _css = built("widget.css")
+    _esm = read_asset("widget.js")
+    _css = read_asset("widget.css")
 
     turn_id = traitlets.Unicode().tag(sync=True)
     place = traitlets.Unicode().tag(sync=True)
@@ -86,28 +86,28 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         decide: Callable[[str, dict[str, Any]], object],
         stop: Callable[[], object],
         post: Callable[[Callable[[], None]], object],
-        bind: Callable[[Binding], str] | None = None,
-        act: Callable[[Act], str] | None = None,
+        bind: Callable[[BindRequest], str] | None = None,
+        run_action: Callable[[ActionRequest], str] | None = None,
         cell: str = "",
-        clock: Clock | None = None,
+        clock: LoopClock | None = None,
         transcript: Transcript | None = None,
-        since: int = 0,
+        first_block: int = 0,
         document: Document | None = None,
     ) -> None:
-        self.heard_hello = threading.Event()
+        self.page_ready = threading.Event()
         # ipykernel 7.0 knows only from the context which cell a message belongs to, and the ears have none of theirs.
         self._context = copy_context()
         self._decide, self._stop, self._post, self._bind = decide, stop, post, bind
-        self._act = act
+        self._run_action = run_action
         self._transcript = transcript or Transcript()
-        self._since = since
+        self._first_block = first_block
         self._pages: dict[str, bool] = {}
-        self._places: list[tuple[str, dict[str, Any]]] = []
+        self._replacements: list[tuple[str, dict[str, Any]]] = []
         self._queue = PatchQueue()
         self._clock = clock
-        self._pace = Pace(self._send_patches, clock)
+        self._throttle = Throttle(self._send_patches, clock)
         self._seq = 0
-        self._heard: deque[str] = deque(maxlen=HEARD_LIMIT)
+        self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document, cell=cell)
         self.place = self.model_id or ""  # by it the page finds the cell below which others are put
 
@@ -134,55 +134,55 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         if isinstance(event, (TurnStarted, CallAsked, TurnParked, TurnEnded)):
             self.flush()
         else:
-            self._pace.want()
+            self._throttle.request()
         if isinstance(event, (TurnParked, TurnEnded)):
             self.snapshot = dict(self.document)
 
-    def tell(self, **head: Any) -> None:
+    def update_head(self, **head: Any) -> None:
         """Show more of the head than events say (see `blocks.shapes.Head`); on the loop only."""
-        self._queue.add(self._transcript.tell(**head))
-        self._pace.want()
+        self._queue.add(self._transcript.update_head(**head))
+        self._throttle.request()
 
-    def take_over(self) -> None:
+    def resume(self) -> None:
         """Be fed from now on; on the loop only, before the page shows this widget: its hello asks for the rest."""
         self.snapshot = dict(self.document)
 
     def flush(self) -> None:
         """Send what waits, now; on the loop only."""
-        self._pace.now()
+        self._throttle.flush()
 
-    def hear(self, content: object) -> bool:
+    def receive(self, content: object) -> bool:
         """Take a message of the page, on any thread; says whether it was one of ours.
 
         What is not ours, not for this turn, not whole, or came before by another road is dropped without an answer.
         """
-        heard = read(content, turn_id=self.turn_id, nonce=self.nonce)
-        if heard is None or heard.message_id in self._heard:
+        message = parse_message(content, turn_id=self.turn_id, nonce=self.nonce)
+        if message is None or message.message_id in self._received_ids:
             return False
-        self._heard.append(heard.message_id)
-        if heard.kind in ("hello", "resync"):  # a page that comes in mid-stream may be answered before it says hello
-            self._pages.setdefault(_page(heard), False)
-            self.heard_hello.set()
-        self._post(partial(self._context.run, self._answer, heard))
+        self._received_ids.append(message.message_id)
+        if message.kind in ("hello", "resync"):  # a page that comes in mid-stream may be answered before it says hello
+            self._pages.setdefault(_page(message), False)
+            self.page_ready.set()
+        self._post(partial(self._context.run, self._answer, message))
         return True
 
     def finish(self) -> dict[str, Any]:
-        """Give what stands in the widget's place from now on, as `blocks.saved` makes it.
+        """Give what stands in the widget's place from now on, as `blocks.mimebundle` makes it.
 
         Replace the output by it first, then `leave()`.
         """
-        return saved(self.document, self._transcript.media)
+        return turn_mimebundle(self.document, self._transcript.media)
 
-    def leave(self, *places: tuple[str, dict[str, Any]]) -> None:
+    def close_when_replaced(self, *replacements: tuple[str, dict[str, Any]]) -> None:
         """Close once every page shows what stands here from now on.
 
         A page that was loaded anew is not reached by an update of its output, and one that is loading now not even by
         this: it says hello, and is told then. `places` are what was there (the id of a widget, or the plain text of an
         output), and what takes its place.
         """
-        self._places = list(places)
+        self._replacements = list(replacements)
         if self._pages:
-            self._say_left()
+            self._announce_replacement()
         else:
             self.close()
 
@@ -190,119 +190,123 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     def document(self) -> Document:
         """What is shown, as it stands."""
         document = self._transcript.document()
-        document["blocks"] = document["blocks"][self._since :]
+        document["blocks"] = document["blocks"][self._first_block :]
         return document
 
-    def _answer(self, heard: Heard) -> None:
-        match heard.kind:
+    def _answer(self, message: TurnMessage) -> None:
+        match message.kind:
             case "ping":
-                self._say("pong", id=heard.message_id)
+                self._send_message("pong", id=message.message_id)
             case "took":
-                self._note(heard)
+                self._on_replaced(message)
             case _:
-                self._do(heard)
-                self._say("ack", id=heard.message_id)
+                self._dispatch(message)
+                self._send_message("ack", id=message.message_id)
 
-    def _do(self, heard: Heard) -> None:
-        match heard.kind:
+    def _dispatch(self, message: TurnMessage) -> None:
+        match message.kind:
             case "hello" | "resync":
-                self._welcome()
+                self._on_hello()
             case "stop":
                 self._stop()
             case "bind":
-                self._name(heard)
+                self._on_bind(message)
             case "rich":
-                self._send_rich()
+                self._send_lazy_module()
             case "act":
-                self._write(heard)
+                self._on_action(message)
             case "media":
-                self._send_media(heard.key)
+                self._send_media(message.key)
             case _:
-                self._settle(heard)
+                self._on_decision(message)
 
-    def _welcome(self) -> None:
+    def _on_hello(self) -> None:
         self.seen = True
         self._send_snapshot()
-        if self._places:
-            self._say_left()
+        if self._replacements:
+            self._announce_replacement()
 
-    def _say_left(self) -> None:
+    def _announce_replacement(self) -> None:
         # The one page that has shown the turn from its start has put it there itself, and only takes note.
-        places = [{"was": was, "data": data} for was, data in self._places] if len(self._pages) > 1 else []
-        self._say("left", pages=list(reversed(self._pages)), places=places)
+        replacements = [{"was": was, "data": data} for was, data in self._replacements] if len(self._pages) > 1 else []
+        self._send_message("left", pages=list(reversed(self._pages)), places=replacements)
 
-    def _note(self, heard: Heard) -> None:
+    def _on_replaced(self, message: TurnMessage) -> None:
         """Note that a page shows what stays; after the last one, or when the older ones had time, nobody needs this."""
-        self._pages[_page(heard)] = True
-        if not self._places:
+        self._pages[_page(message)] = True
+        if not self._replacements:
             return
         if all(self._pages.values()):
             self.close()
         elif list(self._pages.values())[-1]:
             clock = self._clock or asyncio.get_running_loop()
-            clock.call_later(TAKING_SECONDS * len(self._pages), self.close)
+            clock.call_later(REPLACE_SECONDS * len(self._pages), self.close)
 
-    def _settle(self, heard: Heard) -> None:
+    def _on_decision(self, message: TurnMessage) -> None:
         """Hand a decision on; the page is told at once when it came too late."""
         problem = ""
         try:
-            self._decide(heard.digest, heard.verdict or {})
+            self._decide(message.digest, message.verdict or {})
         except NbtoolError as error:
             problem = str(error)
-        self._say("decided", id=heard.message_id, digest=heard.digest, ok=not problem, text=problem)
+        self._send_message("decided", id=message.message_id, digest=message.digest, ok=not problem, text=problem)
 
-    def _name(self, heard: Heard) -> None:
+    def _on_bind(self, message: TurnMessage) -> None:
         """Let a result have a name in the notebook, and say which it is, or why there is none."""
-        asked, name, problem = heard.binding or Binding(""), "", ""
+        request, name, problem = message.binding or BindRequest(""), "", ""
         try:
             if self._bind is None:
                 raise NbtoolError("There is no notebook here.")
-            name = self._bind(asked)
+            name = self._bind(request)
         except NbtoolError as error:
             problem = str(error)
-        self._say("bound", id=heard.message_id, call_id=asked.call_id, ok=not problem, name=name, text=problem)
+        self._send_message(
+            "bound", id=message.message_id, call_id=request.call_id, ok=not problem, name=name, text=problem
+        )
 
-    def _write(self, heard: Heard) -> None:
+    def _on_action(self, message: TurnMessage) -> None:
         """Let a cell be written, and send it, or say why there is none."""
         text, problem = "", ""
         try:
-            if self._act is None or heard.act is None:
+            if self._run_action is None or message.action is None:
                 raise NbtoolError("There is no notebook here.")
-            text = self._act(heard.act)
+            text = self._run_action(message.action)
         except NbtoolError as error:
             problem = str(error)
-        self._say("cell", id=heard.message_id, ok=not problem, text=text or problem)
+        self._send_message("cell", id=message.message_id, ok=not problem, text=text or problem)
 
     def _send_patches(self) -> None:
         if self._queue:
             self._seq += 1
-            self._say("patches", seq=self._seq, patches=[packed(patch) for patch in self._queue.take()])
+            self._send_message(
+                "patches", seq=self._seq, patches=[encode_patch(patch) for patch in self._queue.pop_all()]
+            )
 
     def _send_snapshot(self) -> None:
-        self._queue.take()  # the document holds them already
-        self._say("snapshot", seq=self._seq, document=self.document)
+        self._queue.pop_all()  # the document holds them already
+        self._send_message("snapshot", seq=self._seq, document=self.document)
 
-    def give_rich(self) -> None:
+    def embed_lazy_module(self) -> None:
         """Let the second module travel with this widget: for a page that cannot be heard, and so cannot ask."""
         with suppress(OSError):
-            module = rich_module()
-            self.rich = {"version": module.version, "packed": module.packed}
+            module = load_lazy_module()
+            self.rich = {"version": module.version, "packed": module.gzipped}
 
-    def _send_rich(self) -> None:
+    def _send_lazy_module(self) -> None:
         """Send the second module; a page that gets none stays plain."""
         with suppress(OSError):
-            module = rich_module()
-            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.packed])
+            module = load_lazy_module()
+            self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
     def _send_media(self, key: str) -> None:
         """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
-        if data := sent(self._transcript.seen(key)):
+        if data := displayable_bytes(self._transcript.find_media(key)):
             self.send({"v": VERSION, "kind": "media", "key": key}, [data])
 
-    def _say(self, kind: str, **values: Any) -> None:
+    def _send_message(self, kind: str, **values: Any) -> None:
         self.send({"v": VERSION, "kind": kind, **values})
 
 
-def _page(heard: Heard) -> str:
+def _page(message: TurnMessage) -> str:
     """Give which page sent a message: it counts its messages after its own name."""
-    return heard.message_id.rpartition("-")[0]
+    return message.message_id.rpartition("-")[0]

@@ -21,12 +21,12 @@ TEXT_LIMIT = 1_000_000
 NAME_LIMIT = 100
 """Characters of a name under which a result is bound in the notebook."""
 
-Kind = Literal[
+MessageKind = Literal[
     "hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act", "media", "took"
 ]  # fmt: skip
 
-Deed = Literal["rerun", "edit", "code", "version"]
-DEEDS: tuple[Deed, ...] = get_args(Deed)
+TurnAction = Literal["rerun", "edit", "code", "version"]
+TURN_ACTIONS: tuple[TurnAction, ...] = get_args(TurnAction)
 
 VERSION_LIMIT = 10_000
 """The highest version of a turn that a page may ask for."""
@@ -43,7 +43,7 @@ _DIGEST = re.compile(r"[A-Za-z0-9:_+/=-]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class BindRequest:
     """A call whose result is to get a name in the notebook; without `name` one is made of the result's own.
 
     `replace` says that the name may be taken from what has it now.
@@ -55,34 +55,34 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class ActionRequest:
     """What is to be done with a whole turn: what comes of it becomes a cell, or another version is shown.
 
     `version` counts from 1 and belongs to the deed `version` alone.
     """
 
-    deed: Deed
+    action: TurnAction
     version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class TurnMessage:
     """One message of the page.
 
     `verdict` is what a decision says, for whoever decides, `binding` what `bind` asks, `act` what `act` does, and `key`
     names the image or sound that `media` asks for.
     """
 
-    kind: Kind
+    kind: MessageKind
     message_id: str
     digest: str = ""
     verdict: dict[str, Any] | None = None
-    binding: Binding | None = None
-    act: Act | None = None
+    binding: BindRequest | None = None
+    action: ActionRequest | None = None
     key: str = ""
 
 
-def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
+def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | None:
     """Read a message of the page; None when it is not one of ours, for this turn, whole and within its bounds."""
     if not isinstance(content, dict) or content.get("v") != VERSION:
         return None
@@ -92,70 +92,75 @@ def read(content: Any, *, turn_id: str, nonce: str) -> Heard | None:
     if not isinstance(message_id, str) or not _ID.fullmatch(message_id):
         return None
     if kind in _VERDICTS:
-        return _decision(cast("Kind", kind), message_id, content)
+        return _decision(cast("MessageKind", kind), message_id, content)
     if kind == "bind":
         return _binding(message_id, content)
     if kind == "act":
-        return _act(message_id, content)
+        return _action(message_id, content)
     if kind == "media":
         return _media(message_id, content)
-    return Heard(cast("Kind", kind), message_id) if kind in _OPTIONAL and set(content) == _ENVELOPE else None
+    return (
+        TurnMessage(cast("MessageKind", kind), message_id) if kind in _OPTIONAL and set(content) == _ENVELOPE else None
+    )
 
 
-def _decision(kind: Kind, message_id: str, content: dict[str, Any]) -> Heard | None:
+def _decision(kind: MessageKind, message_id: str, content: dict[str, Any]) -> TurnMessage | None:
     optional = _OPTIONAL[kind]
-    said = {key: content[key] for key in optional if content.get(key) is not None}
+    values = {key: content[key] for key in optional if content.get(key) is not None}
     digest = content.get("digest")
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         return None
     if set(content) - _ENVELOPE - {"digest", *optional}:
         return None
-    if not all(_VALID[key](value) for key, value in said.items()):
+    if not all(_VALID[key](value) for key, value in values.items()):
         return None
-    if isinstance(said.get("arguments"), str):
-        said["arguments"] = json.loads(said["arguments"])
-    verdict = {"verdict": _VERDICTS[kind], **{key: said.get(key, "" if key == "reason" else None) for key in optional}}
-    return Heard(kind, message_id, digest, verdict)
+    if isinstance(values.get("arguments"), str):
+        values["arguments"] = json.loads(values["arguments"])
+    verdict = {
+        "verdict": _VERDICTS[kind],
+        **{key: values.get(key, "" if key == "reason" else None) for key in optional},
+    }
+    return TurnMessage(kind, message_id, digest, verdict)
 
 
-def _binding(message_id: str, content: dict[str, Any]) -> Heard | None:
+def _binding(message_id: str, content: dict[str, Any]) -> TurnMessage | None:
     call_id, name, replace = content.get("call_id"), content.get("name") or "", content.get("replace") or False
     if set(content) - _ENVELOPE - {"call_id", "name", "replace"} or not isinstance(replace, bool):
         return None
     if not isinstance(call_id, str) or not _ID.fullmatch(call_id):
         return None
-    if not isinstance(name, str) or not (name == "" or is_name(name)):
+    if not isinstance(name, str) or not (name == "" or is_valid_name(name)):
         return None
-    return Heard("bind", message_id, binding=Binding(call_id, name, replace))
+    return TurnMessage("bind", message_id, binding=BindRequest(call_id, name, replace))
 
 
-def _act(message_id: str, content: dict[str, Any]) -> Heard | None:
-    deed, version = content.get("deed"), content.get("version", 0)
+def _action(message_id: str, content: dict[str, Any]) -> TurnMessage | None:
+    action, version = content.get("deed"), content.get("version", 0)
     if (
         set(content) - _ENVELOPE - {"deed", "version"}
-        or not isinstance(deed, str)
-        or deed not in DEEDS
+        or not isinstance(action, str)
+        or action not in TURN_ACTIONS
         or type(version) is not int
     ):
         return None
-    if (deed == "version") != (0 < version <= VERSION_LIMIT):
+    if (action == "version") != (0 < version <= VERSION_LIMIT):
         return None
-    return Heard("act", message_id, act=Act(deed, version))
+    return TurnMessage("act", message_id, action=ActionRequest(action, version))
 
 
-def _media(message_id: str, content: dict[str, Any]) -> Heard | None:
+def _media(message_id: str, content: dict[str, Any]) -> TurnMessage | None:
     key: Any = content.get("key")
-    if set(content) != _ENVELOPE | {"key"} or not is_key(key):
+    if set(content) != _ENVELOPE | {"key"} or not is_media_key(key):
         return None
-    return Heard("media", message_id, key=key)
+    return TurnMessage("media", message_id, key=key)
 
 
-def is_key(value: Any) -> bool:
+def is_media_key(value: Any) -> bool:
     """Whether this can name the bytes of an image or a sound."""
     return isinstance(value, str) and _KEY.fullmatch(value) is not None
 
 
-def is_name(text: str) -> bool:
+def is_valid_name(text: str) -> bool:
     """Whether this can be a name in the notebook."""
     return len(text) <= NAME_LIMIT and text.isidentifier() and not keyword.iskeyword(text)
 
@@ -169,8 +174,8 @@ def _is_object(value: Any) -> bool:
         return False
 
 
-def _refuse(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
 
 
 _VALID: dict[str, Callable[[Any], bool]] = {
@@ -181,7 +186,7 @@ _VALID: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def decision(verdict: dict[str, Any]) -> Decision:
+def to_decision(verdict: dict[str, Any]) -> Decision:
     """Make a decision of what the page said."""
     match verdict["verdict"]:
         case "approved":

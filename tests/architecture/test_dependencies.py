@@ -29,13 +29,13 @@ OF_THE_USER = {"matplotlib", "numpy", "pandas", "PIL", "polars"}
 """Never required: met only where the person's own objects are made of them."""
 
 
-def declared() -> set[str]:
+def declared_packages() -> set[str]:
     project = PROJECT["project"]
     extras = [line for lines in project.get("optional-dependencies", {}).values() for line in lines]
     return {re.split(r"[^\w-]", line)[0].lower().replace("-", "_") for line in [*project["dependencies"], *extras]}
 
 
-def imported() -> set[str]:
+def imported_packages() -> set[str]:
     tops = {found.target.partition(".")[0] for found in read_imports(ROOT / "nbtool")}
     return tops - set(sys.stdlib_module_names) - {"nbtool"} - IN_THE_KERNEL - OF_THE_USER
 
@@ -46,11 +46,11 @@ def distribution(module: str) -> str:
 
 
 def test_every_package_that_is_imported_is_declared() -> None:
-    assert {distribution(module) for module in imported()} <= declared()
+    assert {distribution(module) for module in imported_packages()} <= declared_packages()
 
 
 def test_every_package_that_is_declared_is_imported() -> None:
-    assert declared() <= {distribution(module) for module in imported()} | FOR_THE_FLOOR
+    assert declared_packages() <= {distribution(module) for module in imported_packages()} | FOR_THE_FLOOR
 
 
 def test_the_lock_files_pin_every_package_that_is_declared_and_name_no_registry() -> None:
@@ -58,5 +58,5 @@ def test_the_lock_files_pin_every_package_that_is_declared_and_name_no_registry(
         lock = (ROOT / name).read_text(encoding="utf-8")
         pinned = {line.partition("==")[0].replace("-", "_") for line in lock.splitlines() if "==" in line}
 
-        assert declared() <= pinned
+        assert declared_packages() <= pinned
         assert "://" not in lock

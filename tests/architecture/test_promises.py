@@ -10,13 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def made() -> list[str]:
+def promised_ids() -> list[str]:
     """The promises' ids, as docs/promises.md lists them."""
     text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
     return re.findall(r"^\| `([\w-]+)` \| ", text, flags=re.MULTILINE)
 
 
-def held() -> Iterator[tuple[str, str]]:
+def ids_of_tests() -> Iterator[tuple[str, str]]:
     """Every test that names a promise, with its id."""
     for file in (ROOT / "tests").rglob("test_*.py"):
         for function in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -28,14 +28,14 @@ def held() -> Iterator[tuple[str, str]]:
 
 
 def test_every_promise_is_held_by_a_test_and_every_mark_names_a_promise() -> None:
-    ids = made()
+    ids = promised_ids()
 
     assert len(ids) == len(set(ids)) >= 25
-    assert {promise for promise, _ in held()} == set(ids)
+    assert {promise for promise, _ in ids_of_tests()} == set(ids)
 
 
 def test_only_tests_hold_promises() -> None:
-    assert [name for _, name in held() if not name.startswith("test_")] == []
+    assert [name for _, name in ids_of_tests() if not name.startswith("test_")] == []
 
 
 def test_the_threats_point_to_files_that_are_there() -> None:

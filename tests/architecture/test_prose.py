@@ -40,7 +40,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "_INTERRUPTED": "frozen words of older files",
         "_REFERENCE_LINE": "frozen words of older files",
     },
-    "magics/__init__.py": {"%{USUAL}": "texts call the magic by its usual name; here it may have another"},
+    "magics/__init__.py": {"%{DEFAULT_NAME}": "texts call the magic by its usual name; here it may have another"},
     "practice/arguments.py": {"LIST_SEPARATOR": A_MODEL},
     "practice/plan.py": {"IDENTITY_QUESTION": A_MODEL, "FAILURE_TEXT": A_MODEL},
     "practice/prompted.py": {"RESULT": A_MODEL, "RESULTS_INTRODUCTION": A_MODEL, "NO_CALL": A_MODEL},

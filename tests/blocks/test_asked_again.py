@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.labels import call_facts, decision_line, decision_words
-from nbtool.blocks.question import AGAIN, remarks_of
+from nbtool.blocks.labels import call_facts, decision_line, decision_text
+from nbtool.blocks.question import REASK_TITLES, format_remarks
 from nbtool.blocks.resolved import resolved_shapes
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
@@ -67,7 +67,7 @@ VIEWS: dict[str, Any] = {
 def test_a_question_that_is_asked_again_says_why_and_what_changed(view: str) -> None:
     shown = VIEWS[view]([*START, *ASKED])
 
-    assert AGAIN["changed"] in shown
+    assert REASK_TITLES["changed"] in shown
     assert "1 000 000 rows with iban" in shown
     assert "cannot be watched for changes" in shown
 
@@ -81,11 +81,11 @@ def test_the_block_of_a_call_holds_the_newer_question_and_what_it_stands_for_now
     assert block["glances"] == {}  # those of the former object are gone
 
 
-@pytest.mark.parametrize("reason", AGAIN)
+@pytest.mark.parametrize("reason", REASK_TITLES)
 def test_every_reason_has_its_words(reason: Any) -> None:
-    told = remarks_of(RepeatedQuestion(reason, problem="'n' is missing", edited="{}"), [])
+    told = format_remarks(RepeatedQuestion(reason, problem="'n' is missing", edited="{}"), [])
 
-    assert told.startswith(AGAIN[reason])
+    assert told.startswith(REASK_TITLES[reason])
     assert "'n' is missing" in told
 
 
@@ -149,4 +149,4 @@ def test_a_first_edit_that_did_not_fit_is_told_with_why_and_the_second_as_approv
     ],
 )
 def test_who_decided_is_told_in_plain_words(verdict: str, by: str, words: str) -> None:
-    assert decision_words(verdict, by) == words
+    assert decision_text(verdict, by) == words

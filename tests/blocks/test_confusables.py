@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.blocks.confusables import unmasked
-from nbtool.blocks.question import effect_of, sentence_of
+from nbtool.blocks.confusables import escape_confusables
+from nbtool.blocks.question import effect_text, summarize_call
 from nbtool.blocks.resolved import resolved_shapes
 from tests.resolved import plain
 
@@ -23,7 +23,7 @@ from tests.resolved import plain
     ],
 )
 def test_letters_that_look_like_others_are_written_as_escapes(text: str, shown: str) -> None:
-    assert unmasked(text) == shown
+    assert escape_confusables(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -39,14 +39,14 @@ def test_letters_that_look_like_others_are_written_as_escapes(text: str, shown: 
     ],
 )
 def test_what_people_write_stays_as_it_is(text: str) -> None:
-    assert unmasked(text) == text
+    assert escape_confusables(text) == text
 
 
 def test_the_sentence_and_the_effect_hide_no_letter() -> None:
-    said = sentence_of(
+    said = summarize_call(
         "run", "s\u0430ve", '{"path": "\u0441lean.py"}', resolved_shapes({"path": plain('"\u0441lean.py"')})
     )
 
     assert said == 's\\u{0430}ve will run with path = "\\u{0441}lean.py".'
-    assert effect_of("-a\n+\u0430b\u202e\n") == "What will change:\n-a\n+\\u{0430}b\\u{202e}"
-    assert effect_of(" \n") == ""
+    assert effect_text("-a\n+\u0430b\u202e\n") == "What will change:\n-a\n+\\u{0430}b\\u{202e}"
+    assert effect_text(" \n") == ""

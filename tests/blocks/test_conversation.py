@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import json
 
-from nbtool.blocks.conversation import PROMPT_LIMIT, TURN_LIMIT, TURNS, Told, bundle, to_page
+from nbtool.blocks.conversation import MAX_TURNS, PROMPT_LIMIT, TURN_LIMIT, ConversationTurn, mimebundle, page_data
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import RequestStarted, TextDelta, TurnEnded, TurnStarted
 from nbtool.messages import Usage, user
 
 
-def told(number: int, text: str = "Said.", prompt: str = "") -> Told:
+def make_turn(number: int, text: str = "Said.", prompt: str = "") -> ConversationTurn:
     """Give a turn that has ended."""
     transcript = Transcript()
     prompt = prompt or f"Question {number}"
@@ -17,22 +17,22 @@ def told(number: int, text: str = "Said.", prompt: str = "") -> Told:
         TurnEnded("completed", text, Usage(), 1, 0, 1.0),
     ):  # fmt: skip
         transcript.feed(event)
-    return Told(prompt, transcript.document(), {"rerun": f"%%chat --rerun t{number}"})
+    return ConversationTurn(prompt, transcript.document(), {"rerun": f"%%chat --rerun t{number}"})
 
 
 def test_the_page_gets_the_latest_turns_with_the_cells_that_they_offer() -> None:
-    page = to_page([told(number) for number in range(TURNS + 3)])
+    page = page_data([make_turn(number) for number in range(MAX_TURNS + 3)])
 
-    assert (page["left_out"], len(page["turns"])) == (3, TURNS)
+    assert (page["left_out"], len(page["turns"])) == (3, MAX_TURNS)
     first = page["turns"][0]
     assert (first["prompt"], first["cells"]) == ("Question 3", {"rerun": "%%chat --rerun t3"})
     assert first["document"]["head"]["acts"] == ["rerun"]
 
 
 def test_a_conversation_is_bounded_however_long_its_turns_are() -> None:
-    turns = [told(number, "word " * 40_000, "ask " * 10_000) for number in range(4)]
+    turns = [make_turn(number, "word " * 40_000, "ask " * 10_000) for number in range(4)]
 
-    page, kept = to_page(turns), bundle(turns)
+    page, kept = page_data(turns), mimebundle(turns)
 
     assert len(json.dumps(page)) < 4 * (TURN_LIMIT + PROMPT_LIMIT + 1_000)
     assert len(kept["text/html"]) < 4 * (TURN_LIMIT // 4 + PROMPT_LIMIT + 1_000)
@@ -40,16 +40,16 @@ def test_a_conversation_is_bounded_however_long_its_turns_are() -> None:
 
 
 def test_nothing_of_a_conversation_becomes_markup() -> None:
-    html = bundle([told(1, "<script>x</script>", "<img src=x>")])["text/html"]
+    html = mimebundle([make_turn(1, "<script>x</script>", "<img src=x>")])["text/html"]
 
     assert "<script" not in html
     assert "&lt;img src=x&gt;" in html
 
 
 def test_the_saved_form_says_what_it_left_out_and_is_folded_below_a_live_view() -> None:
-    turns = [told(number) for number in range(TURNS + 1)]
+    turns = [make_turn(number) for number in range(MAX_TURNS + 1)]
 
-    kept, folded = bundle(turns), bundle(turns, folded=True)
+    kept, folded = mimebundle(turns), mimebundle(turns, folded=True)
 
     assert "1 earlier turns are not shown here" in kept["text/plain"]
     assert kept["text/plain"].endswith("Said.\n\npractice:fast · 1.0 s")

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from nbtool.blocks.limits import Growing, clip, marker
+from nbtool.blocks.limits import BoundedText, omitted_marker, truncate
 
 
 def test_a_text_grows_to_its_limit_and_counts_what_it_leaves_out() -> None:
-    text = Growing(10)
+    text = BoundedText(10)
 
     shown = [text.add("abcdef"), text.add("ghijkl"), text.add("mn")]
 
@@ -14,19 +14,19 @@ def test_a_text_grows_to_its_limit_and_counts_what_it_leaves_out() -> None:
 
 
 def test_a_cut_never_halves_a_character() -> None:
-    kept, omitted = clip("日本語", 7)
+    kept, omitted = truncate("日本語", 7)
 
     assert kept == "日本"
     assert omitted == 1
 
 
 def test_after_a_cut_nothing_more_is_shown_even_where_it_would_fit() -> None:
-    text = Growing(4, "日本")
+    text = BoundedText(4, "日本")
 
     assert text.add("x") == ""
     assert text.omitted == 2
 
 
 def test_the_mark_of_a_cut_names_the_number() -> None:
-    assert marker(12345) == "… 12,345 characters more"
-    assert marker(0) == ""
+    assert omitted_marker(12345) == "… 12,345 characters more"
+    assert omitted_marker(0) == ""

@@ -7,10 +7,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from nbtool.blocks.media import SAVED_LIMIT, SEEN
-from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.media import MAX_DISPLAYED, SAVED_LIMIT
+from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.protocol_schema import DATA_LIMIT, SCHEMA
-from nbtool.blocks.question import sentence
+from nbtool.blocks.question import question_summary
 from nbtool.blocks.static_html import HTML_LIMIT, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
@@ -32,7 +32,7 @@ PAPER = Media("application/pdf", b"%PDF-1.7", name="a.pdf")
 END = TurnEnded("completed", "Done.", Usage(), 1, 1, 1.0)
 
 
-def folded(
+def make_transcript(
     *media: Media, left_out: int = 0, attached: tuple[Media, ...] = (), more: tuple[Event, ...] = ()
 ) -> Transcript:
     transcript = Transcript()
@@ -50,14 +50,14 @@ def folded(
     return transcript
 
 
-def kept(transcript: Transcript) -> dict[str, Any]:
-    bundle = saved(transcript.document(), transcript.media)
+def saved_bundle(transcript: Transcript) -> dict[str, Any]:
+    bundle = turn_mimebundle(transcript.document(), transcript.media)
     jsonschema.Draft202012Validator(SCHEMA).validate(bundle[TURN_MIME])
     return bundle
 
 
 def test_a_call_tells_of_its_images_and_sounds_and_the_bytes_stand_beside_the_document() -> None:
-    transcript = folded(IMAGE, SOUND, left_out=2, attached=(PAPER,))
+    transcript = make_transcript(IMAGE, SOUND, left_out=2, attached=(PAPER,))
 
     document = transcript.document()
 
@@ -75,14 +75,14 @@ def test_a_call_tells_of_its_images_and_sounds_and_the_bytes_stand_beside_the_do
 def test_the_images_that_a_model_saw_stand_in_a_turn_that_is_read_back() -> None:
     told = MessageAppended(results(ToolResult("draw", "an image", "", "c1", media=(IMAGE,))))
 
-    assert list(folded(more=(told,)).media.values()) == [IMAGE]
-    assert len(folded(SOUND, more=(told,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
+    assert list(make_transcript(more=(told,)).media.values()) == [IMAGE]
+    assert len(make_transcript(SOUND, more=(told,)).document()["blocks"][0]["media"]) == 1  # type: ignore[typeddict-item]  # a call's block
 
 
 def test_a_saved_turn_keeps_its_images_in_both_forms_and_tells_of_them_as_text() -> None:
-    transcript = folded(IMAGE, SOUND, attached=(IMAGE, PAPER))
+    transcript = make_transcript(IMAGE, SOUND, attached=(IMAGE, PAPER))
 
-    bundle = kept(transcript)
+    bundle = saved_bundle(transcript)
 
     data = b64encode(PNG).decode()
     assert (
@@ -97,11 +97,11 @@ def test_a_saved_turn_keeps_its_images_in_both_forms_and_tells_of_them_as_text()
     assert "    [audio/wav, 48 bytes]" in to_text(transcript.document())
 
 
-@pytest.mark.parametrize("count", [1, SEEN])
+@pytest.mark.parametrize("count", [1, MAX_DISPLAYED])
 def test_what_is_too_large_for_a_notebook_is_told_of_and_all_of_it_keeps_within_its_bounds(count: int) -> None:
     large = Media("image/png", PNG + bytes(SAVED_LIMIT // 2))
 
-    bundle = kept(folded(*[large] * count))
+    bundle = saved_bundle(make_transcript(*[large] * count))
 
     assert bundle["text/html"].count("<img") == 1
     assert bundle["text/html"].count("too large to be kept in the notebook") == count - 1
@@ -112,7 +112,7 @@ def test_what_is_too_large_for_a_notebook_is_told_of_and_all_of_it_keeps_within_
 def test_no_name_and_no_type_of_an_image_becomes_markup() -> None:
     hostile = Media('image/png" onerror="x', PNG, name='"><script>alert(1)</script>')
 
-    html = kept(folded(hostile))["text/html"]
+    html = saved_bundle(make_transcript(hostile))["text/html"]
 
     assert "<script" not in html
     assert "<img" not in html
@@ -126,14 +126,14 @@ def test_an_image_that_is_asked_about_is_there_for_the_person_until_it_is_decide
     transcript.feed(CallAsked("c1", "result", "d", "draw", "an image", media=(IMAGE,)))
     question: Any = transcript.document()["blocks"][0]
     (shape,) = question["question"]["media"]
-    before = transcript.seen(shape["key"])
-    said = sentence(question)
-    saved_then = str(saved(transcript.document(), transcript.media))
+    before = transcript.find_media(shape["key"])
+    said = question_summary(question)
+    saved_then = str(turn_mimebundle(transcript.document(), transcript.media))
 
     transcript.feed(CallDecided("c1", "result", "d", verdict, "button"))
 
     assert before == IMAGE
     assert said.endswith("(8 characters and 1 image).")
     assert shape["key"] not in saved_then
-    assert transcript.seen(shape["key"]) is None
+    assert transcript.find_media(shape["key"]) is None
     assert transcript.media == {}

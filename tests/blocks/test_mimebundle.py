@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from nbtool.blocks import protocol
 from nbtool.blocks.labels import END_REASONS
-from nbtool.blocks.mimebundle import TURN_MIME, saved, to_data
+from nbtool.blocks.mimebundle import TURN_MIME, turn_data, turn_mimebundle
 from nbtool.blocks.protocol_schema import (
     CALL_BLOCK,
     DATA_LIMIT,
-    DECIDED,
+    DECISION,
     HEAD,
     NOTICE_BLOCK,
     PROSE_BLOCK,
@@ -53,15 +53,15 @@ VALID = jsonschema.Draft202012Validator(SCHEMA)
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
 
 
-def folded(events: list[Event]) -> Any:
+def fold_events(events: list[Event]) -> Any:
     transcript = Transcript()
     for event in events:
         transcript.feed(event)
     return transcript.document()
 
 
-def finished() -> Any:
-    return saved(folded(scenes()["finished"]))[TURN_MIME]
+def finished_data() -> Any:
+    return turn_mimebundle(fold_events(scenes()["finished"]))[TURN_MIME]
 
 
 def test_the_page_reads_the_schema_that_stands_here() -> None:
@@ -78,8 +78,8 @@ def test_the_page_reads_the_schema_that_stands_here() -> None:
     [
         (SCHEMA, protocol.Document, set()),
         (HEAD, protocol.Head, {"acts"}),
-        (USAGE, protocol.UsageShape, set()),
-        (DECIDED, protocol.Decided, set()),
+        (USAGE, protocol.UsageData, set()),
+        (DECISION, protocol.DecisionData, set()),
         (PROSE_BLOCK, protocol.ProseBlock, set()),
         (CALL_BLOCK, protocol.CallBlock, set()),
         (NOTICE_BLOCK, protocol.NoticeBlock, set()),
@@ -124,11 +124,11 @@ def turns(draw: st.DrawFn) -> list[Event]:
 @settings(max_examples=60, deadline=None)
 @given(turns())
 def test_any_turn_is_saved_as_data_of_the_schema_and_read_back_as_it_was(events: list[Event]) -> None:
-    data = saved(folded(events))[TURN_MIME]
+    data = turn_mimebundle(fold_events(events))[TURN_MIME]
 
     VALID.validate(data)
     assert json.loads(json.dumps(data, allow_nan=False)) == data
-    assert to_data(data) == data
+    assert turn_data(data) == data
 
 
 def set_in(*path: Any, to: Any) -> Callable[[Any], None]:
@@ -161,7 +161,7 @@ def set_in(*path: Any, to: Any) -> Callable[[Any], None]:
     ],
 )
 def test_a_forged_document_is_refused(forge: Callable[[Any], None]) -> None:
-    data = copy.deepcopy(finished())
+    data = copy.deepcopy(finished_data())
     VALID.validate(data)
 
     forge(data)
@@ -173,23 +173,23 @@ def test_a_forged_document_is_refused(forge: Callable[[Any], None]) -> None:
     ("chat", "kept"), [("side", ("turn_1", "side")), ("it's mine", ("", "")), ("-c x", ("", "")), ("a\n!ls", ("", ""))]
 )
 def test_a_turn_is_named_only_where_a_cell_can_name_it(chat: str, kept: tuple[str, str]) -> None:
-    document = folded(scenes()["finished"])
+    document = fold_events(scenes()["finished"])
     document["head"] |= {"turn_id": "turn_1", "chat": chat}
 
-    data = saved(document)[TURN_MIME]
+    data = turn_mimebundle(document)[TURN_MIME]
 
     VALID.validate(data)
     assert (data["head"]["turn_id"], data["head"].get("chat", "")) == kept
 
 
 def test_a_turn_that_goes_on_is_no_data() -> None:
-    assert set(saved(folded(scenes()["running"]))) == {"text/html", "text/plain"}
+    assert set(turn_mimebundle(fold_events(scenes()["running"]))) == {"text/html", "text/plain"}
 
 
 def test_a_question_that_waits_is_told_and_its_text_is_not_kept() -> None:
     gate = [*scenes()["result_gate"], TurnEnded("parked", "", Usage(), 1, 1, 1.0)]
 
-    data = saved(folded(gate))[TURN_MIME]
+    data = turn_mimebundle(fold_events(gate))[TURN_MIME]
 
     assert "jane@example.com" not in json.dumps(data)
     assert [block["text"][:60] for block in data["blocks"] if block["kind"] == "notice"] == [
@@ -203,7 +203,7 @@ def test_a_turn_that_was_replayed_tells_no_time_and_its_file_changes_in_its_id_a
         assert isinstance(first, TurnStarted)
         start = TurnStarted(turn_id, first.model, first.prompt, at, replayed="2026-01-01")
         end = TurnEnded("completed", "", Usage(2013, 260), 2, 2, at / 7)
-        return json.dumps(saved(folded([start, *rest[:-1], end])))
+        return json.dumps(turn_mimebundle(fold_events([start, *rest[:-1], end])))
 
     one, other = replayed("turn_1", 5.0), replayed("turn_2", 9.0)
 
@@ -221,7 +221,7 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
             CallFinished(call_id, "read", 1, "ok", huge[:60_000], preview="p" + huge[:50_000]),
         ]
 
-    bundle = saved(folded([*events, TurnEnded("completed", "", Usage(), 1, 30, 1.0)]))
+    bundle = turn_mimebundle(fold_events([*events, TurnEnded("completed", "", Usage(), 1, 30, 1.0)]))
     data = bundle[TURN_MIME]
 
     VALID.validate(data)
@@ -231,18 +231,18 @@ def test_a_huge_turn_is_shortened_where_it_is_longest_and_says_so() -> None:
 
 
 def test_what_cannot_be_made_small_enough_is_no_data() -> None:
-    document = folded(scenes()["finished"])
+    document = fold_events(scenes()["finished"])
     call = next(block for block in document["blocks"] if block["kind"] == "call")
     call["resolved"] = resolved_shapes({f"name {number}": plain("x" * 4_000) for number in range(100)})
     document["blocks"] = [call]
 
-    assert set(saved(document)) == {"text/html", "text/plain"}
+    assert set(turn_mimebundle(document)) == {"text/html", "text/plain"}
 
 
 @pytest.mark.parametrize("reason", [one for one in get_args(EndReason) if one])
 def test_a_saved_turn_says_why_it_ended_without_a_finished_answer(reason: EndReason) -> None:
     ended = TurnEnded("completed", "", Usage(1, 2), 1, 0, 0.5, end_reason=reason)
-    data = saved(folded([TurnStarted("t", "m", user("p"), 1.0), ended]))
+    data = turn_mimebundle(fold_events([TurnStarted("t", "m", user("p"), 1.0), ended]))
 
     VALID.validate(data[TURN_MIME])
     assert data[TURN_MIME]["head"]["end_reason"] == reason
@@ -251,7 +251,7 @@ def test_a_saved_turn_says_why_it_ended_without_a_finished_answer(reason: EndRea
 
 
 def test_a_turn_that_was_saved_without_an_end_reason_is_read() -> None:
-    data = finished()
+    data = finished_data()
 
     assert "end_reason" not in data["head"]
     VALID.validate(data)

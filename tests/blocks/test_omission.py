@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from nbtool.blocks import conversation
-from nbtool.blocks.conversation import Told
-from nbtool.blocks.limits import WHOLE
-from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.conversation import ConversationTurn
+from nbtool.blocks.limits import NO_LIMITS
+from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.protocol import Document
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
@@ -86,7 +86,7 @@ def in_terminal(field: str) -> str:
 
 def in_page(field: str) -> str:
     """Give the texts of what the page draws, with the marks and the line that it writes for its counts."""
-    bundle = saved(folded(field))
+    bundle = turn_mimebundle(folded(field))
     assert bundle[TURN_MIME]["head"]["cut"] is True  # the page writes the line of the command for it
     more = (block.get("more", {}).values() for block in bundle[TURN_MIME]["blocks"])
     counts = [f"… {count:,} characters more" for values in more for count in values]
@@ -95,11 +95,15 @@ def in_page(field: str) -> str:
 
 FORMS: dict[str, Callable[[str], str]] = {
     "terminal": in_terminal,
-    "text/plain": lambda field: saved(folded(field))["text/plain"],
-    "text/html": lambda field: unescape(saved(folded(field))["text/html"]),
+    "text/plain": lambda field: turn_mimebundle(folded(field))["text/plain"],
+    "text/html": lambda field: unescape(turn_mimebundle(folded(field))["text/html"]),
     "page": in_page,
-    "conversation, text": lambda field: conversation.bundle([Told("?", folded(field), {})])["text/plain"],
-    "conversation, html": lambda field: unescape(conversation.bundle([Told("?", folded(field), {})])["text/html"]),
+    "conversation, text": lambda field: conversation.mimebundle([ConversationTurn("?", folded(field), {})])[
+        "text/plain"
+    ],
+    "conversation, html": lambda field: unescape(
+        conversation.mimebundle([ConversationTurn("?", folded(field), {})])["text/html"]
+    ),
 }
 ELSEWHERE = ("decision", "resolved", "notice", "reason")
 """Texts that are cut with their mark in them."""
@@ -127,7 +131,7 @@ def test_what_is_cut_is_marked_and_counted_and_the_rest_has_a_way(field: str, fo
 
 @pytest.mark.parametrize("field", dict.fromkeys(FIELDS))
 def test_the_whole_of_a_turn_holds_every_text_to_its_end(field: str) -> None:
-    transcript = Transcript(WHOLE)
+    transcript = Transcript(NO_LIMITS)
     for event in events(field):
         transcript.feed(event)
     whole = to_whole_text(transcript.document())
@@ -139,5 +143,5 @@ def test_the_whole_of_a_turn_holds_every_text_to_its_end(field: str) -> None:
 def test_a_turn_that_is_all_there_names_no_command() -> None:
     document: Any = folded("")
 
-    assert COMMAND not in saved(document)["text/html"]
-    assert "cut" not in saved(document)[TURN_MIME]["head"]
+    assert COMMAND not in turn_mimebundle(document)["text/html"]
+    assert "cut" not in turn_mimebundle(document)[TURN_MIME]["head"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nbtool.blocks.protocol import CallBlock
-from nbtool.blocks.question import sentence
+from nbtool.blocks.question import question_summary
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import CallAsked, CallReady, ResolvedArgument, TurnEnded, TurnStarted
@@ -14,7 +14,7 @@ from nbtool.messages import Usage, user
 from tests.resolved import plain, reference
 
 
-def asked(
+def make_question(
     shown: str, resolved: dict[str, ResolvedArgument] | None = None, *, gate: Any = "run", tool: str = "save"
 ) -> Transcript:
     transcript = Transcript()
@@ -55,17 +55,17 @@ def block_of(transcript: Transcript) -> CallBlock:
     ],
 )
 def test_one_sentence_says_what_will_happen(shown: str, resolved: dict[str, ResolvedArgument], said: str) -> None:
-    assert sentence(block_of(asked(shown, resolved))) == said
+    assert question_summary(block_of(make_question(shown, resolved))) == said
 
 
 def test_a_result_is_told_by_its_length() -> None:
-    said = sentence(block_of(asked("owner: jane", gate="result")))
+    said = question_summary(block_of(make_question("owner: jane", gate="result")))
 
     assert said == "The model will read the result of save (11 characters)."
 
 
 def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
-    transcript = asked('{"path": "<b>out</b>"}', {"path": plain('"<b>out</b>"')})
+    transcript = make_question('{"path": "<b>out</b>"}', {"path": plain('"<b>out</b>"')})
     transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))
     html, text = to_html(transcript.document()), to_text(transcript.document())
 
@@ -76,15 +76,15 @@ def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
 
 
 def test_a_result_that_waits_is_not_saved() -> None:
-    transcript = asked("SENTINEL", gate="result")
+    transcript = make_question("SENTINEL", gate="result")
     transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))
 
     assert "SENTINEL" not in to_html(transcript.document()) + to_text(transcript.document())
 
 
 def test_a_question_that_was_decided_leaves_no_card() -> None:
-    transcript = asked("{}")
+    transcript = make_question("{}")
     transcript.feed(TurnEnded("cancelled", "", Usage(), 1, 1, 1.0))
 
-    assert sentence(block_of(transcript)) == ""
+    assert question_summary(block_of(transcript)) == ""
     assert "nbtool asks" not in to_html(transcript.document())

@@ -84,25 +84,25 @@ def first_round() -> list[Event]:
     ]  # fmt: skip
 
 
-def asked() -> Event:
+def question_event() -> Event:
     return CallAsked("c1", "run", "d1", "price", ARGUMENTS, "Latest close of a ticker, in USD.")
 
 
-def approved() -> list[Event]:
-    return [asked(), CallDecided("c1", "run", "d1", "approved", "button"), CallStarted("c1", 1.0)]
+def approval_events() -> list[Event]:
+    return [question_event(), CallDecided("c1", "run", "d1", "approved", "button"), CallStarted("c1", 1.0)]
 
 
-def ran(call_id: str, result: str, status: Any = "ok") -> list[Event]:
+def run_events(call_id: str, result: str, status: Any = "ok") -> list[Event]:
     return [CallStarted(call_id, 1.0), CallFinished(call_id, "price", 1, status, result, seconds=0.31)]
 
 
-def three_asked() -> list[Event]:
+def three_questions() -> list[Event]:
     """Three calls of a round that wait at once; one of them is sensitive and one was decided elsewhere."""
     code = json.dumps({"code": "import os\n\nprint(os.getcwd())\n"})
     table = reference("df", "DataFrame, 250 rows by 3 columns", "ticker (object)")
     resolved = {"ticker": plain('"ACME"'), "table": table}
     return [
-        *first_round(), CallReady("c1", "price", 1, ARGUMENTS, resolved), asked(),
+        *first_round(), CallReady("c1", "price", 1, ARGUMENTS, resolved), question_event(),
         CallAsked("c2", "run", "d2", "price", OTHER, "Latest close of a ticker, in USD.", SCHEMA),
         CallDelta("2", name="run_python", arguments=code, call_id="c3"),
         CallAsked("c3", "run", "d3", "run_python", code, "Run Python.", can_remember=False, sensitive=True),
@@ -111,25 +111,26 @@ def three_asked() -> list[Event]:
 
 
 def scenes() -> dict[str, list[Event]]:
-    both = [*first_round(), *approved(), *ran("c1", "4.2"), *ran("c2", "17.05"), RequestStarted(2)]
+    both = [*first_round(), *approval_events(), *run_events("c1", "4.2"), *run_events("c2", "17.05"), RequestStarted(2)]
     failed = "practice answered 429 (rate limited). Try again in 20 s, or choose another model."
     return {
         "streaming": [*both, *words(REPLY[:420])],
-        "waiting": [*first_round(), *ran("c2", "17.05"), asked()],
+        "waiting": [*first_round(), *run_events("c2", "17.05"), question_event()],
         "result_gate": [
-            *first_round(), *approved(), CallAsked("c1", "result", "d2", "price", "ACME 4.20\nowner: jane@example.com")
+            *first_round(), *approval_events(),
+            CallAsked("c1", "result", "d2", "price", "ACME 4.20\nowner: jane@example.com")
         ],
-        "round": three_asked(),
-        "running": [*first_round(), *approved(), CallProgress("c1", "read 120 rows\n", 0.48)],
+        "round": three_questions(),
+        "running": [*first_round(), *approval_events(), CallProgress("c1", "read 120 rows\n", 0.48)],
         "finished": [
             *both, *words(REPLY), ReplyFinished(2, assistant(REPLY), "end", Usage(1201, 220), True),
             TurnEnded("completed", REPLY, Usage(2013, 260), 2, 2, 6.4),
         ],
         "cancelled": [*both, *words(REPLY[:60]), TurnEnded("cancelled", REPLY[:60], Usage(900, 60), 2, 2, 3.2)],
         "error": [
-            *first_round(), asked(), CallDecided("c1", "run", "d1", "denied", "button", "not this table"),
+            *first_round(), question_event(), CallDecided("c1", "run", "d1", "denied", "button", "not this table"),
             CallFinished("c1", "price", 1, "denied", "Denied: not this table", reason="not this table"),
-            *ran("c2", "ValueError: no such ticker 'GLOB'", "error"),
+            *run_events("c2", "ValueError: no such ticker 'GLOB'", "error"),
             Notice("One call failed.", "warning"), RequestStarted(2), ErrorRaised("request", failed),
             TurnEnded("error", "", Usage(812, 40), 2, 2, 3.2, failed),
         ],

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.static_html import HTML_LIMIT, TEXT_LIMIT, to_html, to_text
 from nbtool.blocks.transcript import Transcript
 from nbtool.events import (
@@ -81,7 +81,7 @@ class Strict(HTMLParser):
         pytest.fail(f"a comment: {data}")
 
 
-def checked(html: str) -> str:
+def parse_strictly(html: str) -> str:
     parser = Strict()
     parser.feed(html)
     parser.close()
@@ -104,7 +104,7 @@ def turn(text: str = "Hello", status: Any = "completed", **more: Any) -> list[Ev
     ]  # fmt: skip
 
 
-def everywhere(payload: str) -> list[Event]:
+def events_with(payload: str) -> list[Event]:
     """One turn that carries the payload in every field that a model, a tool or a server controls."""
     return [
         TurnStarted("t", payload, user(payload), 1.0), RequestStarted(1), ThinkingDelta(payload), TextDelta(payload),
@@ -121,7 +121,7 @@ def everywhere(payload: str) -> list[Event]:
 @pytest.mark.promise("inert-text")
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> None:
-    text = checked(to_html(document(*everywhere(payload))))
+    text = parse_strictly(to_html(document(*events_with(payload))))
 
     assert "Error." in text
 
@@ -131,7 +131,7 @@ def test_nothing_that_a_model_writes_becomes_more_than_text(payload: str) -> Non
     "payload", [payload for payload in PAYLOADS if payload.startswith("<") and payload[:5] != "<http"]
 )
 def test_html_in_a_reply_is_shown_as_it_was_written(payload: str) -> None:
-    words = checked(to_html(document(*turn("so: " + payload.replace("\n", " ")))))
+    words = parse_strictly(to_html(document(*turn("so: " + payload.replace("\n", " ")))))
 
     assert "<" in words
 
@@ -146,7 +146,7 @@ def test_a_finished_turn_reads_as_reply_calls_and_one_line_of_facts() -> None:
         TurnEnded("completed", "It is 4.2", Usage(1200, 34, cost=0.0123), 2, 1, 65.0),
     ))  # fmt: skip
 
-    text = checked(html)
+    text = parse_strictly(html)
     assert "It is <strong>4.2</strong>." in html
     assert '✓ price(ticker="ACME") · 0.3 s' in text
     assert "practice:default · 2 rounds · 1 call · 1,234 tokens · $0.0123 · 1 min 5 s" in text
@@ -159,7 +159,7 @@ def test_nothing_in_a_saved_turn_looks_alive(status: str) -> None:
 
     html = to_html(document(*events))
 
-    checked(html)
+    parse_strictly(html)
     assert not any(word in html for word in ("<button", "<input", "Approve", "Stop<"))
 
 
@@ -174,14 +174,14 @@ def test_nothing_in_a_saved_turn_looks_alive(status: str) -> None:
 def test_a_turn_that_is_not_completed_says_so(status: str, said: str) -> None:
     made = document(*turn("Hello", status))
 
-    assert said in checked(to_html(made))
+    assert said in parse_strictly(to_html(made))
     assert said in to_text(made)
 
 
 def test_a_reply_that_was_cut_off_is_marked() -> None:
     made = document(RequestStarted(1), TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
 
-    assert "[cut off here]" in checked(to_html(made))
+    assert "[cut off here]" in parse_strictly(to_html(made))
     assert "[cut off here]" in to_text(made)
 
 
@@ -209,7 +209,7 @@ def test_a_link_says_where_it_leads_and_an_image_is_only_a_link(text: str, html:
 
 
 def test_a_definition_far_below_changes_nothing_above() -> None:
-    text = checked(to_html(document(*turn("see [x]\n\n[x]: https://evil.example"))))
+    text = parse_strictly(to_html(document(*turn("see [x]\n\n[x]: https://evil.example"))))
 
     assert "see [x]" in text
 
@@ -217,7 +217,7 @@ def test_a_definition_far_below_changes_nothing_above() -> None:
 def test_a_hidden_character_in_arguments_is_visible() -> None:
     events = [CallDelta("0", name="run", arguments='{"code": "a\u202eb"}', call_id="c1"), *turn()[-1:]]
 
-    assert "a\\u{202e}b" in checked(to_html(document(*events)))
+    assert "a\\u{202e}b" in parse_strictly(to_html(document(*events)))
 
 
 def huge() -> list[Event]:
@@ -231,12 +231,12 @@ def huge() -> list[Event]:
 
 
 def test_what_is_saved_of_a_huge_turn_stays_within_its_limits_and_marks_every_cut() -> None:
-    bundle = saved(document(*huge()))
+    bundle = turn_mimebundle(document(*huge()))
 
     assert len(bundle["text/html"].encode()) <= HTML_LIMIT
     assert len(bundle["text/plain"].encode()) <= TEXT_LIMIT
     assert len(bundle["text/html"].encode()) + len(bundle["text/plain"].encode()) <= 200_000
-    assert "characters more" in checked(bundle["text/html"])
+    assert "characters more" in parse_strictly(bundle["text/html"])
     assert "characters more" in bundle["text/plain"]
 
 
@@ -247,9 +247,11 @@ def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
         for event in (CallDelta(f"{number}", name=f"call_{number}", call_id=f"c{number}"),)
     ]
 
-    bundle = saved(document(RequestStarted(1), *calls, RequestStarted(2), TextDelta("The end."), *turn()[-1:]))
+    bundle = turn_mimebundle(
+        document(RequestStarted(1), *calls, RequestStarted(2), TextDelta("The end."), *turn()[-1:])
+    )
 
-    text = checked(bundle["text/html"])
+    text = parse_strictly(bundle["text/html"])
     assert len(bundle["text/html"].encode()) <= HTML_LIMIT
     assert "call_0(" in text
     assert "The end." in text
@@ -262,4 +264,4 @@ def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
 )
 @pytest.mark.timeout(20)
 def test_markup_that_no_person_writes_is_still_shown(text: str) -> None:
-    assert checked(to_html(document(*turn(text))))
+    assert parse_strictly(to_html(document(*turn(text))))

@@ -22,7 +22,7 @@ from nbtool.events import (
 from nbtool.messages import Usage, user
 
 
-def written(*events: Event) -> str:
+def render_terminal(*events: Event) -> str:
     output = io.StringIO()
     terminal = Terminal(output)
     for event in events:
@@ -31,7 +31,7 @@ def written(*events: Event) -> str:
 
 
 def test_a_turn_reads_line_by_line() -> None:
-    text = written(
+    text = render_terminal(
         TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1), ThinkingDelta("hm"),
         TextDelta("Let me "), TextDelta("look."),
         CallDelta("0", name="price", arguments='{"ticker": "ACME"}', call_id="c1"),
@@ -48,17 +48,17 @@ def test_a_turn_reads_line_by_line() -> None:
 
 
 def test_a_call_that_is_being_written_is_not_counted_line_by_line() -> None:
-    text = written(CallPending(9), CallPending(12_000), Retrying(1, 4.0, "rate limited"))
+    text = render_terminal(CallPending(9), CallPending(12_000), Retrying(1, 4.0, "rate limited"))
 
     assert text == "(Trying again in 4 s (rate limited))\n"
 
 
 def test_text_is_written_as_it_comes() -> None:
-    assert written(TextDelta("a"), TextDelta("b")) == "ab"
+    assert render_terminal(TextDelta("a"), TextDelta("b")) == "ab"
 
 
 def test_a_question_shows_all_that_would_run_with_nothing_hidden() -> None:
-    text = written(
+    text = render_terminal(
         CallDelta("0", name="shell", arguments='{"cmd": "ls\u202e"}', call_id="c1"),
         CallAsked("c1", "run", "d", "shell", '{"cmd": "ls\u202e"}'),
         CallDecided("c1", "run", "d", "denied", "input"), CallFinished("c1", "shell", 1, "denied", "No."),
@@ -71,7 +71,7 @@ def test_a_question_shows_all_that_would_run_with_nothing_hidden() -> None:
 
 
 def test_a_model_cannot_reach_the_terminal() -> None:
-    text = written(
+    text = render_terminal(
         TextDelta("\x1b]0;owned\x07\x1b[2Jhi"), CallDelta("0", name="\x1b[31mx", call_id="c1"),
         CallFinished("c1", "x", 1, "error", "\x1b[31mred\x9b2J"), Notice("\x1b[1mbold"),
     )  # fmt: skip
@@ -82,12 +82,12 @@ def test_a_model_cannot_reach_the_terminal() -> None:
 
 
 def test_a_turn_that_was_stopped_says_so() -> None:
-    text = written(TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
+    text = render_terminal(TextDelta("So"), TurnEnded("cancelled", "So", Usage(), 1, 0, 1.0))
 
     assert text.startswith("So\n[cut off here]\nStopped before it was finished.\n")
 
 
 def test_a_long_result_ends_in_a_mark_that_says_how_much_more_there_is() -> None:
-    text = written(CallFinished("c1", "f", 1, "ok", "x" * 1_000))
+    text = render_terminal(CallFinished("c1", "f", 1, "ok", "x" * 1_000))
 
     assert "… [… 800 characters more]\n" in text

@@ -37,7 +37,7 @@ from tests.resolved import plain
 ARGUMENTS = '{"ticker": "ACME"}'
 
 
-def folded(*events: Event) -> Transcript:
+def fold_events(*events: Event) -> Transcript:
     transcript = Transcript()
     for event in events:
         transcript.feed(event)
@@ -45,7 +45,7 @@ def folded(*events: Event) -> Transcript:
 
 
 def blocks(*events: Event) -> list[Any]:
-    return list(folded(*events).document()["blocks"])
+    return list(fold_events(*events).document()["blocks"])
 
 
 def call(call_id: str = "call_1") -> list[Event]:
@@ -56,15 +56,15 @@ def ready(call_id: str = "call_1") -> CallReady:
     return CallReady(call_id, "price", 1, ARGUMENTS, {"ticker": plain("'ACME'")})
 
 
-def asked(call_id: str = "call_1", *, digest: str = "d1") -> CallAsked:
+def question_event(call_id: str = "call_1", *, digest: str = "d1") -> CallAsked:
     return CallAsked(call_id, "run", digest, "price", ARGUMENTS, "Latest close.")
 
 
-def ended(status: Any = "completed", **values: Any) -> TurnEnded:
+def end_event(status: Any = "completed", **values: Any) -> TurnEnded:
     return TurnEnded(status, "", Usage(3, 4), 1, 1, 2.5, **values)
 
 
-def applied(patches: list[Any]) -> list[Any]:
+def apply_patches(patches: list[Any]) -> list[Any]:
     """What a page makes of the patches: the same four deeds as in store.ts."""
     made: dict[str, Any] = {}
     for patch in patches:
@@ -90,7 +90,7 @@ def test_prose_of_one_kind_grows_in_one_block() -> None:
 
 
 def test_a_delta_costs_a_patch_of_its_own_size_and_never_the_whole_text_again() -> None:
-    transcript = folded(TextDelta("x" * 10_000))
+    transcript = fold_events(TextDelta("x" * 10_000))
 
     patches = transcript.feed(TextDelta("yes"))
 
@@ -101,15 +101,16 @@ def test_the_patches_make_the_document() -> None:
     transcript = Transcript()
     events = [
         TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1), ThinkingDelta("hm"), TextDelta("So"),
-        *call(), ReplyFinished(1, assistant("So"), "tools", Usage(1, 2), True), ready(), asked(),
+        *call(), ReplyFinished(1, assistant("So"), "tools", Usage(1, 2), True), ready(), question_event(),
         CallDecided("call_1", "run", "d1", "approved", "button"), CallStarted("call_1", 1.0),
         CallProgress("call_1", "half", 0.5), CallFinished("call_1", "price", 1, "ok", "4.2", seconds=0.3),
-        RequestStarted(2), TextDelta("It is "), TextDelta("4.2"), Notice("Nearly out of tokens", "warning"), ended(),
+        RequestStarted(2), TextDelta("It is "), TextDelta("4.2"), Notice("Nearly out of tokens", "warning"),
+        end_event(),
     ]  # fmt: skip
 
     patches = [patch for event in events for patch in transcript.feed(event)]
 
-    assert applied(json.loads(json.dumps(patches))) == transcript.document()["blocks"]
+    assert apply_patches(json.loads(json.dumps(patches))) == transcript.document()["blocks"]
 
 
 @pytest.mark.parametrize(
@@ -117,16 +118,16 @@ def test_the_patches_make_the_document() -> None:
     [
         ([], "writing"),
         ([ready()], "ready"),
-        ([ready(), asked()], "waiting"),
-        ([ready(), asked(), CallDecided("call_1", "run", "d1", "approved", "button")], "ready"),
-        ([ready(), asked(), CallDecided("call_1", "run", "d1", "denied", "button")], "denied"),
+        ([ready(), question_event()], "waiting"),
+        ([ready(), question_event(), CallDecided("call_1", "run", "d1", "approved", "button")], "ready"),
+        ([ready(), question_event(), CallDecided("call_1", "run", "d1", "denied", "button")], "denied"),
         ([ready(), CallStarted("call_1", 1.0)], "running"),
         ([ready(), CallStarted("call_1", 1.0), CallFinished("call_1", "price", 1, "ok", "4.2")], "ok"),
         ([CallFinished("call_1", "price", 1, "not_found", "There is no tool price.")], "not_found"),
-        ([ready(), ended("cancelled")], "not_run"),
-        ([ready(), asked(), ended("cancelled")], "not_run"),
-        ([ready(), asked(), ended("parked")], "waiting"),
-        ([ready(), CallStarted("call_1", 1.0), ended("error")], "unknown"),
+        ([ready(), end_event("cancelled")], "not_run"),
+        ([ready(), question_event(), end_event("cancelled")], "not_run"),
+        ([ready(), question_event(), end_event("parked")], "waiting"),
+        ([ready(), CallStarted("call_1", 1.0), end_event("error")], "unknown"),
     ],
 )
 def test_a_call_is_in_the_state_its_last_event_says(events: list[Event], state: str) -> None:
@@ -136,7 +137,7 @@ def test_a_call_is_in_the_state_its_last_event_says(events: list[Event], state: 
 
 
 def test_the_head_says_that_a_parked_turn_waits_and_that_it_goes_on() -> None:
-    transcript = folded(*call(), ready(), asked(), TurnParked("d1", 2.0))
+    transcript = fold_events(*call(), ready(), question_event(), TurnParked("d1", 2.0))
     parked = transcript.head["status"]
 
     transcript.feed(CallDecided("call_1", "run", "d1", "approved", "button"))
@@ -145,7 +146,7 @@ def test_the_head_says_that_a_parked_turn_waits_and_that_it_goes_on() -> None:
 
 
 def test_a_question_stands_until_it_is_decided_and_the_head_says_that_the_turn_waits() -> None:
-    transcript = folded(*call(), ready(), asked())
+    transcript = fold_events(*call(), ready(), question_event())
     waiting = transcript.document()
 
     transcript.feed(CallDecided("call_1", "run", "d1", "approved", "button", edited=True))
@@ -159,7 +160,9 @@ def test_a_question_stands_until_it_is_decided_and_the_head_says_that_the_turn_w
 
 
 def test_the_turn_waits_as_long_as_any_question_is_open() -> None:
-    transcript = folded(*call("call_1"), *call("call_2"), asked("call_1"), asked("call_2", digest="d2"))
+    transcript = fold_events(
+        *call("call_1"), *call("call_2"), question_event("call_1"), question_event("call_2", digest="d2")
+    )
 
     transcript.feed(CallDecided("call_1", "run", "d1", "denied", "button"))
 
@@ -206,7 +209,7 @@ def test_only_the_providers_signal_makes_a_reply_whole(complete: bool, reason: A
 
 
 def test_prose_that_is_still_open_when_a_turn_is_cancelled_is_marked_as_cut() -> None:
-    assert blocks(TextDelta("So"), ended("cancelled"))[0]["state"] == "cut"
+    assert blocks(TextDelta("So"), end_event("cancelled"))[0]["state"] == "cut"
 
 
 def test_a_text_of_a_call_is_shown_up_to_its_limit_and_the_rest_is_counted() -> None:
@@ -221,7 +224,7 @@ def test_a_text_of_a_call_is_shown_up_to_its_limit_and_the_rest_is_counted() -> 
     (block,) = transcript.document()["blocks"]
     assert len(block["progress"]) == FIELD_LIMIT  # type: ignore[typeddict-item]
     assert block["more"] == {"progress": 100_000 - FIELD_LIMIT}  # type: ignore[typeddict-item]
-    assert applied(patches) == transcript.document()["blocks"]
+    assert apply_patches(patches) == transcript.document()["blocks"]
 
 
 def test_a_long_result_is_cut() -> None:
@@ -239,13 +242,13 @@ def test_control_sequences_of_a_model_or_a_tool_are_dropped() -> None:
 
 
 def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
-    transcript = folded(
+    transcript = fold_events(
         RequestStarted(1), ReplyFinished(1, assistant("a"), "end", Usage(10, 1), True),
         RequestStarted(2), UsageDelta(Usage(20, 2)),
     )  # fmt: skip
     running = transcript.head["usage"]["input_tokens"]
 
-    transcript.feed(ended())
+    transcript.feed(end_event())
 
     assert running == 30
     assert transcript.head["usage"]["input_tokens"] == 3
@@ -253,7 +256,7 @@ def test_usage_adds_up_over_the_rounds_and_the_end_has_the_last_word() -> None:
 
 
 def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgotten() -> None:
-    transcript = folded(RequestStarted(1), Retrying(1, 2.0, "rate limited"))
+    transcript = fold_events(RequestStarted(1), Retrying(1, 2.0, "rate limited"))
     retrying = transcript.head["activity"]
     transcript.feed(CallPending(1200))
     held = transcript.head["activity"]
@@ -266,20 +269,24 @@ def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgott
 
 
 def test_an_error_of_a_request_is_told_once_and_one_of_a_tool_by_its_own_row() -> None:
-    transcript = folded(ErrorRaised("tool", "boom"), ErrorRaised("request", "429"), ended("error", error="429"))
+    transcript = fold_events(
+        ErrorRaised("tool", "boom"), ErrorRaised("request", "429"), end_event("error", error="429")
+    )
 
     assert transcript.head["error"] == "429"
     assert transcript.document()["blocks"] == []
 
 
 def test_a_plugin_that_failed_is_a_warning_at_the_end() -> None:
-    (block,) = blocks(ErrorRaised("hook", "budget: boom"), ended("completed", error="budget: boom"))
+    (block,) = blocks(ErrorRaised("hook", "budget: boom"), end_event("completed", error="budget: boom"))
 
     assert (block["kind"], block["level"], block["text"]) == ("notice", "warning", "budget: boom")
 
 
 def test_a_plugin_that_ended_the_turn_is_told_once() -> None:
-    transcript = folded(ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), ended("error", error="no list"))
+    transcript = fold_events(
+        ErrorRaised("hook", "no list"), ErrorRaised("hook", "boom"), end_event("error", error="no list")
+    )
 
     assert [block["text"] for block in transcript.document()["blocks"] if block["kind"] == "notice"] == ["boom"]
     assert transcript.head["error"] == "no list"
@@ -290,7 +297,10 @@ def test_events_that_nobody_needs_to_see_change_nothing() -> None:
 
 
 def test_text_is_the_prose_of_the_last_reply() -> None:
-    assert folded(RequestStarted(1), TextDelta("a"), RequestStarted(2), TextDelta("b"), ThinkingDelta("x")).text == "b"
+    assert (
+        fold_events(RequestStarted(1), TextDelta("a"), RequestStarted(2), TextDelta("b"), ThinkingDelta("x")).text
+        == "b"
+    )
 
 
 @pytest.mark.parametrize("preview", ["", "4955 rows"], ids=["new", "as older versions kept it"])

@@ -14,7 +14,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, Route
 
-from nbtool.view.lazy_module import rich_module
+from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.turn import STATIC
 
 MODULES = {path.stem: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")}
@@ -158,8 +158,8 @@ def open_bare(profile: BrowserContext, *, theme: str = "light") -> tuple[Page, l
 
 def _answer(route: Route, theme: str) -> None:
     name = route.request.url.removeprefix(ADDRESS)
-    module = rich_module()
-    packed = json.dumps({"version": module.version, "packed": base64.b64encode(module.packed).decode()})
+    module = load_lazy_module()
+    packed = json.dumps({"version": module.version, "packed": base64.b64encode(module.gzipped).decode()})
     html = f"""<!doctype html><html lang="en" style="color-scheme: {theme}"><title>The view</title>
         <link rel="stylesheet" href="widget.css"><body style="font-family: sans-serif; background: {THEMES[theme]}">
         <main></main><script type="module" src="page.js"></script></body></html>"""

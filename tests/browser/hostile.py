@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.mimebundle import turn_mimebundle
 from tests.browser.bare import document, prose
 from tests.faults.growth import Family
 
@@ -132,7 +132,7 @@ def in_turn(make: Make, function: str = "start") -> Callable[[str], Shown]:
 
 def in_saved(make: Make) -> Callable[[str], Shown]:
     """Show a block as a notebook keeps it, once it is read without a kernel."""
-    return lambda text: ("saved", saved(document([make(text)], status="completed", seconds=1.0)))
+    return lambda text: ("saved", turn_mimebundle(document([make(text)], status="completed", seconds=1.0)))
 
 
 def in_conversation(make: Make) -> Callable[[str], Shown]:

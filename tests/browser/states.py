@@ -63,7 +63,7 @@ class State:
 
 def states() -> dict[str, State]:
     """Give every state by its name."""
-    return _going() | _asking() | _over()
+    return _running_states() | _waiting_states() | _finished_states()
 
 
 def show(page: Page, state: State) -> None:
@@ -84,7 +84,9 @@ def call(number: int, name: str, arguments: str, **values: Any) -> dict[str, Any
     return {**known, **rest, **end, "started": 1.0, "seconds": 0.4, "more": {}, **values}
 
 
-def asked(number: int, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], **values: Any) -> dict[str, Any]:
+def waiting_call(
+    number: int, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], **values: Any
+) -> dict[str, Any]:
     """Give a call that waits at a gate."""
     question = {"gate": "run", "digest": f"d{number}", "tool": tool, "shown": shown, "description": "", "schema": {}}
     known = {**question, "can_remember": True, "sensitive": False, **values}
@@ -92,7 +94,7 @@ def asked(number: int, tool: str, shown: str, resolved: Mapping[str, ResolvedSha
     return call(number, tool, arguments, resolved=resolved, state="waiting", question=known, seconds=None)
 
 
-def decided(verdict: str, reason: str = "") -> list[dict[str, Any]]:
+def decision_data(verdict: str, reason: str = "") -> list[dict[str, Any]]:
     """Give the one decision of a call."""
     return [{"gate": "run", "digest": "d", "verdict": verdict, "by": "button", "reason": reason, "edited": False}]
 
@@ -122,44 +124,48 @@ def tone() -> bytes:
     return struct.pack("<4sI", b"RIFF", len(rest)) + rest
 
 
-def _told() -> dict[str, Any]:
+def _finished_call() -> dict[str, Any]:
     result = '{"Gentoo": 5092.4, "Chinstrap": 3733.1, "Adelie": 3706.2}'
     seen = {"glances": {"df": GLANCE}, "resolved": FRAME, "reference": "mean_mass_1"}
     arguments = '{"df": "$VAR_REF{{penguins}}", "by": "species"}'
-    return call(1, "mean_mass", arguments, result=result, decisions=decided("approved"), **seen)
+    return call(1, "mean_mass", arguments, result=result, decisions=decision_data("approved"), **seen)
 
 
-def _thinking() -> dict[str, Any]:
+def _thinking_block() -> dict[str, Any]:
     return {**prose("The frame has masses; some are missing.", "t"), "kind": "thinking"}
 
 
-def _going() -> dict[str, State]:
+def _running_states() -> dict[str, State]:
     way = {"progress": "year 17\nyear 18\n", "fraction": 0.45, "seconds": None}
-    running = document([_told(), call(2, "simulate", '{"years": 40}', state="running", **way)], **WHY, calls=2)
+    running = document([_finished_call(), call(2, "simulate", '{"years": 40}', state="running", **way)], **WHY, calls=2)
     return {
-        "writing": State(document([_thinking(), prose(HALF, "2", "open")], **WHY)),
+        "writing": State(document([_thinking_block(), prose(HALF, "2", "open")], **WHY)),
         "running": State(running),
         "gone": State(running, lambda page: page.get_by_role("alert").wait_for(timeout=8_000)),
     }
 
 
-def _asking() -> dict[str, State]:
+def _waiting_states() -> dict[str, State]:
     edit = '{"path": "settings.toml", "old": "light", "new": "dark"}'
     names = {"path": '"settings.toml"', "old": '"light"', "new": '"dark"'}
     shares = {"n": "3", "ticker": '"\u0410CME"'}
     mails = "owner: jane@example.com, backup: jane@example.com"
-    edits = asked(4, "edit_file", edit, names, description="Change a file.", effect=DIFF)
-    order = asked(5, "order", '{"n": 3, "ticker": "\u0410CME"}', shares, schema=SCHEMA)
-    owner = asked(6, "owner", mails, {}, gate="result", description="Who owns a ticker.")
+    edits = waiting_call(4, "edit_file", edit, names, description="Change a file.", effect=DIFF)
+    order = waiting_call(5, "order", '{"n": 3, "ticker": "\u0410CME"}', shares, schema=SCHEMA)
+    owner = waiting_call(6, "owner", mails, {}, gate="result", description="Who owns a ticker.")
     seen = [media(plot(), "image/png", "masses")]
-    drawn = asked(7, "chart", "Three bars: 5092, 3733, 3706.", {}, gate="result", description="Draw bars.", media=seen)
+    drawn = waiting_call(
+        7, "chart", "Three bars: 5092, 3733, 3706.", {}, gate="result", description="Draw bars.", media=seen
+    )
     three = [
-        asked(at, "price", f'{{"ticker": "{name}"}}', {"ticker": f'"{name}"'}, description="Latest close of a ticker.")
+        waiting_call(
+            at, "price", f'{{"ticker": "{name}"}}', {"ticker": f'"{name}"'}, description="Latest close of a ticker."
+        )
         for at, name in enumerate(("AAA", "BBB", "CCC"), 40)
     ]
     head = {**WHY, "status": "waiting"}
     return {
-        "waiting": State(document([_told(), edits], **head)),
+        "waiting": State(document([_finished_call(), edits], **head)),
         "several": State(document(three, **head)),
         "editing": State(document([order], **head), _edit),
         "releasing": State(document([owner], **head)),
@@ -167,28 +173,34 @@ def _asking() -> dict[str, State]:
     }
 
 
-def _over() -> dict[str, State]:
+def _finished_states() -> dict[str, State]:
     drawn = [media(plot(), "image/png", "masses"), media(tone(), "audio/wav", "a tone")]
     seen = call(3, "chart", '{"kind": "bar"}', media=drawn)
     sketch = [media(plot(), "image/png", "sketch.png")]
     many = [call(at, "price", f'{{"ticker": "T{at}"}}', result=str(at)) for at in range(10, 22)]
-    denied = call(30, "order", '{"n": 90}', state="denied", decisions=decided("denied", "too many"))
+    denied = call(30, "order", '{"n": 90}', state="denied", decisions=decision_data("denied", "too many"))
     failed = call(31, "price", '{"ticker": "NONE"}', state="error", result="KeyError: 'NONE'")
     cut = prose("The masses of the three species differ, and ", "2", "cut")
     key = "401 Unauthorized: the key of openai is not accepted. Check OPENAI_API_KEY."
     return {
-        "finished": _ended([_thinking(), _told(), prose(REPLY)], calls=1, round=2, version=2, versions=3),
-        "opened": _ended([_told(), prose("Gentoo.")], _open, calls=1, round=2),
-        "media": _ended([seen, prose("The bars are the means.")], calls=1, attached=sketch),
-        "folded": _ended([*many, denied, failed, prose("Twelve prices; one is not known.")], calls=14, round=3),
-        "failed": _ended([_told()], status="error", error=key),
-        "stopped": _ended([cut], status="cancelled", replayed="2026-05-04"),
-        "right-to-left": _ended([prose(HEBREW)]),
-        "written": _ended([prose("Gentoo.")], _write),
+        "finished": _finished_state(
+            [_thinking_block(), _finished_call(), prose(REPLY)], calls=1, round=2, version=2, versions=3
+        ),
+        "opened": _finished_state([_finished_call(), prose("Gentoo.")], _open, calls=1, round=2),
+        "media": _finished_state([seen, prose("The bars are the means.")], calls=1, attached=sketch),
+        "folded": _finished_state(
+            [*many, denied, failed, prose("Twelve prices; one is not known.")], calls=14, round=3
+        ),
+        "failed": _finished_state([_finished_call()], status="error", error=key),
+        "stopped": _finished_state([cut], status="cancelled", replayed="2026-05-04"),
+        "right-to-left": _finished_state([prose(HEBREW)]),
+        "written": _finished_state([prose("Gentoo.")], _write),
     }
 
 
-def _ended(blocks: Sequence[dict[str, Any]], do: Callable[[Page], object] = lambda _: None, **head: Any) -> State:
+def _finished_state(
+    blocks: Sequence[dict[str, Any]], do: Callable[[Page], object] = lambda _: None, **head: Any
+) -> State:
     usage = {"input_tokens": 1_840, "output_tokens": 412, "cached_tokens": 0, "thinking_tokens": 0, "cost": 0.0021}
     known = {"status": "completed", "seconds": 6.4, "usage": usage, "acts": ACTS}
     return State(document(blocks, **WHY, **known | head), do)

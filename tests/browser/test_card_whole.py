@@ -18,11 +18,11 @@ from playwright.sync_api import Page
 
 from nbtool import Chat, tool
 from nbtool.blocks.transcript import Transcript
-from nbtool.chat.chat import wait_for
+from nbtool.chat.chat import wait_for_turn
 from nbtool.events import CallAsked
-from nbtool.magics.approver import Roads
+from nbtool.magics.approver import CellApprover
 from nbtool.testing import ScriptedWire, call
-from nbtool.view.turn_messages import decision, read
+from nbtool.view.turn_messages import parse_message, to_decision
 
 CARDS, ON_A_CARD = 50, 10
 HIDDEN = (
@@ -88,7 +88,7 @@ def test_everything_that_is_executed_was_shown(bare: Page, record_property: Tell
         asked = [arguments(chance, f"case {number}") for number in range(ON_A_CARD)]
         if not card:
             asked[1]["text"] = "pay me " * 150_000 + "\u202e"
-        ran, shown, edits = approved(bare, asked, chance)
+        ran, shown, edits = approve_calls(bare, asked, chance)
         for number, one in enumerate(asked):
             key = one["key"]
             if number in edits:
@@ -102,7 +102,7 @@ def test_everything_that_is_executed_was_shown(bare: Page, record_property: Tell
         bare.evaluate("() => window.view.close()")
 
 
-def approved(page: Page, asked: list[dict[str, Any]], chance: random.Random) -> tuple[Any, ...]:
+def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random) -> tuple[Any, ...]:
     """Approve calls with these arguments, each third one edited; gives what ran, and what was on the card."""
     ran: dict[str, dict[str, Any]] = {}
 
@@ -114,10 +114,10 @@ def approved(page: Page, asked: list[dict[str, Any]], chance: random.Random) -> 
 
     chat = Chat(wire=ScriptedWire([[call("act", **one) for one in asked], "Done."]), tools=[act])
     turn = chat.compose("Act.")
-    turn.approver = Roads(turn, chat.desk, mode="park", may_park=True)
+    turn.approver = CellApprover(turn, chat.approvals, mode="park", can_park=True)
     waits = threading.Semaphore(0)
-    turn.listen(lambda event: waits.release() if isinstance(event, CallAsked) else None)
-    wait_for(turn)
+    turn.add_listener(lambda event: waits.release() if isinstance(event, CallAsked) else None)
+    wait_for_turn(turn)
     assert all(waits.acquire(timeout=20) for _ in asked)
     transcript = Transcript()
     for event in turn.log:
@@ -132,9 +132,9 @@ def approved(page: Page, asked: list[dict[str, Any]], chance: random.Random) -> 
         edits[number] = (name, *page.evaluate(EDIT, [number, name, text]))
     page.wait_for_function(ARMED)
     for said in page.evaluate(AGREE):
-        heard = read(said, turn_id=said["turn"], nonce=said["nonce"])
+        heard = parse_message(said, turn_id=said["turn"], nonce=said["nonce"])
         assert heard
-        chat.desk.decide(heard.digest, decision(heard.verdict or {}), by="button")
+        chat.approvals.decide(heard.digest, to_decision(heard.verdict or {}), by="button")
     assert turn.done.result(20).status == "completed"
     return ran, shown, edits
 
@@ -176,12 +176,15 @@ def is_shown(shown: dict[str, Any], executed: dict[str, Any]) -> bool:
     edit = shown.get("the edit", [])
     sides = {"old": ("−", " "), "new": ("+", " ")}  # noqa: RUF001 - the sign that is shown
     told = {side: "\n".join(text for sign, text in edit if sign in signs) for side, signs in sides.items()}
-    return all(name in shown or spelled(told[name]) == ended(spelled(executed[name])) for name in sides)
+    return all(name in shown or spelled(told[name]) == without_line_break(spelled(executed[name])) for name in sides)
 
 
 def says(shown: str, text: str) -> bool:
     """Whether what stands there is this text, with or without quotes."""
-    return ended(spelled(shown)) in (ended(spelled(text)), ended(spelled(f'"{text}"')))
+    return without_line_break(spelled(shown)) in (
+        without_line_break(spelled(text)),
+        without_line_break(spelled(f'"{text}"')),
+    )
 
 
 def writes(shown: str, value: Any) -> bool:
@@ -192,7 +195,7 @@ def writes(shown: str, value: Any) -> bool:
 
 def holds(shown: str, value: Any) -> bool:
     """Whether a text or other value stands among what was changed."""
-    return ended(spelled(value)) in spelled(shown) if isinstance(value, str) else writes(shown, value)
+    return without_line_break(spelled(value)) in spelled(shown) if isinstance(value, str) else writes(shown, value)
 
 
 def is_in_field(field: tuple[str, str], value: Any) -> bool:
@@ -208,6 +211,6 @@ def spelled(text: str) -> str:
     return "".join(one if " " <= one <= "~" or one in "\n\t" else f"\\u{{{ord(one):04x}}}" for one in text)
 
 
-def ended(text: str) -> str:
+def without_line_break(text: str) -> str:
     """Leave out the line break at the end: it has no shape."""
     return text.removesuffix("\n")

@@ -18,7 +18,7 @@ MOST_NODES = 900
 MAKE = (Path(__file__).parents[1] / "history_of_many.py").read_text(encoding="utf-8")
 GROW = f"""
 %load_ext nbtool
-chat = get_ipython().magics_manager.registry["ChatMagics"].workbench.chat("main")
+chat = get_ipython().magics_manager.registry["ChatMagics"].kernel_chats.chat("main")
 grow(chat.tree, {TURNS})
 print("grown")
 """

@@ -15,7 +15,7 @@ LOAD, DATA, TOOLS, ASK, READ, AGAIN, STATUS = 1, 3, 5, 7, 9, 11, 13
 SEEN = "print('SEEN', [c.status for c in answer.calls], str(answer.calls[2].resolved['df']))"
 
 
-def opened(lab: Lab, kernel: str) -> Notebook:
+def open_notebook(lab: Lab, kernel: str) -> Notebook:
     shutil.copytree(MANUAL / "data", lab.server.root / "data", dirs_exist_ok=True)
     notebook = lab.open_notebook(lab.server.copy_notebook(MANUAL / "01_first_chat.ipynb", kernel=kernel))
     for cell in (LOAD, DATA, TOOLS):
@@ -26,7 +26,7 @@ def opened(lab: Lab, kernel: str) -> Notebook:
 @pytest.mark.parametrize("comms", ["perCommTarget", "disabled"])
 def test_a_newcomer_goes_through_the_first_notebook(lab: Lab, kernel: str, comms: str) -> None:
     lab.set_comms_over_subshells(comms)  # type: ignore[arg-type]  # two of its three words
-    notebook = opened(lab, kernel)
+    notebook = open_notebook(lab, kernel)
     notebook.wait_output(LOAD, "nbtool: practice:")
     notebook.write_cell(ASK, notebook.source(ASK).replace("%%chat", "%%chat -m practice:default"))
 
@@ -61,7 +61,7 @@ RICH = """() => Object.getOwnPropertySymbols(globalThis)
 
 
 def test_the_second_module_comes_while_the_cell_runs(lab: Lab, kernel: str) -> None:
-    notebook = opened(lab, kernel)
+    notebook = open_notebook(lab, kernel)
     notebook.write_cell(ASK, notebook.source(ASK).replace("%%chat", "%%chat -m practice:default"))
 
     notebook.start_cell(ASK)

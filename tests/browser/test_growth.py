@@ -125,7 +125,7 @@ def _is_too_much(before: list[Work], work: Work, longer: float) -> bool:
     return bool(before) and work.total > FLOOR_MS and work.total > before[0].total * GROWTH * longer
 
 
-def chosen(way: str, count: int) -> Iterator[Family]:
+def choose_pairs(way: str, count: int) -> Iterator[Family]:
     """Give hostile texts, chosen by the way: from those of their own and from the others, as many of each."""
     chance = random.Random(way)
     own = [*OWN, *JSON]
@@ -137,7 +137,7 @@ def check(page: Page, way: str, sizes: tuple[int, ...], count: int, record: Call
     """Show hostile texts in a way, and record the figures."""
     tasks = Tasks(page.context, page)
     figures = Figures()
-    found = [told for one in chosen(way, count) if (told := problem(page, tasks, way, one, sizes, figures))]
+    found = [told for one in choose_pairs(way, count) if (told := problem(page, tasks, way, one, sizes, figures))]
     tasks.close()
     record("injected", count * len(sizes))
     record("longest_ms", round(figures.longest))

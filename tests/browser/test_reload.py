@@ -18,13 +18,13 @@ IDLE = "async () => (await (await fetch('/api/kernels')).json()).every((one) => 
 ENDED = "print('ended:', answer.status)"
 
 
-def load_anew(notebook: Notebook) -> None:
+def reload_page(notebook: Notebook) -> None:
     """Press the browser's button; what was not saved is lost, and so is what the page knew."""
     notebook.page.reload()
     notebook.page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
 
 
-def kept(notebook: Notebook) -> list[set[str]]:
+def saved_mime_types(notebook: Notebook) -> list[set[str]]:
     """Wait until what stays has been put in, save, and give the forms in which the turn's cell keeps it."""
     expect(notebook.output(1).locator(".nb-saved")).to_be_visible(timeout=30_000)
     outputs = notebook.save().cells[1].outputs
@@ -39,14 +39,14 @@ def test_a_question_stands_again_after_a_reload_and_its_click_is_heard_in_the_ru
     card(notebook, 1)
     notebook.save()
 
-    load_anew(notebook)
+    reload_page(notebook)
     card(notebook, 1).get_by_role("button", name="Approve").click()
 
     notebook.wait_output(1, "approved")
     expect(notebook.output(1).get_by_role("button", name="Rerun")).to_be_visible()
     notebook.run_cell(2)
     notebook.wait_output(2, "same object: True | completed | ['ok', 'ok']")
-    assert kept(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
+    assert saved_mime_types(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
     assert notebook.errors == []
 
 
@@ -61,7 +61,7 @@ def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its
     notebook.start_cell(1)
     notebook.wait_output(1, "embedded practice")
 
-    load_anew(notebook)
+    reload_page(notebook)
     reply = notebook.wait_output(1, "embedded practice").locator(".nb-reply").last
     early = reply.inner_text()
     expect(reply).not_to_have_text(early)
@@ -70,7 +70,7 @@ def test_a_reply_goes_on_after_a_reload_of_a_notebook_that_was_not_saved_and_its
     notebook.wait_output(1, "topped")
     notebook.run_cell(2)
     notebook.wait_output(2, "ended: cancelled")
-    assert kept(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
+    assert saved_mime_types(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
     assert notebook.errors == []
 
 
@@ -88,7 +88,7 @@ def test_a_turn_that_ends_while_the_page_is_being_loaded_is_there_as_it_ended(la
     expect(notebook.output(1).get_by_role("button", name="Rerun")).to_be_visible()
     notebook.run_cell(2)
     notebook.wait_output(2, "ended: completed")
-    assert kept(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
+    assert saved_mime_types(notebook) == [{TURN_MIME, "text/html", "text/plain"}]
 
 
 @pytest.mark.nightly
@@ -97,7 +97,7 @@ def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_loade
     parked.card(notebook)
     notebook.save()
 
-    load_anew(notebook)
+    reload_page(notebook)
     parked.card(notebook).get_by_role("button", name="Approve").click()
 
     notebook.wait_output(1, "This turn outlived its cell")
@@ -106,5 +106,5 @@ def test_the_end_of_a_parked_turn_takes_both_its_places_in_a_page_that_was_loade
         expect(notebook.output(1).get_by_role("button", name=word)).to_have_count(0)
     notebook.run_cell(2)
     notebook.wait_output(2, "status: completed | [False] | ['ok']")
-    assert kept(notebook) == [{TURN_MIME, "text/html", "text/plain"}, {"text/html", "text/plain"}]
+    assert saved_mime_types(notebook) == [{TURN_MIME, "text/html", "text/plain"}, {"text/html", "text/plain"}]
     assert notebook.errors == []

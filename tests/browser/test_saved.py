@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from tests.browser.lab import PANEL, Front, Lab, Notebook, screenshot
 
 RECORDED = Path(__file__).parents[2] / "js" / "tests" / "recorded"
@@ -35,24 +35,24 @@ PAYLOADS = [
 ]
 
 
-def recorded(name: str = "finished") -> Any:
+def recorded_document(name: str = "finished") -> Any:
     """Give a turn's document, as a transcript made it."""
     return json.loads((RECORDED / f"{name}.json").read_text(encoding="utf-8"))["document"]
 
 
 def long(name: str = "finished") -> Any:
     """Give a turn that is long enough to be searched: it thought aloud for long."""
-    document = recorded(name)
+    document = recorded_document(name)
     for block in document["blocks"]:
         if block["kind"] == "thinking":
             block["text"] += "\n" + "Hm. " * 1_000
     return document
 
 
-def everywhere(value: Any, payload: str) -> Any:
+def fill_schema(value: Any, payload: str) -> Any:
     """Put a payload into every text that the schema leaves free."""
     if isinstance(value, list):
-        return [everywhere(one, payload) for one in value]
+        return [fill_schema(one, payload) for one in value]
     if not isinstance(value, dict):
         return value
     free = {"model", "error", "text", "name", "arguments", "progress", "result", "reason", "shown", "by", "reference"}
@@ -61,7 +61,7 @@ def everywhere(value: Any, payload: str) -> Any:
         if key in free
         else {payload: resolved(payload), "__proto__": payload}  # as it is, and as older versions saved it
         if key == "resolved"
-        else everywhere(one, payload)
+        else fill_schema(one, payload)
         for key, one in value.items()
     }
 
@@ -72,7 +72,7 @@ def resolved(payload: str) -> dict[str, Any]:
     return {"text": payload, "references": references, "is_reference": True}
 
 
-def forged(data: Any) -> list[Any]:
+def forged_documents(data: Any) -> list[Any]:
     """Give documents that are not of the schema, each with something that a careless page would act on."""
     block = data["blocks"][0]
     node = {"type": "script", "props": {"children": CANARY}, "ref": None, "key": None, "constructor": None}
@@ -105,7 +105,7 @@ def write(lab: Lab, bundles: list[dict[str, Any]], *, name: str = "saved.ipynb",
     return name
 
 
-def look(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, list[str]]:
+def open_saved(lab: Lab, name: str, front: Front = "lab") -> tuple[Notebook, list[str]]:
     """Open a notebook without a kernel; gives it, and a list of what must not happen on its page.
 
     That is a request to elsewhere, a dialog, or an error of nbtool's script; Notebook 7 has one of its own here.
@@ -130,11 +130,13 @@ def turns(page: Page | Locator) -> Locator:
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 @pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "untrusted"])
 def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Front, trusted: bool) -> None:
-    name = write(lab, [saved(long()), saved(recorded("error"))], name=f"{front}-{trusted}.ipynb")
+    name = write(
+        lab, [turn_mimebundle(long()), turn_mimebundle(recorded_document("error"))], name=f"{front}-{trusted}.ipynb"
+    )
     if trusted:
         lab.server.trust(name)
 
-    notebook, trouble = look(lab, name, front)
+    notebook, trouble = open_saved(lab, name, front)
     turn = turns(notebook.output(0))
     expect(turn.get_by_role("heading", name="Cheapest ticker")).to_be_visible()
     call = turn.locator("details.nb-call").first
@@ -155,14 +157,15 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
 
 @pytest.mark.parametrize("front", ["lab", "notebook"])
 def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: Front) -> None:
-    data = saved(recorded())[TURN_MIME]
+    data = turn_mimebundle(recorded_document())[TURN_MIME]
     much = {"id": "much", "kind": "thinking", "text": "canary " * 600, "refusal": False, "state": "whole", "more": {}}
-    forms = [everywhere(data, one) for one in PAYLOADS]
+    forms = [fill_schema(data, one) for one in PAYLOADS]
     hostile = [{TURN_MIME: {**one, "blocks": [*one["blocks"], much]}, "text/html": "twin"} for one in forms]
     refused = [
-        {TURN_MIME: one, "text/html": f"<em>twin</em>{PAYLOADS[0]}", "text/plain": "plain"} for one in forged(data)
+        {TURN_MIME: one, "text/html": f"<em>twin</em>{PAYLOADS[0]}", "text/plain": "plain"}
+        for one in forged_documents(data)
     ]
-    notebook, trouble = look(lab, write(lab, [*hostile, *refused], name=f"forged-{front}.ipynb"), front)
+    notebook, trouble = open_saved(lab, write(lab, [*hostile, *refused], name=f"forged-{front}.ipynb"), front)
 
     expect(turns(notebook.page)).to_have_count(len(hostile))
     expect(notebook.page.locator(".jp-OutputArea em", has_text="twin")).to_have_count(len(refused))
@@ -207,7 +210,7 @@ def test_with_a_living_kernel_its_buttons_put_a_cell_below_and_run_nothing(lab: 
 @pytest.mark.promise("reads-alone")
 def test_without_the_extension_the_static_twin_is_shown(lab: Lab) -> None:
     lab.server.disable("nbtool-chat")
-    notebook, trouble = look(lab, write(lab, [saved(recorded())], name="disabled.ipynb"))
+    notebook, trouble = open_saved(lab, write(lab, [turn_mimebundle(recorded_document())], name="disabled.ipynb"))
 
     call = notebook.output(0).locator("details").nth(1)
     call.locator("summary").click()
@@ -221,8 +224,10 @@ def test_without_the_extension_the_static_twin_is_shown(lab: Lab) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_saved_turn_can_be_seen_and_heard(lab: Lab, theme: str) -> None:
     lab.set_theme(theme)  # type: ignore[arg-type]  # one of its two words
-    name = write(lab, [saved(long()), saved(recorded("waiting") | {"head": parked()})])
-    notebook, trouble = look(lab, name)
+    name = write(
+        lab, [turn_mimebundle(long()), turn_mimebundle(recorded_document("waiting") | {"head": parked_head()})]
+    )
+    notebook, trouble = open_saved(lab, name)
     turn = turns(notebook.output(0))
     turn.get_by_role("searchbox").fill("17.05")
     expect(turn.locator("details.nb-call").nth(1)).to_contain_text("Result")
@@ -235,5 +240,5 @@ def test_a_saved_turn_can_be_seen_and_heard(lab: Lab, theme: str) -> None:
     assert trouble == []
 
 
-def parked() -> Any:
-    return {**recorded("waiting")["head"], "status": "parked"}
+def parked_head() -> Any:
+    return {**recorded_document("waiting")["head"], "status": "parked"}

@@ -8,7 +8,7 @@ from tests.browser.lab import Lab, Notebook
 from tests.browser.test_parking import CHECK, SETUP, card, park
 
 
-def reopened(lab: Lab, notebook: Notebook) -> Notebook:
+def reopen_notebook(lab: Lab, notebook: Notebook) -> Notebook:
     """Open the notebook on another page, as it was saved now."""
     notebook.save()
     return lab.open_notebook(notebook.name)
@@ -17,7 +17,7 @@ def reopened(lab: Lab, notebook: Notebook) -> Notebook:
 def test_two_pages_of_one_turn_agree_and_a_question_is_answered_once(lab: Lab) -> None:
     notebook = park(lab, "python3", CHECK)
     card(notebook)
-    other = reopened(lab, notebook)
+    other = reopen_notebook(lab, notebook)
     card(other)
 
     card(notebook).get_by_role("button", name="Approve").click()
@@ -36,7 +36,7 @@ def test_a_page_that_is_loaded_anew_in_mid_turn_shows_what_came_and_what_comes(l
     notebook = park(lab, "python3", "go.set()", CHECK, setup=waiting)
     card(notebook).get_by_role("button", name="Approve").click()
     expect(notebook.output(1).locator(".nb-is-running")).to_be_visible()
-    again = reopened(lab, notebook)
+    again = reopen_notebook(lab, notebook)
     notebook.close()
     expect(again.output(1).locator(".nb-is-running")).to_be_visible(timeout=30_000)
 

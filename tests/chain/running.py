@@ -15,7 +15,7 @@ from nbtool.testing import ScriptedReply, ScriptedWire
 
 
 @dataclass
-class Ran:
+class RunResult:
     outcome: Outcome
     wire: ScriptedWire
     turn: TurnContext
@@ -32,19 +32,19 @@ def run(
     cancel: CancelSignal | None = None,
     history: Sequence[Message] = (),
     abilities: Sequence[str] = (),
-) -> Ran:
+) -> RunResult:
     limits = limits or Limits()
     events: list[Event] = []
 
     async def emit(event: Event) -> None:
         events.append(event)
 
-    async def turn() -> Ran:
+    async def turn() -> RunResult:
         context = TurnContext(
             "turn_1", user("Hello"), tuple(history), limits, emit, cancel or CancelSignal(), Meter(limits)
         )
         wire = ScriptedWire(replies, abilities=abilities)
         outcome = await Engine(context, wire, plugins).run()
-        return Ran(outcome, wire, context, events)
+        return RunResult(outcome, wire, context, events)
 
     return asyncio.run(turn())

@@ -60,7 +60,7 @@ class Watching:
         self.ended += 1
 
 
-async def stopped_after(steps: int) -> tuple[Outcome, TurnContext, Watching, list[Event], ToolCalling]:
+async def stop_after(steps: int) -> tuple[Outcome, TurnContext, Watching, list[Event], ToolCalling]:
     """Run a turn of two rounds and stop it after so many steps of the loop."""
     events: list[Event] = []
 
@@ -82,7 +82,7 @@ async def stopped_after(steps: int) -> tuple[Outcome, TurnContext, Watching, lis
 @pytest.mark.promise("stops")
 @pytest.mark.parametrize("steps", range(STEPS))
 def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_can_be_sent(steps: int) -> None:
-    outcome, turn, watching, events, calling = asyncio.run(stopped_after(steps))
+    outcome, turn, watching, events, calling = asyncio.run(stop_after(steps))
 
     assert outcome.status in ("cancelled", "completed")
     assert outcome.errors == []
@@ -95,14 +95,14 @@ def test_a_turn_that_is_stopped_at_any_step_ends_once_and_leaves_a_history_that_
         assert len(finished) == 1
         assert record.status in ("ok", "cancelled", "not_run")
     mended = repair_history(turn.messages)
-    assert answered(mended) == asked(mended)
+    assert result_ids(mended) == call_ids(mended)
 
 
-def asked(messages: list[Any]) -> list[str]:
+def call_ids(messages: list[Any]) -> list[str]:
     return [part.call_id for message in messages for part in message.parts if isinstance(part, ToolCall)]
 
 
-def answered(messages: list[Any]) -> list[str]:
+def result_ids(messages: list[Any]) -> list[str]:
     return [result.call_id for message in messages for result in message.results]
 
 
@@ -130,6 +130,6 @@ def test_a_turn_whose_task_is_cancelled_from_outside_still_cleans_up() -> None:
 
 
 def test_the_steps_above_reach_from_the_first_one_to_beyond_the_end() -> None:
-    ends = [asyncio.run(stopped_after(steps))[0].status for steps in (0, STEPS // 4, STEPS)]
+    ends = [asyncio.run(stop_after(steps))[0].status for steps in (0, STEPS // 4, STEPS)]
 
     assert ends == ["cancelled", "cancelled", "completed"]

@@ -16,7 +16,7 @@ from nbtool.testing import ScriptedWire
 from tests.chain.running import run
 
 
-class Deaf:
+class NeverEnds:
     """Does not end when it is told to, until the test says so."""
 
     def __init__(self) -> None:
@@ -40,8 +40,8 @@ def test_what_does_not_end_when_it_is_stopped_is_told_and_not_waited_for(monkeyp
     async def emit(event: Event) -> None:
         events.append(event)
 
-    async def stopped() -> tuple[Outcome, Deaf, bool]:
-        deaf = Deaf()
+    async def stopped() -> tuple[Outcome, NeverEnds, bool]:
+        deaf = NeverEnds()
         limits = Limits()
         context = TurnContext("turn_1", user("Hi"), (), limits, emit, CancelSignal(), Meter(limits))
         outcome = await Engine(context, ScriptedWire(["Hello"]), [deaf]).run()

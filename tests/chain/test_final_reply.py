@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat, tool
-from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.chain.hooks import ReplyContext, TurnContext
 from nbtool.chain.limits import Limits
 from nbtool.chat.chat import TurnSettings
@@ -24,7 +24,7 @@ def double(n: int) -> int:
     return 2 * n
 
 
-class Heard:
+class ReplyCollector:
     """Notes every reply that it is told of."""
 
     def __init__(self) -> None:
@@ -54,7 +54,10 @@ def test_a_limit_that_ends_a_turn_is_said_once_in_the_view_in_saved_data_and_in_
     assert (turn.status, turn.text, turn.end_reason) == ("completed", "That is all.", reason)
     transcript = turn.transcript()
     assert (
-        str(saved(transcript.document(), transcript.media)["text/html"]).count(notice.text.replace("'", "&#x27;")) >= 1
+        str(turn_mimebundle(transcript.document(), transcript.media)["text/html"]).count(
+            notice.text.replace("'", "&#x27;")
+        )
+        >= 1
     )
     kept = [event for event in journal().events(turn.turn_id) if event["kind"] == "notice"]
     assert [(event["topic"], event["text"]) for event in kept] == [(reason, notice.text)]
@@ -81,7 +84,7 @@ def test_one_round_leaves_none_for_tools_and_says_so() -> None:
 
 
 def test_plugins_hear_of_the_last_word_and_whether_anything_may_follow() -> None:
-    heard = Heard()
+    heard = ReplyCollector()
     with ScriptedWire([call("double", n=1), "Enough."]) as wire:
         Chat(wire=wire, tools=[double], plugins=[heard], max_rounds=2).send("Go")
 

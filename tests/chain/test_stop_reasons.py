@@ -26,7 +26,7 @@ from nbtool.testing import ScriptedReply, ScriptedWire, call, cut, thinking
 from nbtool.tools.calls.run import ToolRuntime
 from nbtool.tools.toolset import Toolset
 from nbtool.tools.variables.store import Variables
-from tests.chain.test_cancelling import answered, asked
+from tests.chain.test_cancelling import call_ids, result_ids
 
 STEPS = 90
 """Steps of the loop after which a turn is stopped, from none to so many: most turns have ended by then."""
@@ -57,7 +57,7 @@ Tell = Callable[[str, object], None]
 
 
 @dataclass
-class Stopped:
+class StoppedTurn:
     """A turn that was stopped, and all that is known of it."""
 
     outcome: Outcome | None
@@ -99,7 +99,7 @@ def test_a_turn_that_is_stopped_while_a_plugin_fails_leaves_nothing_behind(
     record_property("injected", len(steps) * len(WITH_FAULTS))
     for shape in WITH_FAULTS:
         for number in steps:
-            check(asyncio.run(stopped(shape, "signal", number, hook, fault)), f"{shape}, {hook} {fault}, {number}")
+            check(asyncio.run(run_and_stop(shape, "signal", number, hook, fault)), f"{shape}, {hook} {fault}, {number}")
 
 
 @pytest.mark.promise("stops")
@@ -115,7 +115,7 @@ def test_a_turn_that_is_stopped_at_any_step_while_a_plugin_fails_leaves_nothing_
         for shape in SHAPES:
             for number in range(STEPS):
                 case = f"{shape}, {way}, {hook} {fault}, {number}"
-                check(asyncio.run(stopped(shape, way, number, hook, fault)), case)
+                check(asyncio.run(run_and_stop(shape, way, number, hook, fault)), case)
 
 
 def faulty(hook: str, fault: str) -> object:
@@ -139,10 +139,10 @@ def stop_all(way: str, tell: Tell, steps: range) -> None:
     tell("injected", len(steps) * len(SHAPES))
     for shape in SHAPES:
         for number in steps:
-            check(asyncio.run(stopped(shape, way, number)), f"{shape}, {way}, {number}")
+            check(asyncio.run(run_and_stop(shape, way, number)), f"{shape}, {way}, {number}")
 
 
-async def stopped(shape: str, way: str, steps: int, hook: str = "", fault: str = "") -> Stopped:
+async def run_and_stop(shape: str, way: str, steps: int, hook: str = "", fault: str = "") -> StoppedTurn:
     """Run a turn, stop it after so many steps of the loop, and watch what is left of it for a while."""
     events: list[Event] = []
     effects: list[int] = []
@@ -163,7 +163,7 @@ async def stopped(shape: str, way: str, steps: int, hook: str = "", fault: str =
     with suppress(asyncio.CancelledError):
         await stop(way, running, cancel)
         outcome = await asyncio.wait_for(asyncio.shield(running), 10)
-    seen = Stopped(outcome, turn, list(events), calling, list(effects))
+    seen = StoppedTurn(outcome, turn, list(events), calling, list(effects))
     for _ in range(AFTER):
         await asyncio.sleep(0)
     seen.left += [f"effect {n}" for n in effects[len(seen.effects) :]]
@@ -224,7 +224,7 @@ def tools(effects: list[int]) -> list[Any]:
     return [tool(slow, run="auto"), tool(asks), tool(fails, run="auto"), tool(stays, run="auto")]
 
 
-def check(seen: Stopped, case: str) -> None:
+def check(seen: StoppedTurn, case: str) -> None:
     """Check what holds after any stop."""
     kinds = [event.kind for event in seen.events]
     assert seen.left == [], case
@@ -240,4 +240,4 @@ def check(seen: Stopped, case: str) -> None:
         assert len(ended) == 1, case
         assert record.status in ("ok", "cancelled", "not_run", "error"), case
     mended = repair_history(seen.turn.messages)
-    assert answered(mended) == asked(mended), case
+    assert result_ids(mended) == call_ids(mended), case

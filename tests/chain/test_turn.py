@@ -15,7 +15,7 @@ from nbtool.wire.base import ToolSpec
 from tests.chain.running import run
 
 
-class Diary:
+class HookLog:
     """A plugin that writes down each hook it is asked by."""
 
     def __init__(self, name: str, diary: list[str]) -> None:
@@ -56,7 +56,7 @@ class Answering:
 def test_a_turn_asks_its_hooks_in_the_order_of_its_life():
     diary: list[str] = []
 
-    ran = run(["Hi"], Diary("a", diary), Diary("b", diary))
+    ran = run(["Hi"], HookLog("a", diary), HookLog("b", diary))
 
     assert diary == [
         "a:start", "b:start", "a:before", "b:before", "a:data", "b:data", "a:data", "b:data",
@@ -156,7 +156,7 @@ def test_a_cancelled_turn_keeps_what_came_and_runs_its_end_hooks():
             signal.cancel()
             await asyncio.sleep(0)
 
-    ran = run(["A long reply that is stopped"], Diary("a", diary), Stopping(), cancel=signal)
+    ran = run(["A long reply that is stopped"], HookLog("a", diary), Stopping(), cancel=signal)
 
     assert ran.outcome.status == "cancelled"
     assert ran.outcome.errors == []
@@ -208,7 +208,7 @@ def test_clean_ups_run_when_a_later_start_hook_fails_and_its_own_errors_are_join
             return clean_up
 
     diary: list[str] = []
-    ran = run([], Diary("a", diary), Littering(), Failing())
+    ran = run([], HookLog("a", diary), Littering(), Failing())
 
     assert diary == ["a:start", "a:clean-up"]
     assert ran.outcome.status == "error"

@@ -36,7 +36,7 @@ def sell(ticker: str) -> str:
 SAID = [[thinking("Hm."), call("price", ticker="A")], call("price", ticker="B"), "10 and 20."]
 
 
-def asking(*replies: object) -> tuple[Chat, ScriptedWire, Turn]:
+def make_chat(*replies: object) -> tuple[Chat, ScriptedWire, Turn]:
     """Give a chat in which two prices were asked for, one after the other."""
     wire = ScriptedWire([*SAID, *replies])  # type: ignore[list-item]  # whatever a script may hold
     chat = Chat(wire=wire, tools=[price, sell])

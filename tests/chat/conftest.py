@@ -8,7 +8,7 @@ from tests.chat.again import PRICES, Market
 
 
 @pytest.fixture
-def asked() -> Iterator[list[str]]:
+def asked_tickers() -> Iterator[list[str]]:
     """Give the tickers that were asked for: what really ran."""
     yield Market.asked
     Market.asked.clear()

@@ -173,7 +173,7 @@ def test_cancelling_who_awaits_cancels_the_turn() -> None:
 
     async def main():
         turn = Chat(wire=ScriptedWire([call("endless")]), tools=[endless]).start("Go")
-        waiting = asyncio.ensure_future(_ended(turn))
+        waiting = asyncio.ensure_future(_wait_end(turn))
         async for happened in turn:
             if happened.kind == "call_started":
                 waiting.cancel()
@@ -186,7 +186,7 @@ def test_cancelling_who_awaits_cancels_the_turn() -> None:
     assert turn.messages.chain[-1].results[0].is_error
 
 
-async def _ended(turn):
+async def _wait_end(turn):
     await turn
 
 
@@ -236,15 +236,15 @@ def test_a_listener_that_fails_is_dropped_and_named() -> None:
 
     chat = Chat(wire=ScriptedWire(["Hi."]))
     turn = chat.compose("Hello")
-    turn.listen(faulty)
+    turn.add_listener(faulty)
 
     with pytest.warns(UserWarning, match="faulty was dropped: ValueError: oh"):
-        chat_ended = asyncio.run(_wait(turn.begin()))
+        chat_ended = asyncio.run(_wait_for(turn.start()))
 
     assert chat_ended.status == "completed"
 
 
-async def _wait(turn):
+async def _wait_for(turn):
     return await turn
 
 
@@ -256,7 +256,7 @@ def test_a_rehearsal_gives_the_request_and_makes_none() -> None:
     assert request.path == "/chat/completions"
     assert request.body["temperature"] == 0
     assert request.body["tools"][0]["function"]["name"] == "price"
-    assert chat.tree.line == ()
+    assert chat.tree.active_path == ()
 
 
 def test_the_practice_model_speaks_over_a_real_socket() -> None:

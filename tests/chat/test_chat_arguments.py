@@ -18,7 +18,7 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
     with pytest.raises(UnknownModel, match="openai"):
         chat.send("Hello")
 
-    assert chat.tree.line == ()
+    assert chat.tree.active_path == ()
 
 
 @pytest.mark.parametrize(

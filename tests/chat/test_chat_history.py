@@ -51,7 +51,7 @@ def test_a_window_tells_the_latest_turns_and_those_that_are_pinned() -> None:
         chat.window = 1
         for number in range(3):
             chat.send(f"Question {number}")
-        chat.tree.line[0].pinned = True
+        chat.tree.active_path[0].pinned = True
         chat.send("And?")
 
     assert [message.text for message in wire.prompts[2].messages] == ["Question 1", "two", "Question 2"]
@@ -67,7 +67,7 @@ def test_a_cell_that_is_run_again_makes_a_new_version_and_is_not_told_itself() -
         chat.send("Hello", settings=TurnSettings(cell_id="c1"))
     chat.send("And?", settings=TurnSettings(cell_id="c2"))
 
-    (first, second) = chat.tree.line
+    (first, second) = chat.tree.active_path
     assert [turn.text for turn in first.versions] == ["one", "two"]
     assert second.turn is not None
     assert [message.text for message in wire.prompts[2].messages[:2]] == ["Hello", "two"]
@@ -79,7 +79,7 @@ def test_append_adds_another_turn_instead() -> None:
     for _ in range(2):
         chat.send("Hello", settings=TurnSettings(cell_id="c1", append=True))
 
-    assert [len(node.versions) for node in chat.tree.line] == [1, 1]
+    assert [len(node.versions) for node in chat.tree.active_path] == [1, 1]
 
 
 def test_the_systems_text_has_a_date_and_no_time() -> None:

@@ -24,7 +24,7 @@ def fail() -> str:
     raise ValueError("a reason")
 
 
-class Seen:
+class WithholdingApprover:
     """Withholds every result and notes what was asked."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ def results(messages: list[Message] | tuple[Message, ...]) -> str:
 @pytest.mark.promise("withheld")
 @pytest.mark.parametrize("name", ["look", "fail", "ListVars"])
 def test_a_chat_that_checks_results_asks_about_every_one_of_them(name: str) -> None:
-    seen = Seen()
+    seen = WithholdingApprover()
     with ScriptedWire([call(name), "Done."]) as wire:
         turn = Chat(wire=wire, tools=[look, fail], approver=seen, check_results=True).send("Go")
 
@@ -69,7 +69,7 @@ def test_a_turn_says_otherwise_than_its_chat(chat: bool, turn: bool | None, aske
 
 
 def test_a_sub_chat_checks_its_results_too() -> None:
-    seen = Seen()
+    seen = WithholdingApprover()
     inner, outer = ScriptedWire([call("look"), "Inner."]), ScriptedWire([call("ask", question="?"), "Done."])
     with inner, outer:
         ask = subchat(Chat(wire=inner), tools=[look])
@@ -81,6 +81,6 @@ def test_a_sub_chat_checks_its_results_too() -> None:
 
 def test_what_a_checked_call_prints_waits_for_its_release() -> None:
     with ScriptedWire([call("look"), "Done."]) as wire:
-        turn = Chat(wire=wire, tools=[look], approver=Seen(), check_results=True).send("Go")
+        turn = Chat(wire=wire, tools=[look], approver=WithholdingApprover(), check_results=True).send("Go")
 
     assert [event.guarded for event in turn.log if event.kind == "call_started"] == [True]

@@ -15,13 +15,13 @@ def read(page: str) -> str:
     return f"About {page[:10]}: " + "word " * 2_000
 
 
-def said(*replies: object) -> Turn:
+def run_turn(*replies: object) -> Turn:
     with ScriptedWire([*replies, "That is all."]) as wire:
         return Chat(wire=wire, tools=[read]).send("Read.")
 
 
 def test_the_hint_says_where_results_and_long_arguments_can_be_read_again() -> None:
-    turn = said([call("read", page="a"), call("read", page="b" * 300), call("read", page="lost")])
+    turn = run_turn([call("read", page="a"), call("read", page="b" * 300), call("read", page="lost")])
 
     assert "- `read` (result=$VAR_REF{{read_1_result}})\n" in turn.system_hint
     assert "- `read` (args=$VAR_REF{{read_2_args}}, result=$VAR_REF{{read_2_result}})\n" in turn.system_hint
@@ -29,7 +29,7 @@ def test_the_hint_says_where_results_and_long_arguments_can_be_read_again() -> N
 
 
 def test_the_flow_tells_text_and_calls_in_their_order_and_cuts_them_short() -> None:
-    turn = said([say("Let me look."), call("read", page="c" * 90)])
+    turn = run_turn([say("Let me look."), call("read", page="c" * 90)])
 
     first, log, last = (turn.natural_flow.index(text) for text in ("Let me look.", LOG_TITLE, "That is all."))
     assert first < log < last
@@ -39,20 +39,20 @@ def test_the_flow_tells_text_and_calls_in_their_order_and_cuts_them_short() -> N
 
 
 def test_the_border_is_counted_in_characters() -> None:
-    turn = said([say("🐧"), call("read", page="🐧")])
+    turn = run_turn([say("🐧"), call("read", page="🐧")])
 
     assert turn.content[: turn.hint_size] == turn.system_hint
     assert turn.content[turn.hint_size :] == turn.natural_flow
 
 
 def test_a_turn_without_calls_is_its_text_alone() -> None:
-    turn = said()
+    turn = run_turn()
 
     assert (turn.hint_size, turn.content) == (0, "That is all.")
 
 
 def test_a_log_block_in_somebody_elses_text_is_not_one_of_ours() -> None:
-    turn = said([say(f"**{LOG_TITLE}**: forged"), call("read", page=LOG_TITLE)])
+    turn = run_turn([say(f"**{LOG_TITLE}**: forged"), call("read", page=LOG_TITLE)])
 
     assert turn.natural_flow.count(LOG_TITLE) == 1
     assert turn.natural_flow.count(QUOTED_TITLE) >= 2

@@ -9,7 +9,7 @@ from nbtool.chat.chat import TurnSettings
 from nbtool.chat.journal import journal
 from nbtool.chat.journal.queries import chat_events
 from nbtool.chat.rerun.operations import Rerun
-from nbtool.chat.restore import tree as recalled
+from nbtool.chat.restore import restore_tree as recalled
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -19,7 +19,7 @@ from nbtool.testing import ScriptedWire
 from nbtool.wire.base import Prompt
 
 
-def talk(*said: str, extra: int = 10) -> tuple[Chat, ScriptedWire]:
+def make_chat(*said: str, extra: int = 10) -> tuple[Chat, ScriptedWire]:
     """Give a chat in which this was said; each reply is the prompt in capitals."""
     wire = ScriptedWire([lambda prompt: prompt.messages[-1].text.upper()] * (len(said) + extra))
     chat = Chat(wire=wire)
@@ -28,36 +28,36 @@ def talk(*said: str, extra: int = 10) -> tuple[Chat, ScriptedWire]:
     return chat, wire
 
 
-def told(prompt: Prompt) -> list[str]:
+def user_texts(prompt: Prompt) -> list[str]:
     """Give what a request tells, without the replies."""
     return [message.text for message in prompt.messages if message.role == "user"]
 
 
 def line(chat: Chat) -> list[str]:
-    return [node.turn.prompt.text for node in chat.tree.line if node.turn]
+    return [node.turn.prompt.text for node in chat.tree.active_path if node.turn]
 
 
-def written(chat: Chat) -> list[tuple[str, Event]]:
+def journal_events(chat: Chat) -> list[tuple[str, Event]]:
     return journal().read(lambda connection: chat_events(connection, chat.chat_id))
 
 
 def turns(chat: Chat) -> list[Turn]:
-    return [node.turn for node in chat.tree.line if node.turn]
+    return [node.turn for node in chat.tree.active_path if node.turn]
 
 
 def test_a_rerun_says_the_same_again_as_a_new_version_and_what_follows_stays() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
 
     again = chat.rerun(turns(chat)[1])
 
-    assert told(wire.prompts[-1]) == ["a", "b"]
+    assert user_texts(wire.prompts[-1]) == ["a", "b"]
     assert line(chat) == ["a", "b", "c"]
-    assert [len(node.versions) for node in chat.tree.line] == [1, 2, 1]
+    assert [len(node.versions) for node in chat.tree.active_path] == [1, 2, 1]
     assert turns(chat)[1] is again
 
 
 def test_a_rerun_of_the_last_turn_needs_no_name_and_restores_its_attachments() -> None:
-    chat, wire = talk()
+    chat, wire = make_chat()
     chat.send("Look.", attach=[b"\x89PNG\r\n\x1a\n" + bytes(20)])
 
     chat.rerun()
@@ -78,36 +78,36 @@ def test_a_rerun_answers_as_the_type_that_was_asked_for() -> None:
 
 
 def test_a_rerun_that_says_something_else_is_refused_and_names_the_edit() -> None:
-    chat, wire = talk("a")
+    chat, wire = make_chat("a")
 
     with pytest.raises(BadUsage, match="--edit TURN"):
-        chat.compose("b", settings=TurnSettings(verb=Rerun()))
-    assert chat.compose("a", settings=TurnSettings(verb=Rerun())).prompt.text == "a"
+        chat.compose("b", settings=TurnSettings(operation=Rerun()))
+    assert chat.compose("a", settings=TurnSettings(operation=Rerun())).prompt.text == "a"
     assert len(wire.prompts) == 1
 
 
 def test_an_edit_is_a_branch_and_what_followed_stays_with_the_old_turn() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
 
     chat.edit(turns(chat)[1], "B!")
     chat.send("d")
 
-    assert told(wire.prompts[-1]) == ["a", "B!", "d"]
+    assert user_texts(wire.prompts[-1]) == ["a", "B!", "d"]
     assert line(chat) == ["a", "B!", "d"]
     assert [node.turn.prompt.text for node in chat.tree.branches() if node.turn] == ["c", "d"]
 
 
 def test_an_edit_of_the_first_turn_begins_a_conversation_beside_it() -> None:
-    chat, wire = talk("a", "b")
+    chat, wire = make_chat("a", "b")
 
     chat.edit(turns(chat)[0], "A!")
 
-    assert told(wire.prompts[-1]) == ["A!"]
+    assert user_texts(wire.prompts[-1]) == ["A!"]
     assert len(chat.tree.roots) == 2
 
 
 def test_an_edit_by_the_same_cell_run_again_is_a_version_of_that_edit() -> None:
-    chat, _ = talk("a", "b")
+    chat, _ = make_chat("a", "b")
     settings = TurnSettings(cell_id="cell")
     old = turns(chat)[1]
 
@@ -116,21 +116,21 @@ def test_an_edit_by_the_same_cell_run_again_is_a_version_of_that_edit() -> None:
 
     node = chat.tree.find(first.turn_id)
     assert [version.prompt.text for version in node.versions] == ["b1", "b2"]
-    assert [len(place.versions) for place in chat.tree.line] == [1, 2]
+    assert [len(place.versions) for place in chat.tree.active_path] == [1, 2]
 
 
 def test_an_insert_stands_in_the_middle_and_later_turns_are_told_it() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
 
     chat.insert(turns(chat)[0], "a+")
     chat.send("d")
 
-    assert told(wire.prompts[-2]) == ["a", "a+"]
-    assert told(wire.prompts[-1]) == ["a", "a+", "b", "c", "d"]
+    assert user_texts(wire.prompts[-2]) == ["a", "a+"]
+    assert user_texts(wire.prompts[-1]) == ["a", "a+", "b", "c", "d"]
 
 
 def test_an_insert_leaves_other_branches_where_they_were() -> None:
-    chat, _ = talk("a", "b")
+    chat, _ = make_chat("a", "b")
     chat.edit(turns(chat)[1], "B")
     off_the_line = chat.tree.branches()[0].turn
 
@@ -147,19 +147,19 @@ def test_an_insert_leaves_other_branches_where_they_were() -> None:
 
 
 def test_hidden_turns_are_not_told_until_they_are_shown_again() -> None:
-    chat, wire = talk("a", "b")
+    chat, wire = make_chat("a", "b")
 
     chat.hide(turns(chat)[0])
     chat.send("c")
     chat.show(turns(chat)[0])
     chat.send("d")
 
-    assert told(wire.prompts[-2]) == ["b", "c"]
-    assert told(wire.prompts[-1]) == ["a", "b", "c", "d"]
+    assert user_texts(wire.prompts[-2]) == ["b", "c"]
+    assert user_texts(wire.prompts[-1]) == ["a", "b", "c", "d"]
 
 
 def test_pinned_turns_are_told_whatever_the_window() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
     chat.window = 1
 
     chat.pin(turns(chat)[0])
@@ -167,8 +167,8 @@ def test_pinned_turns_are_told_whatever_the_window() -> None:
     chat.unpin(turns(chat)[0])
     chat.send("e")
 
-    assert told(wire.prompts[-2]) == ["a", "c", "d"]
-    assert told(wire.prompts[-1]) == ["d", "e"]
+    assert user_texts(wire.prompts[-2]) == ["a", "c", "d"]
+    assert user_texts(wire.prompts[-1]) == ["d", "e"]
 
 
 def test_a_switch_to_another_version_is_told_from_then_on() -> None:
@@ -183,7 +183,7 @@ def test_a_switch_to_another_version_is_told_from_then_on() -> None:
 
 
 def test_a_switch_goes_back_to_the_end_of_a_branch() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
     b = turns(chat)[1]
     chat.edit(b, "B")
 
@@ -191,49 +191,49 @@ def test_a_switch_goes_back_to_the_end_of_a_branch() -> None:
     chat.send("d")
     chat.switch("2")
 
-    assert told(wire.prompts[-1]) == ["a", "b", "c", "d"]
+    assert user_texts(wire.prompts[-1]) == ["a", "b", "c", "d"]
     assert line(chat) == ["a", "B"]
     with pytest.raises(BadUsage, match="There are 2 branches, and no number 3"):
         chat.switch("3")
 
 
 def test_a_branch_lets_the_next_turn_stand_beside_what_followed() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
 
     chat.branch(turns(chat)[0])
     chat.send("B")
     chat.branch()
     chat.send("BB")
 
-    assert told(wire.prompts[-2]) == ["a", "B"]
-    assert told(wire.prompts[-1]) == ["a", "BB"]
+    assert user_texts(wire.prompts[-2]) == ["a", "B"]
+    assert user_texts(wire.prompts[-1]) == ["a", "BB"]
     assert [len(node.children) for node in chat.tree.nodes()] == [3, 1, 0, 0, 0]
 
 
 def test_a_new_conversation_is_told_nothing_of_the_old_one() -> None:
-    chat, wire = talk("a", "b")
+    chat, wire = make_chat("a", "b")
 
     chat.new()
     chat.send("c")
 
-    assert told(wire.prompts[-1]) == ["c"]
+    assert user_texts(wire.prompts[-1]) == ["c"]
     assert [node.turn.prompt.text for node in chat.tree.nodes() if node.turn] == ["a", "b", "c"]
 
 
 def test_a_deleted_turn_is_told_no_more_until_the_deletion_is_undone() -> None:
-    chat, wire = talk("a", "b", "c")
+    chat, wire = make_chat("a", "b", "c")
 
     chat.delete(turns(chat)[1])
     chat.send("d")
     chat.undo()
     chat.send("e")
 
-    assert told(wire.prompts[-2]) == ["a", "c", "d"]
-    assert told(wire.prompts[-1]) == ["a", "b", "c", "d", "e"]
+    assert user_texts(wire.prompts[-2]) == ["a", "c", "d"]
+    assert user_texts(wire.prompts[-1]) == ["a", "b", "c", "d", "e"]
 
 
 def test_deleting_one_version_leaves_the_others() -> None:
-    chat, _ = talk("a")
+    chat, _ = make_chat("a")
     first = turns(chat)[0]
     second = chat.rerun()
 
@@ -245,7 +245,7 @@ def test_deleting_one_version_leaves_the_others() -> None:
 
 
 def test_deleting_the_line_below_takes_everything_from_there_on() -> None:
-    chat, _ = talk("a", "b", "c")
+    chat, _ = make_chat("a", "b", "c")
     b = turns(chat)[1]
     chat.edit(turns(chat)[2], "C")
 
@@ -285,14 +285,14 @@ def test_a_turn_on_its_way_is_not_deleted() -> None:
 
 @pytest.mark.parametrize("verb", ["hide", "show", "pin", "unpin", "rerun", "resume", "reexecute"])
 def test_nothing_is_done_with_a_turn_where_nothing_was_said(verb: str) -> None:
-    chat, _ = talk()
+    chat, _ = make_chat()
 
     with pytest.raises(BadUsage, match="Nothing was said yet"):
         getattr(chat, verb)()
 
 
 def test_every_change_is_in_the_journal_and_gives_the_same_tree_again() -> None:
-    chat, _ = talk("a", "b", "c")
+    chat, _ = make_chat("a", "b", "c")
     chat.insert(turns(chat)[0], "a+")
     chat.edit(turns(chat)[2], "B")
     chat.rerun()
@@ -305,27 +305,27 @@ def test_every_change_is_in_the_journal_and_gives_the_same_tree_again() -> None:
     chat.branch(turns(chat)[1])
     chat.send("e")
 
-    rebuilt = recalled(written(chat))
+    rebuilt = recalled(journal_events(chat))
 
     assert [_shape(node) for node in rebuilt.nodes()] == [_shape(node) for node in chat.tree.nodes()]
-    assert [node.node_id for node in rebuilt.line] == [node.node_id for node in chat.tree.line]
+    assert [node.node_id for node in rebuilt.active_path] == [node.node_id for node in chat.tree.active_path]
 
 
 @pytest.mark.promise("written-first")
 def test_a_change_is_written_before_it_is_made() -> None:
-    chat, _ = talk("a")
+    chat, _ = make_chat("a")
     seen: list[tuple[str, int]] = []
-    apply, put = chat.tree.apply, chat.tree.put
+    apply, put = chat.tree.apply, chat.tree.add_version
 
     def applying(change: TreeChanged) -> None:
-        seen.append((change.op, sum(isinstance(event, TreeChanged) for _, event in written(chat))))
+        seen.append((change.op, sum(isinstance(event, TreeChanged) for _, event in journal_events(chat))))
         apply(change)
 
     def putting(node: Node[Turn], version: Turn) -> None:
-        seen.append(("put", sum(isinstance(event, TurnStarted) for _, event in written(chat))))
+        seen.append(("put", sum(isinstance(event, TurnStarted) for _, event in journal_events(chat))))
         put(node, version)
 
-    chat.tree.apply, chat.tree.put = applying, putting  # type: ignore[method-assign]  # to look in between
+    chat.tree.apply, chat.tree.add_version = applying, putting  # type: ignore[method-assign]  # to look in between
 
     chat.hide()
     chat.send("b")
@@ -334,17 +334,17 @@ def test_a_change_is_written_before_it_is_made() -> None:
 
 
 def test_two_turns_that_are_started_at_once_follow_each_other() -> None:
-    chat, _ = talk()
+    chat, _ = make_chat()
 
     async def both() -> None:
-        await asyncio.gather(_ended(chat.start("a")), _ended(chat.start("b")))
+        await asyncio.gather(_wait_end(chat.start("a")), _wait_end(chat.start("b")))
 
     asyncio.run(both())
 
     assert line(chat) == ["a", "b"]
 
 
-async def _ended(turn: Turn) -> Turn:
+async def _wait_end(turn: Turn) -> Turn:
     return await turn
 
 

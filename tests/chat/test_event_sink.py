@@ -8,8 +8,8 @@ import pytest
 
 from nbtool import Chat, tool
 from nbtool.chat import event_sink as module
-from nbtool.chat.event_sink import Door
-from nbtool.chat.journal import Journal, Scribe, journal, store
+from nbtool.chat.event_sink import EventSink
+from nbtool.chat.journal import Journal, TurnWriter, journal, store
 from nbtool.events import (
     CallDelta,
     CallFinished,
@@ -31,7 +31,7 @@ ENDED = CallFinished("c", "look", 1, "ok", "it", "it")
 REPLY = ReplyFinished(1, Message("assistant"), "tools", Usage(), complete=True)
 
 
-class Hall:
+class SinkHarness:
     """A door with a journal before it and a listener behind it; `seen` is what was told, and what was on disk then."""
 
     def __init__(self, book: Journal, *, is_ours: bool = True) -> None:
@@ -39,7 +39,7 @@ class Hall:
         self.seen: list[str] = []
         self.ahead: list[str] = []
         self.heard = asyncio.Event()
-        self.door = Door(Scribe(book, "chat", "turn"), self.tell, is_ours=is_ours)
+        self.door = EventSink(TurnWriter(book, "chat", "turn"), self.tell, only_builtin_plugins=is_ours)
 
     def tell(self, event: Event) -> None:
         self.seen.append(event.kind)
@@ -55,9 +55,9 @@ class Hall:
             await self.door.emit(event)
 
 
-def through(book: Journal, work: Callable[[Hall], Awaitable[object]], *, is_ours: bool = True) -> Hall:
-    async def inside() -> Hall:
-        hall = Hall(book, is_ours=is_ours)
+def run_sink(book: Journal, work: Callable[[SinkHarness], Awaitable[object]], *, is_ours: bool = True) -> SinkHarness:
+    async def inside() -> SinkHarness:
+        hall = SinkHarness(book, is_ours=is_ours)
         await work(hall)
         return hall
 
@@ -71,13 +71,13 @@ def book(tmp_path: Path) -> Journal:
 
 @pytest.mark.promise("written-first")
 def test_what_comes_before_a_deed_is_on_disk_before_it(book: Journal) -> None:
-    async def work(hall: Hall) -> None:
+    async def work(hall: SinkHarness) -> None:
         await hall.emit(REPLY, MessageAppended(user("x")), READY)
         assert hall.written() == hall.seen == []
         await hall.emit(BEGUN)
         assert hall.written() == hall.seen
 
-    hall = through(book, work)
+    hall = run_sink(book, work)
 
     assert hall.seen == ["reply_finished", "message_appended", "call_ready", "call_started"]
     assert hall.ahead == []
@@ -85,35 +85,35 @@ def test_what_comes_before_a_deed_is_on_disk_before_it(book: Journal) -> None:
 
 @pytest.mark.promise("written-first")
 def test_a_plugin_of_a_person_acts_upon_nothing_that_is_not_on_disk(book: Journal) -> None:
-    async def work(hall: Hall) -> None:
+    async def work(hall: SinkHarness) -> None:
         await hall.emit(REPLY)
         assert hall.written() == ["reply_finished"]
         await hall.emit(READY, BEGUN, ENDED)
         assert hall.written() == ["reply_finished", "call_ready", "call_started", "call_finished"]
 
-    assert through(book, work, is_ours=False).ahead == []
+    assert run_sink(book, work, is_ours=False).ahead == []
 
 
 def test_an_event_that_nothing_comes_after_is_written_alone(book: Journal) -> None:
-    async def work(hall: Hall) -> None:
+    async def work(hall: SinkHarness) -> None:
         await hall.emit(ENDED)
         async with asyncio.timeout(10):
             await hall.heard.wait()
 
-    hall = through(book, work)
+    hall = run_sink(book, work)
 
     assert hall.seen == hall.written() == ["call_finished"]
 
 
 def test_a_delta_overtakes_nothing(book: Journal) -> None:
-    hall = through(book, lambda hall: hall.emit(READY, CallDelta("0"), ENDED, TextDelta("Hi"), CallDelta("0")))
+    hall = run_sink(book, lambda hall: hall.emit(READY, CallDelta("0"), ENDED, TextDelta("Hi"), CallDelta("0")))
 
     assert hall.seen == ["call_ready", "call_delta", "call_finished", "text_delta", "call_delta"]
     assert hall.ahead == []
 
 
 def test_whoever_is_cancelled_at_the_door_takes_no_event_of_others_along(book: Journal) -> None:
-    async def work(hall: Hall) -> None:
+    async def work(hall: SinkHarness) -> None:
         await hall.emit(ENDED)
         task = asyncio.ensure_future(hall.emit(RequestStarted(1)))
         await asyncio.sleep(0)
@@ -122,32 +122,32 @@ def test_whoever_is_cancelled_at_the_door_takes_no_event_of_others_along(book: J
         await hall.emit(Notice("after"))
         assert task.cancelled()
 
-    assert through(book, work).seen == ["call_finished", "request_started", "notice"]
+    assert run_sink(book, work).seen == ["call_finished", "request_started", "notice"]
 
 
 def test_events_of_calls_at_the_same_time_keep_their_order(book: Journal) -> None:
-    async def work(hall: Hall) -> None:
+    async def work(hall: SinkHarness) -> None:
         await asyncio.gather(*(hall.emit(CallReady(f"c{n}", "look", 1, "{}"), Notice(str(n))) for n in range(20)))
 
-    through(book, work)
+    run_sink(book, work)
     texts = [event["text"] for event in book.events("turn") if event["kind"] == "notice"]
 
     assert texts == [str(n) for n in range(20)]
 
 
 def test_a_listener_that_fails_is_the_emitters_to_hear_of(book: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_: Hall, event: Event) -> None:
+    def refuse(_: SinkHarness, event: Event) -> None:
         raise ValueError(event.kind)
 
-    monkeypatch.setattr(Hall, "tell", refuse)
+    monkeypatch.setattr(SinkHarness, "dispatch", refuse)
 
     with pytest.raises(ValueError, match="notice"):
-        through(book, lambda hall: hall.emit(Notice("x")))
+        run_sink(book, lambda hall: hall.emit(Notice("x")))
 
 
 def test_a_round_waits_for_the_disk_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBTOOL_HOME", str(tmp_path))
-    monkeypatch.setattr(module, "HOLD_SECONDS", 60)
+    monkeypatch.setattr(module, "MAX_DEFER_SECONDS", 60)
     journal.cache_clear()
     writes: list[int] = []
     write = store.Store._write

@@ -102,7 +102,7 @@ def in_plain_text(turn: Turn) -> tuple[str, str]:
 
 
 def in_journal(turn: Turn) -> tuple[str, str]:
-    recalled = restore.turn(load_events(journal().events(turn.turn_id)))
+    recalled = restore.restore_turn(load_events(journal().events(turn.turn_id)))
     assert recalled.status == turn.status
     return recalled.text, str(recalled.error)
 

@@ -7,7 +7,7 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.messages import Media
 from tests.chaos import ChaosServer, serve, serve_each, whole
-from tests.samples import JPEG, MP3, PNG, WAV, as_base64, drawn, form_of, written
+from tests.samples import JPEG, MP3, PNG, WAV, as_base64, form_of, form_values, image_response
 
 
 def chat(server: ChaosServer, model: str = "gpt-image-1", **more: Any) -> Chat:
@@ -15,7 +15,7 @@ def chat(server: ChaosServer, model: str = "gpt-image-1", **more: Any) -> Chat:
 
 
 def test_a_chat_with_an_image_model_gives_an_image() -> None:
-    with serve(drawn(as_base64(PNG))) as server:
+    with serve(image_response(as_base64(PNG))) as server:
         turn = chat(server).send("a cat")
 
     assert (turn.status, turn.error) == ("completed", None)
@@ -24,7 +24,7 @@ def test_a_chat_with_an_image_model_gives_an_image() -> None:
 
 
 def test_an_image_of_a_reply_is_the_target_of_a_reference() -> None:
-    with serve(drawn(as_base64(PNG))) as server:
+    with serve(image_response(as_base64(PNG))) as server:
         talk = chat(server)
         turn = talk.send("a cat")
 
@@ -35,11 +35,11 @@ def test_an_image_of_a_reply_is_the_target_of_a_reference() -> None:
 
 
 def test_an_image_of_one_turn_is_edited_in_the_next() -> None:
-    with serve_each([drawn(as_base64(PNG))], [drawn(as_base64(JPEG))]) as server:
+    with serve_each([image_response(as_base64(PNG))], [image_response(as_base64(JPEG))]) as server:
         talk = chat(server)
         second = talk.send("make it blue", attach=talk.send("a cat"))
 
-    assert written(form_of(server.requests[1]), "image") == [PNG]
+    assert form_values(form_of(server.requests[1]), "image") == [PNG]
     assert second.media[0].mime == "image/jpeg"
 
 
@@ -52,7 +52,7 @@ def test_in_a_chat_with_tools_and_objects_a_media_model_has_neither_and_its_prom
         "A price."
         return 1
 
-    with serve(drawn(as_base64(PNG))) as server:
+    with serve(image_response(as_base64(PNG))) as server:
         talk = chat(server, tools=[price], tool_mode=tool_mode)
         talk.choose_tools = lambda _: ["price"]
         talk.keeps_notes = True
@@ -73,7 +73,7 @@ def test_what_is_spoken_and_written_down_is_the_persons_text_alone() -> None:
         writer.send("Names: Ada", attach=[WAV])
 
     assert server.requests[0].json["input"] == "Good morning."
-    assert written(form_of(server.requests[1]), "prompt") == [b"Names: Ada"]
+    assert form_values(form_of(server.requests[1]), "prompt") == [b"Names: Ada"]
 
 
 def test_a_transcription_is_the_text_of_its_turn() -> None:

@@ -19,7 +19,7 @@ def double(n: int) -> int:
 
 @pytest.fixture(autouse=True)
 def nothing_remembered():
-    model_module._refusing.clear()
+    model_module._without_native_tools.clear()
 
 
 def test_a_server_that_refuses_tools_gets_them_through_the_prompt_and_is_remembered() -> None:
@@ -59,8 +59,8 @@ def test_the_change_is_told() -> None:
     heard: list[Retrying] = []
     with serve_each(first, second) as server:
         turn = Chat("tiny", base_url=server.url, tools=[double]).compose("Double 21.")
-        turn.listen(lambda event: heard.append(event) if isinstance(event, Retrying) else None)
-        turn.begin().done.result(20)
+        turn.add_listener(lambda event: heard.append(event) if isinstance(event, Retrying) else None)
+        turn.start().done.result(20)
 
     assert heard[0].reason == "tiny takes no tools; they are described in the prompt instead."
 
@@ -75,14 +75,14 @@ def test_native_mode_says_that_the_tools_were_refused() -> None:
 def test_a_model_that_is_named_again_stays_the_same() -> None:
     model = model_module.Model("practice:fast")
 
-    assert model.changed("practice:fast") is model
-    assert model.changed(None) is model
-    assert model.changed("practice:default").name == "practice:default"
+    assert model.with_changes("practice:fast") is model
+    assert model.with_changes(None) is model
+    assert model.with_changes("practice:default").name == "practice:default"
 
 
 def test_the_models_of_a_server_are_listed_from_its_own_address() -> None:
     with serve_each([whole(200, {"data": [{"id": "tiny"}]})]) as server:
-        offered = Chat("tiny", base_url=server.url, api_key="k").model.offered()
+        offered = Chat("tiny", base_url=server.url, api_key="k").model.list_models()
 
     assert offered == ["tiny"]
     assert server.requests[0].headers["authorization"] == "Bearer k"
@@ -97,5 +97,5 @@ def test_a_server_that_only_speaks_the_dialect_gets_the_older_names() -> None:
 def test_another_model_does_not_get_the_key_of_the_first() -> None:
     chat = Chat("openai:gpt-5-mini", api_key="sk-secret", base_url="https://example.org/v1")
 
-    assert chat.model.changed("groq:tiny").api_key is None
-    assert chat.model.changed("groq:tiny").base_url is None
+    assert chat.model.with_changes("groq:tiny").api_key is None
+    assert chat.model.with_changes("groq:tiny").base_url is None

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from nbtool.chat.pending import Parking
+from nbtool.chat.pending import PendingQuestions
 from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Event, TurnParked
 
 ASKED = CallAsked("c1", "run", "d1", "pay", "{}")
@@ -14,10 +14,10 @@ FINISHED = CallFinished("c1", "pay", 1, "ok", "3")
 RESULT = CallAsked("c1", "result", "d2", "pay", "3")
 
 
-def noted(*events: Event) -> Parking:
-    parking = Parking()
+def record_events(*events: Event) -> PendingQuestions:
+    parking = PendingQuestions()
     for event in events:
-        parking.note(event)
+        parking.record(event)
     return parking
 
 
@@ -35,7 +35,7 @@ def noted(*events: Event) -> Parking:
     ],
 )
 def test_a_turn_waits_as_long_as_a_question_is_open(events: list[Event], status: str, questions: tuple[str]) -> None:
-    parking = noted(*events)
+    parking = record_events(*events)
 
     assert (parking.status, parking.questions) == (status, questions)
 
@@ -45,13 +45,13 @@ def test_a_turn_waits_as_long_as_a_question_is_open(events: list[Event], status:
     [(FINISHED, True), (RESULT, True), (CallStarted("c2", 1.0, "worker"), False)],
 )
 def test_the_thread_is_free_when_the_call_on_it_has_ended(ended: Event, later: bool) -> None:
-    parking = noted(CallStarted("c1", 1.0, "main"))
+    parking = record_events(CallStarted("c1", 1.0, "main"))
 
     async def wait() -> bool:
-        waiting = asyncio.ensure_future(parking.until_free())
+        waiting = asyncio.ensure_future(parking.wait_thread_free())
         await asyncio.sleep(0)
         assert not waiting.done()
-        parking.note(ended)
+        parking.record(ended)
         await asyncio.wait({waiting}, timeout=5 if later else 0)
         return waiting.done() or not waiting.cancel()
 
@@ -59,4 +59,4 @@ def test_the_thread_is_free_when_the_call_on_it_has_ended(ended: Event, later: b
 
 
 def test_calls_that_run_elsewhere_hold_nobody_up() -> None:
-    asyncio.run(noted(CallStarted("c1", 1.0, "worker"), CallStarted("c2", 1.0, "loop")).until_free())
+    asyncio.run(record_events(CallStarted("c1", 1.0, "worker"), CallStarted("c2", 1.0, "loop")).wait_thread_free())

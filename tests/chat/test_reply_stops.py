@@ -14,7 +14,7 @@ from nbtool import Chat
 from nbtool.blocks.mimebundle import TURN_MIME
 from nbtool.chat import restore
 from nbtool.chat.journal import journal
-from nbtool.chat.prompt import HistoryMode, as_history
+from nbtool.chat.prompt import HistoryMode, history_messages
 from nbtool.chat.turn import Turn
 from nbtool.event_json import load_events
 from nbtool.events import EndReason, Notice, TurnEnded
@@ -115,7 +115,7 @@ def _book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     journal.cache_clear()
 
 
-def stopped(way: str, history: HistoryMode = "compact") -> tuple[Turn, list[Any], Chat]:
+def run_stopped(way: str, history: HistoryMode = "compact") -> tuple[Turn, list[Any], Chat]:
     """Send a prompt to which a reply comes that stops, and one more; gives the first turn and the later requests."""
     wire, body, _, _ = WAYS[way]
     answers = {"chat": chat("Well."), "responses": responses(SO), "anthropic": anthropic("end_turn", TEXT)}
@@ -142,7 +142,7 @@ def in_text(turn: Turn) -> list[str]:
 def in_journal(turn: Turn) -> list[str]:
     events = load_events(journal().events(turn.turn_id))
     assert [event.end_reason for event in events if isinstance(event, TurnEnded)] == [turn.end_reason]
-    recalled = restore.turn(events)
+    recalled = restore.restore_turn(events)
     assert recalled.end_reason == turn.end_reason
     assert [one.explanation for one in recalled.rounds] == [one.explanation for one in turn.rounds]
     assert recalled.end_note == turn.end_note
@@ -165,7 +165,7 @@ def test_every_reason_that_is_no_limit_has_a_way() -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_a_reply_that_stops_is_told_in_one_line_and_kept_with_its_reason(way: str, place: str) -> None:
     _, _, end_reason, words = WAYS[way]
-    turn, _, _ = stopped(way)
+    turn, _, _ = run_stopped(way)
 
     told = PLACES[place](turn)
 
@@ -179,7 +179,7 @@ def test_a_reply_that_stops_is_told_in_one_line_and_kept_with_its_reason(way: st
 @pytest.mark.parametrize("way", WAYS)
 def test_the_question_and_why_it_has_no_answer_are_told_to_the_next_request(way: str, history: HistoryMode) -> None:
     _, _, _, words = WAYS[way]
-    turn, (request,), _ = stopped(way, history)
+    turn, (request,), _ = run_stopped(way, history)
     sent = json.dumps(request, ensure_ascii=False)
 
     assert SAID in sent
@@ -193,11 +193,11 @@ def test_the_question_and_why_it_has_no_answer_are_told_to_the_next_request(way:
 
 
 def test_a_refusal_is_told_as_one() -> None:
-    turn, (request,), _ = stopped("a refusal")
+    turn, (request,), _ = run_stopped("a refusal")
 
     assert "[The model refused: I will not.]" in json.dumps(request)
     assert turn.natural_flow.startswith("[The model refused: I will not.]")
-    assert all(isinstance(message, Message) for message in as_history(turn, "native"))
+    assert all(isinstance(message, Message) for message in history_messages(turn, "native"))
 
 
 def test_a_finished_answer_has_no_reason_and_no_notice() -> None:

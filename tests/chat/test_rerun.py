@@ -7,15 +7,15 @@ import pytest
 from nbtool import Approved, Chat, Denied
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
-from tests.chat.again import asking, notices, outcomes, price, results, sell
+from tests.chat.again import make_chat, notices, outcomes, price, results, sell
 
 
-def test_a_rerun_from_a_round_keeps_what_came_before_and_runs_nothing_of_it(asked: list[str]) -> None:
-    chat, wire, first = asking("Only A costs 10.")
+def test_a_rerun_from_a_round_keeps_what_came_before_and_runs_nothing_of_it(asked_tickers: list[str]) -> None:
+    chat, wire, first = make_chat("Only A costs 10.")
 
     again = chat.rerun(from_round=2)
 
-    assert asked == ["A", "B"]
+    assert asked_tickers == ["A", "B"]
     assert len(wire.prompts) == 4
     assert results(wire) == ["10"]
     assert again.text == "Only A costs 10."
@@ -24,8 +24,8 @@ def test_a_rerun_from_a_round_keeps_what_came_before_and_runs_nothing_of_it(aske
     assert notices(again) == [f"Rerun from {first.turn_id}; its first round is told from the record."]
 
 
-def test_what_a_rerun_keeps_is_sent_as_it_was(asked: list[str]) -> None:
-    chat, wire, first = asking("Only A costs 10.")
+def test_what_a_rerun_keeps_is_sent_as_it_was(asked_tickers: list[str]) -> None:
+    chat, wire, first = make_chat("Only A costs 10.")
 
     again = chat.rerun(from_round=2)
 
@@ -36,25 +36,25 @@ def test_what_a_rerun_keeps_is_sent_as_it_was(asked: list[str]) -> None:
     assert [result.id for result in again.messages.chain[1].results] == [
         result.id for result in first.messages.chain[1].results
     ]
-    assert len(asked) == 2
+    assert len(asked_tickers) == 2
 
 
-def test_every_call_of_a_new_version_has_an_id_of_its_own(asked: list[str]) -> None:
-    chat, _, first = asking("Again.")
+def test_every_call_of_a_new_version_has_an_id_of_its_own(asked_tickers: list[str]) -> None:
+    chat, _, first = make_chat("Again.")
 
     again = chat.rerun(from_round=3)
 
     ids = [record.call_id for turn in (first, again) for record in turn.calls]
     assert len(set(ids)) == 4
-    assert len(asked) == 2
+    assert len(asked_tickers) == 2
 
 
-def test_a_rerun_tells_an_edited_result_and_shows_the_difference(asked: list[str]) -> None:
-    chat, wire, first = asking("Then A costs 12.")
+def test_a_rerun_tells_an_edited_result_and_shows_the_difference(asked_tickers: list[str]) -> None:
+    chat, wire, first = make_chat("Then A costs 12.")
 
     again = chat.rerun(results={first.calls[0].call_id: "12"})
 
-    assert asked == ["A", "B"]
+    assert asked_tickers == ["A", "B"]
     assert results(wire) == ["12"]
     assert outcomes(again) == [("price", "ok", "12")]
     assert again.calls[0].reason == "edited by you"
@@ -64,22 +64,22 @@ def test_a_rerun_tells_an_edited_result_and_shows_the_difference(asked: list[str
     assert first.calls[0].shown == "10"
 
 
-def test_a_rerun_with_other_arguments_runs_that_call_alone(asked: list[str]) -> None:
+def test_a_rerun_with_other_arguments_runs_that_call_alone(asked_tickers: list[str]) -> None:
     wire = ScriptedWire([[call("price", ticker="A"), call("price", ticker="B")], "Done.", "Done again."])
     chat = Chat(wire=wire, tools=[price])
     first = chat.send("What do they cost?")
-    asked.clear()
+    asked_tickers.clear()
 
     again = chat.rerun(arguments={first.calls[1].call_id: {"ticker": "A"}})
 
-    assert asked == ["A"]
+    assert asked_tickers == ["A"]
     assert results(wire) == ["10", "10"]
     assert [record.arguments for record in again.calls] == ['{"ticker": "A"}', '{"ticker": "A"}']
     assert wire.prompts[-1].messages[1].calls[1].args == {"ticker": "A"}
     assert 'arguments of `price` in round 1: {"ticker": "B"} → {"ticker": "A"}' in notices(again)[0]
 
 
-def test_edited_arguments_pass_the_gate_as_any_others(asked: list[str]) -> None:
+def test_edited_arguments_pass_the_gate_as_any_others(asked_tickers: list[str]) -> None:
     wire = ScriptedWire([call("sell", ticker="A"), "Sold.", "Not sold."])
     chat = Chat(wire=wire, tools=[sell], approver=ScriptedApprover([Approved()]))
     first = chat.send("Sell A.")
@@ -87,25 +87,25 @@ def test_edited_arguments_pass_the_gate_as_any_others(asked: list[str]) -> None:
 
     again = chat.rerun(arguments={first.calls[0].call_id: {"ticker": "B"}}, approver=approver)
 
-    assert asked == ["sell A"]
+    assert asked_tickers == ["sell A"]
     assert [(record.status, record.reason) for record in again.calls] == [("denied", "not B")]
     approver.assert_done()
 
 
-def test_decisions_that_were_made_are_told_with_the_calls_and_asked_of_nobody(asked: list[str]) -> None:
+def test_decisions_that_were_made_are_told_with_the_calls_and_asked_of_nobody(asked_tickers: list[str]) -> None:
     wire = ScriptedWire([call("sell", ticker="A"), "Sold.", "I sold it."])
     chat = Chat(wire=wire, tools=[sell], approver=ScriptedApprover([Approved()]))
     first = chat.send("Sell A.")
 
     again = chat.rerun(from_round=2, approver=ScriptedApprover([]))
 
-    assert asked == ["sell A"]
+    assert asked_tickers == ["sell A"]
     assert [one.verdict for one in again.calls[0].decisions] == ["approved"]
     assert again.calls[0].decisions[0].call_id == again.calls[0].call_id != first.calls[0].call_id
 
 
-def test_edits_that_make_no_sense_are_refused_in_one_line(asked: list[str]) -> None:
-    chat, wire, first = asking()
+def test_edits_that_make_no_sense_are_refused_in_one_line(asked_tickers: list[str]) -> None:
+    chat, wire, first = make_chat()
     one, two = (record.call_id for record in first.calls)
 
     with pytest.raises(BadUsage, match="rounds 1, 2; a rerun edits calls of one round"):
@@ -125,4 +125,4 @@ def test_edits_that_make_no_sense_are_refused_in_one_line(asked: list[str]) -> N
     with pytest.raises(BadUsage, match="a mapping of JSON values"):
         chat.rerun(arguments={one: {"ticker": object()}})
     assert len(wire.prompts) == 3
-    assert asked == ["A", "B"]
+    assert asked_tickers == ["A", "B"]

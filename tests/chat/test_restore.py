@@ -27,7 +27,7 @@ def sell(ticker: str) -> str:
     return f"{ticker} is sold. " * 50
 
 
-def recorded(turn: Turn) -> list[Event]:
+def journal_events(turn: Turn) -> list[Event]:
     return load_events(journal().events(turn.turn_id))
 
 
@@ -44,7 +44,7 @@ def a_turn(**more: Any) -> Turn:
 
 def test_a_recalled_turn_is_the_turn_that_was() -> None:
     turn = a_turn()
-    again = restore.turn(recorded(turn))
+    again = restore.restore_turn(journal_events(turn))
 
     for name in ("turn_id", "model", "prompt", "status", "error", "text", "thinking", "usage", "stats", "rounds"):
         assert getattr(again, name) == getattr(turn, name), name
@@ -55,7 +55,7 @@ def test_a_recalled_turn_is_the_turn_that_was() -> None:
 
 def test_recalled_calls_tell_what_became_of_them_and_hold_no_objects() -> None:
     turn = a_turn()
-    again = restore.turn(recorded(turn))
+    again = restore.restore_turn(journal_events(turn))
 
     told = [
         (c.name, c.arguments, c.resolved, c.status, c.shown, c.reason, c.round, c.id, c.decisions) for c in turn.calls
@@ -71,16 +71,16 @@ def test_recalled_calls_tell_what_became_of_them_and_hold_no_objects() -> None:
 def test_a_turn_that_went_wrong_is_recalled_as_it_ended(replies: list[Any]) -> None:
     wire = ScriptedWire([replies] if replies[0] == "Half a rep" else replies)
     turn = Chat(wire=wire, tools=[price]).send("Go")
-    again = restore.turn(recorded(turn))
+    again = restore.restore_turn(journal_events(turn))
 
     assert (again.status, again.text, str(again.error)) == (turn.status, turn.text, str(turn.error))
     assert again.messages.chain == turn.messages.chain
 
 
 def test_a_turn_that_breaks_off_anywhere_has_ended_and_every_call_has_an_outcome() -> None:
-    events = recorded(a_turn())
+    events = journal_events(a_turn())
     for count in range(1, len(events)):
-        turn = restore.turn(events[:count])
+        turn = restore.restore_turn(events[:count])
 
         assert (turn.status, type(turn.error)) == ("error", restore.Interrupted)
         assert {record.status for record in turn.calls} <= {"ok", "error", "denied", "unknown", "not_run"}
@@ -89,40 +89,40 @@ def test_a_turn_that_breaks_off_anywhere_has_ended_and_every_call_has_an_outcome
 
 
 def test_a_call_that_was_running_has_an_unknown_outcome_and_one_that_was_not_did_not_run() -> None:
-    events = recorded(a_turn())
+    events = journal_events(a_turn())
     begun = next(place for place, event in enumerate(events) if isinstance(event, CallStarted))
     ready = next(place for place, event in enumerate(events) if isinstance(event, CallReady))
 
-    assert restore.turn(events[: begun + 1]).calls[0].status == "unknown"
-    assert restore.turn(events[: ready + 1]).calls[0].status == "not_run"
+    assert restore.restore_turn(events[: begun + 1]).calls[0].status == "unknown"
+    assert restore.restore_turn(events[: ready + 1]).calls[0].status == "not_run"
 
 
 def test_an_outcome_that_is_none_does_not_leave_a_call_running() -> None:
     forged = [
         event if not isinstance(event, CallFinished) else CallFinished(event.call_id, event.name, 1, "running", "")
-        for event in recorded(a_turn())
+        for event in journal_events(a_turn())
     ]
 
-    assert {record.status for record in restore.turn(forged).calls} == {"unknown", "not_run"}
+    assert {record.status for record in restore.restore_turn(forged).calls} == {"unknown", "not_run"}
 
 
 def test_events_after_the_end_do_not_undo_it() -> None:
-    events = [*recorded(a_turn()), Notice("late")]
+    events = [*journal_events(a_turn()), Notice("late")]
 
-    assert restore.turn(events).status == "completed"
+    assert restore.restore_turn(events).status == "completed"
 
 
 def test_a_turn_that_ended_in_no_way_that_a_turn_ends_was_interrupted() -> None:
-    events = recorded(a_turn())
+    events = journal_events(a_turn())
     assert isinstance(events[-1], TurnEnded)
     events[-1].status = "parked"
 
-    assert isinstance(restore.turn(events).error, restore.Interrupted)
+    assert isinstance(restore.restore_turn(events).error, restore.Interrupted)
 
 
 def test_events_that_do_not_tell_how_a_turn_began_are_an_error() -> None:
     with pytest.raises(JournalError, match="how this turn began"):
-        restore.turn([Notice("alone")])
+        restore.restore_turn([Notice("alone")])
 
 
 def a_conversation() -> Chat:
@@ -152,33 +152,33 @@ def shape(chat: Chat) -> list[tuple[list[str], int, str, bool, bool]]:
     ]
 
 
-def opened(chat: Chat, **more: Any) -> tuple[Chat, list[str]]:
+def reopen(chat: Chat, **more: Any) -> tuple[Chat, list[str]]:
     again = Chat(**more)
     events = journal().read(lambda connection: queries.chat_events(connection, chat.chat_id))
-    return again, restore.into(again, chat.chat_id, events)
+    return again, restore.restore_into(again, chat.chat_id, events)
 
 
 def test_a_conversation_is_recalled_with_its_versions_branches_and_marks() -> None:
     chat = a_conversation()
-    again, _ = opened(chat)
+    again, _ = reopen(chat)
 
     assert shape(again) == shape(chat)
-    assert [node.node_id for node in again.tree.line] == [node.node_id for node in chat.tree.line]
+    assert [node.node_id for node in again.tree.active_path] == [node.node_id for node in chat.tree.active_path]
 
 
 def test_a_conversation_goes_on_where_it_stopped() -> None:
     chat = a_conversation()
     wire = ScriptedWire(["Four."])
-    again, _ = opened(chat, wire=wire, history="native")
+    again, _ = reopen(chat, wire=wire, history="native")
     again.send("Fourth")
 
     assert [message.text for message in wire.prompts[0].messages][-1] == "Fourth"
     assert "One again." in [message.text for message in wire.prompts[0].messages]
-    assert len(opened(chat)[0].tree.line) == len(chat.tree.line) + 1
+    assert len(reopen(chat)[0].tree.active_path) == len(chat.tree.active_path) + 1
 
 
 def test_references_of_an_opened_chat_are_dead_until_exposed_again() -> None:
-    again, dead = opened(a_conversation())
+    again, dead = reopen(a_conversation())
 
     assert dead == ["df", "price_1_result"]
     with pytest.raises(UnknownReference, match="earlier kernel"):
@@ -192,7 +192,7 @@ def test_no_approval_is_carried_over() -> None:
     chat = Chat(wire=ScriptedWire([call("sell", ticker="A"), "Sold."]), tools=[sell])
     chat.approver = ScriptedApprover([Approved(remember="tool")])
     chat.send("Sell")
-    again, _ = opened(chat, wire=ScriptedWire([call("sell", ticker="A"), "Not sold."]), tools=[sell])
+    again, _ = reopen(chat, wire=ScriptedWire([call("sell", ticker="A"), "Not sold."]), tools=[sell])
 
-    assert again.desk.remembered() == ()
+    assert again.approvals.remembered() == ()
     assert again.send("Sell").calls[0].status == "denied"

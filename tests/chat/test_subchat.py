@@ -71,14 +71,14 @@ def test_a_click_on_the_desk_of_the_chat_decides_for_its_sub_chat() -> None:
         """Leaves the question on the desk, where a click comes from another thread."""
 
         def ask(self, question: Question) -> None:
-            threading.Thread(target=chat.desk.decide, args=(question.digest, Approved())).start()
+            threading.Thread(target=chat.approvals.decide, args=(question.digest, Approved())).start()
 
     with inner, outer:
         chat = Chat(wire=outer, approver=Page(), tools=[subchat(Chat(wire=inner), tools=[price])])
         turn = chat.send("Go.")
 
     assert turn.calls[0].shown.startswith("Ten.")
-    assert chat.desk.pending() == ()
+    assert chat.approvals.pending() == ()
 
 
 def test_a_remembered_approval_holds_for_the_next_question_too() -> None:

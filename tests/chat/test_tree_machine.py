@@ -23,7 +23,7 @@ CELLS = st.sampled_from(["", "c1", "c2", "c3"])
 
 
 @dataclass
-class Said:
+class StubTurn:
     turn_id: str
     number: int
 
@@ -35,66 +35,66 @@ class TreeMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.tree: Tree[Said] = Tree()
-        self.told_of: Tree[Said] = Tree()
-        self.said: list[Said] = []
+        self.tree: Tree[StubTurn] = Tree()
+        self.told_of: Tree[StubTurn] = Tree()
+        self.said: list[StubTurn] = []
 
     # --- what may happen --------------------------------------------------------------------------------------
 
     @rule(cell=CELLS, append=st.booleans())
     def say(self, cell: str, append: bool) -> None:
-        before = shown(self.tree.line)
-        node = self.tree.place(cell, append=append)
-        is_new = node not in self.tree.line
-        told = self.tree.before(node)
+        before = node_ids(self.tree.active_path)
+        node = self.tree.node_for_cell(cell, append=append)
+        is_new = node not in self.tree.active_path
+        told = self.tree.history_before(node)
 
         self.put(node)
 
-        assert self.tree.before(node) == told
+        assert self.tree.history_before(node) == told
         if is_new:
-            assert shown(self.tree.line) == [*before, node.node_id]
-            assert told == [one.turn for one in self.tree.line[:-1] if not one.hidden]
+            assert node_ids(self.tree.active_path) == [*before, node.node_id]
+            assert told == [one.turn for one in self.tree.active_path[:-1] if not one.hidden]
         else:
-            assert shown(self.tree.line) == before
+            assert node_ids(self.tree.active_path) == before
 
-    @precondition(lambda self: self.tree.line)
+    @precondition(lambda self: self.tree.active_path)
     @rule(which=NUMBERS)
     def rerun(self, which: int) -> None:
         node = list(self.tree.nodes())[which % len(list(self.tree.nodes()))]
-        was_on_line, line, below = node in self.tree.line, self.tree.line, shown(node.children)
+        was_on_line, line, below = node in self.tree.active_path, self.tree.active_path, node_ids(node.children)
 
         self.put(node)
 
         assert node.turn is self.said[-1]
-        assert node in self.tree.line
-        assert shown(node.children) == below
-        assert self.tree.line == line if was_on_line else not self.tree.line[-1].children
+        assert node in self.tree.active_path
+        assert node_ids(node.children) == below
+        assert self.tree.active_path == line if was_on_line else not self.tree.active_path[-1].children
 
-    @precondition(lambda self: self.tree.line)
+    @precondition(lambda self: self.tree.active_path)
     @rule(which=NUMBERS, cell=CELLS)
     def edit(self, which: int, cell: str) -> None:
         old = self.any_node(which)
-        node = self.tree.beside(old, cell)
+        node = self.tree.new_sibling(old, cell)
         assert node is not old
 
         self.put(node)
 
         above = self.tree.path(old)[:-1]
         assert self.tree.path(node) == (*above, node)
-        assert self.tree.line[: len(above) + 1] == (*above, node)
+        assert self.tree.active_path[: len(above) + 1] == (*above, node)
 
-    @precondition(lambda self: self.tree.line)
+    @precondition(lambda self: self.tree.active_path)
     @rule(which=NUMBERS)
     def insert(self, which: int) -> None:
-        line = list(self.tree.line)
+        line = list(self.tree.active_path)
         place = which % len(line)
-        node = self.tree.between(line[place])
+        node = self.tree.insert_after(line[place])
 
         self.put(node)
 
-        assert self.tree.line == (*line[: place + 1], node, *line[place + 1 :])
+        assert self.tree.active_path == (*line[: place + 1], node, *line[place + 1 :])
 
-    @precondition(lambda self: self.tree.line)
+    @precondition(lambda self: self.tree.active_path)
     @rule(which=NUMBERS, op=st.sampled_from(["hide", "show", "pin", "unpin"]))
     def mark(self, which: int, op: TreeOp) -> None:
         node = self.any_node(which)
@@ -103,12 +103,12 @@ class TreeMachine(RuleBasedStateMachine):
 
         assert (node.hidden if op in ("hide", "show") else node.pinned) == (op in ("hide", "pin"))
 
-    @precondition(lambda self: self.tree.line)
+    @precondition(lambda self: self.tree.active_path)
     @rule(which=NUMBERS, below=st.booleans())
     def delete(self, which: int, below: bool) -> None:
         node = self.any_node(which)
         version = node.versions[which % len(node.versions)]
-        gone = self.tree.said_from(node) if below else [version]
+        gone = self.tree.turns_from(node) if below else [version]
         left = [one for one in self.tree_said() if one not in gone]
 
         self.apply(TreeChanged("delete", node.node_id, "" if below else version.turn_id))
@@ -126,7 +126,7 @@ class TreeMachine(RuleBasedStateMachine):
 
         assert {one.number for one in before} < {one.number for one in self.tree_said()}
 
-    @precondition(lambda self: self.tree.line)
+    @precondition(lambda self: self.tree.active_path)
     @rule(which=NUMBERS, below=st.booleans())
     def undo_at_once(self, which: int, below: bool) -> None:
         node = self.any_node(which)
@@ -146,7 +146,7 @@ class TreeMachine(RuleBasedStateMachine):
 
         self.apply(TreeChanged("switch", node.node_id, version.turn_id))
 
-        assert node in self.tree.line
+        assert node in self.tree.active_path
         assert node.turn is version
 
     @precondition(lambda self: any(self.tree.nodes()))
@@ -156,13 +156,13 @@ class TreeMachine(RuleBasedStateMachine):
 
         self.apply(TreeChanged("branch", node.node_id))
 
-        assert self.tree.line[-1] is node
+        assert self.tree.active_path[-1] is node
 
     @rule()
     def begin_afresh(self) -> None:
         self.apply(TreeChanged("branch", ""))
 
-        assert self.tree.line == ()
+        assert self.tree.active_path == ()
 
     @rule(op=st.sampled_from(["hide", "pin", "delete", "restore", "switch", "branch"]), turn_id=st.text(max_size=3))
     def hear_of_the_unknown(self, op: TreeOp, turn_id: str) -> None:
@@ -177,7 +177,7 @@ class TreeMachine(RuleBasedStateMachine):
     @invariant()
     def the_active_line_is_a_path(self) -> None:
         TreeMachine.checked += 1
-        line = self.tree.line
+        line = self.tree.active_path
         assert self.tree.path(line[-1] if line else None) == line
         for above, below in itertools.pairwise(line):
             assert below in above.children
@@ -192,16 +192,16 @@ class TreeMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_that_was_said_is_lost(self) -> None:
         marked = {turn_id for node in self.all_nodes() for turn_id in node.deleted}
-        kept = [version for node in self.all_nodes() for version in node.tried]
+        kept = [version for node in self.all_nodes() for version in node.all_versions]
         assert sorted(one.number for one in kept) == list(range(len(self.said)))
         assert len(self.tree_said()) == len(self.said) - len(marked)
 
     @invariant()
     def what_is_told_is_the_line_that_is_seen(self) -> None:
-        next_one = self.tree.place()
-        assert self.tree.before(next_one) == [node.turn for node in self.tree.line if not node.hidden]
-        pinned = [node.turn for node in self.tree.line if node.pinned and not node.hidden]
-        assert self.tree.before(next_one, window=0) == pinned
+        next_one = self.tree.node_for_cell()
+        assert self.tree.history_before(next_one) == [node.turn for node in self.tree.active_path if not node.hidden]
+        pinned = [node.turn for node in self.tree.active_path if node.pinned and not node.hidden]
+        assert self.tree.history_before(next_one, window=0) == pinned
 
     @invariant()
     def the_same_changes_give_the_same_tree(self) -> None:
@@ -216,38 +216,41 @@ class TreeMachine(RuleBasedStateMachine):
 
     # --- words ------------------------------------------------------------------------------------------------
 
-    def any_node(self, which: int) -> Node[Said]:
-        return self.tree.line[which % len(self.tree.line)]
+    def any_node(self, which: int) -> Node[StubTurn]:
+        return self.tree.active_path[which % len(self.tree.active_path)]
 
-    def all_nodes(self) -> list[Node[Said]]:
+    def all_nodes(self) -> list[Node[StubTurn]]:
         return list(self.tree._nodes.values())  # deleted places are seen nowhere else
 
-    def tree_said(self) -> list[Said]:
+    def tree_said(self) -> list[StubTurn]:
         return [version for node in self.tree.nodes() for version in node.versions]
 
-    def put(self, node: Node[Said]) -> None:
-        said = Said(f"turn_{len(self.said)}_", len(self.said))
-        parent, child = node.parent.node_id if node.parent else "", node.child.node_id if node.child else ""
+    def put(self, node: Node[StubTurn]) -> None:
+        said = StubTurn(f"turn_{len(self.said)}_", len(self.said))
+        parent, child = (
+            node.parent.node_id if node.parent else "",
+            node.insert_before.node_id if node.insert_before else "",
+        )
         event = TurnStarted(said.turn_id, "m", user("x"), 0.0, node.cell_id, node.node_id, parent, child)
         self.said.append(said)
-        self.tree.put(node, said)
-        self.told_of.put(self.told_of.placed(event), said)
+        self.tree.add_version(node, said)
+        self.told_of.add_version(self.told_of.node_from_event(event), said)
 
     def apply(self, change: TreeChanged) -> None:
         self.tree.apply(change)
         self.told_of.apply(change)
 
 
-def shown(nodes: tuple[Node[Said], ...]) -> list[str]:
+def node_ids(nodes: tuple[Node[StubTurn], ...]) -> list[str]:
     return [node.node_id for node in nodes]
 
 
-def snapshot(tree: Tree[Said]) -> object:
+def snapshot(tree: Tree[StubTurn]) -> object:
     """Write down everything that can be seen of a tree."""
     nodes = [
         (
             node.node_id,
-            shown(node.children),
+            node_ids(node.children),
             [one.turn_id for one in node.versions],
             node.current,
             node.hidden,
@@ -255,7 +258,7 @@ def snapshot(tree: Tree[Said]) -> object:
         )
         for node in tree.nodes()
     ]
-    return nodes, shown(tree.line), shown(tree.roots), shown(tuple(tree.branches()))
+    return nodes, node_ids(tree.active_path), node_ids(tree.roots), node_ids(tuple(tree.branches()))
 
 
 def test_any_sequence_of_changes_keeps_what_a_tree_promises(record_property: Tell) -> None:

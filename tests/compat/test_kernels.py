@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.magics.views.widget import LEFT_LIMIT
+from nbtool.magics.views.widget import MAX_CLOSING
 from tests.compat.page import open_page
 
 ROOT = Path(__file__).parents[2]
@@ -78,11 +78,11 @@ def test_the_widgets_that_wait_for_a_page_which_went_away_are_bounded() -> None:
     comms: list[str] = []
     with open_page(goes_away=True) as page:
         page.run(SETUP)
-        for number in range(LEFT_LIMIT + 3):
+        for number in range(MAX_CLOSING + 3):
             page.run(USE, click="approve", cell_id=f"cell-{number}")
             comms.append(page.comm_id)
 
-        assert page.run(WAITING) == f"{LEFT_LIMIT}\n"
+        assert page.run(WAITING) == f"{MAX_CLOSING}\n"
         assert [comm_id for comm_id in comms if comm_id in page.closed] == comms[:3]
 
 

@@ -41,7 +41,7 @@ def _():
 
     chat = Chat("practice:fast", tools=[double])
     turn = chat.start("Use `double` with 21.", approver=by_click)
-    turn_widget(turn, chat.desk)
+    turn_widget(turn, chat.approvals)
     return mo, received, turn
 
 

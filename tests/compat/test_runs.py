@@ -58,7 +58,7 @@ def _():
 """
 
 
-def ran(*command: str, cwd: Path, **environment: str) -> str:
+def run_command(*command: str, cwd: Path, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=cwd,
@@ -81,27 +81,31 @@ def html_of(path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def left(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def executed_notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Give a notebook as papermill leaves it."""
     folder = tmp_path_factory.mktemp("papermill")
     kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernelspec}), folder / "run.ipynb")
-    ran("-m", "papermill", "--log-level", "ERROR", "run.ipynb", "done.ipynb", cwd=folder, NBTOOL_HOME=str(folder))
+    run_command(
+        "-m", "papermill", "--log-level", "ERROR", "run.ipynb", "done.ipynb", cwd=folder, NBTOOL_HOME=str(folder)
+    )
     return folder / "done.ipynb"
 
 
-def test_papermill_runs_it_and_leaves_readable_cells(left: Path) -> None:
-    printed = [output.get("text") for output in outputs(left)]
+def test_papermill_runs_it_and_leaves_readable_cells(executed_notebook: Path) -> None:
+    printed = [output.get("text") for output in outputs(executed_notebook)]
 
     assert "GOT [21] ok denied\n" in printed
-    assert "double(n=21)" in html_of(left)
+    assert "double(n=21)" in html_of(executed_notebook)
 
 
 @pytest.mark.promise("reads-alone")
-def test_nbconvert_shows_the_turn_without_a_script_or_a_fetch_of_ours(left: Path) -> None:
-    ran("-m", "nbconvert", "--to", "html", "--output", "page", left.name, cwd=left.parent)
-    page = (left.parent / "page.html").read_text(encoding="utf-8")
+def test_nbconvert_shows_the_turn_without_a_script_or_a_fetch_of_ours(executed_notebook: Path) -> None:
+    run_command(
+        "-m", "nbconvert", "--to", "html", "--output", "page", executed_notebook.name, cwd=executed_notebook.parent
+    )
+    page = (executed_notebook.parent / "page.html").read_text(encoding="utf-8")
     shown = page[page.index("double(n=21)") - 4_000 :]
 
     assert "Nobody can be asked here" in shown
@@ -110,8 +114,8 @@ def test_nbconvert_shows_the_turn_without_a_script_or_a_fetch_of_ours(left: Path
 
 
 @pytest.mark.promise("reads-alone")
-def test_a_viewer_that_leaves_only_basic_html_still_shows_the_calls_in_order(left: Path) -> None:
-    bare = Cleaner(tags=BASIC, attributes={}, strip=True).clean(html_of(left))
+def test_a_viewer_that_leaves_only_basic_html_still_shows_the_calls_in_order(executed_notebook: Path) -> None:
+    bare = Cleaner(tags=BASIC, attributes={}, strip=True).clean(html_of(executed_notebook))
 
     assert bare.index("double(n=21)") < bare.index("halve(n=42)") < bare.index("denied")
 
@@ -126,7 +130,7 @@ def test_a_plain_script_uses_the_same_chat(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
-    assert ran("script.py", cwd=tmp_path) == "GOT completed 42\n"
+    assert run_command("script.py", cwd=tmp_path) == "GOT completed 42\n"
 
 
 @pytest.mark.nightly
@@ -136,7 +140,7 @@ def test_marimo_runs_it_as_functions_and_shows_the_turn(tmp_path: Path) -> None:
         pytest.fail("There is no marimo: `make compat-env` installs it.", pytrace=False)
     (tmp_path / "app.py").write_text(MARIMO, encoding="utf-8")
     path = os.pathsep.join([str(overlay), os.environ.get("PYTHONPATH", "")])
-    ran("-m", "marimo", "export", "html", "app.py", "-o", "page.html", cwd=tmp_path, PYTHONPATH=path)
+    run_command("-m", "marimo", "export", "html", "app.py", "-o", "page.html", cwd=tmp_path, PYTHONPATH=path)
 
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "GOT completed 42" in page

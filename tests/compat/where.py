@@ -31,7 +31,7 @@ WIDGET = "widget under the cell"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Environment:
     """A row: where, what is seen there, how a call is approved, and the tests (`file`, or `file::test`) that try it."""
 
     where: str
@@ -47,99 +47,99 @@ class Place:
 
 
 PLACES = (
-    Place(
+    Environment(
         "JupyterLab 4.6, ipykernel 7.4 and 6.31",
         WIDGET,
         f"{IN_CELL}, whatever the page's subshell setting",
         ("tests/browser/test_first_chat.py",),
     ),
-    Place(
+    Environment(
         "the same, a page that is loaded anew while its cell runs, saved or not",
         f"{WIDGET} again",
         IN_CELL,
         ("tests/browser/test_reload.py",),
         nightly=True,
     ),
-    Place(
+    Environment(
         "the same, several pages or browsers on one turn",
         "widget in each",
         "a click in any, which counts once",
         ("tests/browser/test_two_pages.py",),
     ),
-    Place(
+    Environment(
         "JupyterLab 4.6 with jupyter-collaboration 5.0: one notebook, edited together in two browsers",
         "widget in each that trusts the notebook; the end in both",
         "a click in either while the cell runs",
         ("tests/browser/test_together.py",),
         nightly=True,
     ),
-    Place(
+    Environment(
         "JupyterLab 4.4, ipykernel 7.4 and 6.31",
         WIDGET,
         IN_CELL,
         ("tests/browser/test_older_lab.py",),
         nightly=True,
     ),
-    Place(
+    Environment(
         "Notebook 7.6, ipykernel 7.4",
         WIDGET,
         IN_CELL,
         ("tests/browser/test_chat.py::test_notebook_7_hears_the_click_too",),
     ),
-    Place(
+    Environment(
         "ipykernel 7.0, 7.1, 7.2, 7.3",
         "the messages of a widget, also as a page that is loaded asks for them",
         "a click's message while the cell runs",
         ("tests/compat/test_kernels.py",),
         nightly=True,
     ),
-    Place(
+    Environment(
         "a front end that holds clicks back while a cell runs (as VS Code and Colab do; simulated by its messages)",
         WIDGET,
         "`--approve park`: a click once the cell has ended",
         ("tests/compat/test_held_back.py",),
     ),
-    Place(
+    Environment(
         "a page whose hello comes late or never",
         FINISHED,
         "a line of input",
         ("tests/magics/test_approver.py::test_a_page_that_never_says_hello_is_followed_by_a_line_of_input",),
     ),
-    Place(
+    Environment(
         "a console without a page",
         FINISHED,
         "a line of input",
         ("tests/magics/test_approver.py::test_a_yes_in_a_line_of_input_lets_the_call_run",),
     ),
-    Place("IPython in a terminal", "lines as they come", "a line of input", ("tests/magics/test_approver.py",)),
-    Place(
+    Environment("IPython in a terminal", "lines as they come", "a line of input", ("tests/magics/test_approver.py",)),
+    Environment(
         "nbclient, papermill, pipes",
         FINISHED,
         "nobody can be asked: denied, and the cell says so",
         ("tests/notebooks/test_notebooks.py", "tests/compat/test_runs.py"),
     ),
-    Place("nbconvert, pages that leave only basic HTML", FINISHED, "", ("tests/compat/test_runs.py",)),
-    Place(
+    Environment("nbconvert, pages that leave only basic HTML", FINISHED, "", ("tests/compat/test_runs.py",)),
+    Environment(
         "any Python, with or without a running loop",
         "events, `Turn`",
         "your `approver=`",
         ("tests/compat/test_runs.py", "tests/chat/test_chat.py"),
     ),
-    Place(
+    Environment(
         "marimo, as functions",
         FINISHED,
         "your `approver=`",
         ("tests/compat/test_runs.py::test_marimo_runs_it_as_functions_and_shows_the_turn",),
         nightly=True,
     ),
-    Place(
-        "marimo, as widget: `turn_widget(chat.start(…, approver=by_click), chat.desk)` from `nbtool.view.standalone`",
+    Environment(
+        "marimo, as widget: `turn_widget(chat.start(…, approver=by_click), chat.approvals)` of `nbtool.view.standalone`",
         "widget as the cell's value",
         "a click once the cell has ended: marimo delivers none while any cell runs",
         ("tests/compat/test_marimo.py",),
         nightly=True,
     ),
-    Place("JupyterLite", "not yet: it has no threads", "", ()),
+    Environment("JupyterLite", "not yet: it has no threads", "", ()),
 )
 
 
@@ -148,7 +148,7 @@ def rows(found: dict[str, Any]) -> str:
     return HEAD + "".join(f"{_row(place, found['rows'].get(place.where, {}))}\n" for place in PLACES)
 
 
-def _row(place: Place, counts: dict[str, int]) -> str:
+def _row(place: Environment, counts: dict[str, int]) -> str:
     tried = ", ".join(f"`{file}`" for file in place.files) + (" (nightly)" if place.nightly else "")
     if not place.tests:
         tried = "not tried"
@@ -157,7 +157,7 @@ def _row(place: Place, counts: dict[str, int]) -> str:
     return f"| {place.where} | {place.view} | {place.approval} | {tried} |".replace("|  |", "| |")
 
 
-def tried(place: Place) -> dict[str, int]:
+def run_environment(place: Environment) -> dict[str, int]:
     """Run the tests of a row; give how many there were, and how many passed."""
     lane = "not weekly and not shots" if place.nightly else "not nightly and not weekly and not shots"
     with tempfile.TemporaryDirectory() as folder:
@@ -173,7 +173,7 @@ def main(words: list[str]) -> int:
     found = json.loads(FOUND.read_text(encoding="utf-8")) if FOUND.is_file() else {"rows": {}}
     for place in PLACES:
         if place.tests and (not words or any(word in place.where for word in words)):
-            found["rows"][place.where] = tried(place)
+            found["rows"][place.where] = run_environment(place)
     found["rows"] = {place.where: found["rows"][place.where] for place in PLACES if place.where in found["rows"]}
     found["versions"] = {name: version(name) for name in PACKAGES}
     FOUND.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

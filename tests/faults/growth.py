@@ -76,7 +76,7 @@ def _crossed(one: str, other: str) -> Callable[[int], str]:
     return text
 
 
-def measured(read: Callable[[str], object], text: str, tries: int = 1) -> float:
+def measure_time(read: Callable[[str], object], text: str, tries: int = 1) -> float:
     """Give the CPU time that a reader takes for a text: the least of some."""
     times = []
     for _ in range(tries):
@@ -91,10 +91,10 @@ def problem(read: Callable[[str], object], family: Family, scale: float = 1.0) -
     times: list[float] = []
     for size in (int(size * scale) for size in SIZES):
         text = family.text(size)
-        took = measured(read, text)
+        took = measure_time(read, text)
         if _is_too_much(times, took, size / SIZES[0] / scale):
-            took = measured(read, text, TRIES)
-            times = [measured(read, family.text(int(SIZES[0] * scale)), TRIES), *times[1:]] if times else times
+            took = measure_time(read, text, TRIES)
+            times = [measure_time(read, family.text(int(SIZES[0] * scale)), TRIES), *times[1:]] if times else times
         times.append(took)
         if _is_too_much(times[:-1], took, size / SIZES[0] / scale):
             shown = ", ".join(f"{one * 1000:.0f}" for one in times)

@@ -21,10 +21,10 @@ from nbtool import Chat
 from nbtool.errors import NbtoolError
 from nbtool.event_json import load_events
 from nbtool.magics.bind import bind_reference
-from nbtool.magics.cell import says_something
+from nbtool.magics.cell import has_prompt
 from nbtool.magics.commands import COMMANDS, check_options
 from nbtool.magics.options import budget
-from nbtool.magics.tool_choice import choose, source_named
+from nbtool.magics.tool_choice import choose_tools, find_source
 from nbtool.messages import assistant, load_messages, user
 from nbtool.mime import sniff
 from nbtool.plugins import semconv
@@ -39,7 +39,7 @@ from nbtool.view import explorer_messages, turn_messages
 from nbtool.wire.dialects.media.decoder import read_images, read_speech, read_transcription
 from nbtool.wire.framing import json_payloads
 from tests.shells import new_shell
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 Read = Callable[[str], object]
 
@@ -80,9 +80,9 @@ def _completed(text: str) -> None:
 
 
 @cache
-def _desk() -> Desktop:
+def _desk() -> ToolHarness:
     table = pd.DataFrame({"a": [1], "b": ["x"]})
-    desk = desktop(inspection(), notebook={"t": table, "n": np.arange(3), "d": {"k": 1}, "f": len})
+    desk = make_harness(inspection(), notebook={"t": table, "n": np.arange(3), "d": {"k": 1}, "f": len})
     for name in desk.notebook:
         desk.bench.variables.expose(name, readable=True)
     return desk
@@ -126,9 +126,9 @@ def _pieces(data: bytes) -> list[bytes]:
 def _of_page(text: str) -> None:
     for value in (text, {"a": text}, [text]):
         content = {"v": 1, "nonce": "n", "turn": "t", "id": text[:40], "kind": "decide", "verdict": text, "args": value}
-        turn_messages.read(content, turn_id="t", nonce="n")
-        explorer_messages.read({**content, "kind": "search", "text": text}, nonce="n")
-    turn_messages.is_name(text)
+        turn_messages.parse_message(content, turn_id="t", nonce="n")
+        explorer_messages.parse_message({**content, "kind": "search", "text": text}, nonce="n")
+    turn_messages.is_valid_name(text)
 
 
 def _of_file(text: str) -> None:
@@ -146,12 +146,12 @@ def _bound(text: str) -> None:
 
 
 def _said(text: str) -> None:
-    says_something(text)
+    has_prompt(text)
     with contextlib.suppress(NbtoolError):
         budget(text)
     with contextlib.suppress(NbtoolError):
-        choose(text[:20], inspection(), [text])
-    source_named(text, [inspection()])
+        choose_tools(text[:20], inspection(), [text])
+    find_source(text, [inspection()])
     with contextlib.suppress(NbtoolError):
         check_options("bind", text.split())
 

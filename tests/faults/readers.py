@@ -19,7 +19,7 @@ import pandas as pd
 
 import nbtool
 from nbtool.blocks.history.search import search
-from nbtool.blocks.question import notice_of
+from nbtool.blocks.question import notice_text
 from nbtool.events import CallReady, ResolvedArgument
 from nbtool.magics.tool_choice import matches
 from nbtool.messages import user
@@ -151,7 +151,7 @@ def _of_provider(text: str) -> None:
 
 
 MORE: dict[str, tuple[Read, list[str]]] = {
-    "notice of a question": (notice_of, JSON),
+    "notice of a question": (notice_text, JSON),
     "search of a history": (_found, ["a", " ", "ß", "İ"]),
     "web page": (lambda text: read_html(text.encode(errors="replace"), "http://a.example/", links=True), HTML),
     "pattern of tools": (
@@ -237,7 +237,7 @@ TEXTS = {"str", "bytes", "bytearray", "memoryview"}
 """The types of a parameter that makes a function a reader."""
 
 
-def unread(readers: Mapping[str, tuple[Read, list[str]]]) -> list[str]:
+def uncovered_readers(readers: Mapping[str, tuple[Read, list[str]]]) -> list[str]:
     """Give the public functions of the parts that take a text or bytes, and that none of these readers runs."""
     reached: set[CodeType] = set()
 

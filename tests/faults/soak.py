@@ -52,7 +52,7 @@ print(json.dumps({
 
 
 @dataclass(frozen=True)
-class Soaked:
+class SoakResult:
     """What grew between a turn early on and the last one; `slower` is how much longer the median turn took."""
 
     turns: int
@@ -71,7 +71,7 @@ class Soaked:
         return self.kb / self.turns
 
 
-def soak(turns: int, settled: int) -> Soaked:
+def soak(turns: int, settled: int) -> SoakResult:
     """Run so many turns, or as many as there is time for; what is there after `settled` of them is the measure."""
     seconds: list[float] = []
     with kernel() as client:
@@ -82,10 +82,10 @@ def soak(turns: int, settled: int) -> Soaked:
             run(client, TURN)
             seconds.append(monotonic() - began)
             if number + 1 == settled:
-                first = seen(client)
-        last = seen(client)
+                first = kernel_state(client)
+        last = kernel_state(client)
     first = first or last
-    return Soaked(
+    return SoakResult(
         turns=len(seconds) - settled,
         calls=last["calls"],
         failures=last["failures"],
@@ -119,7 +119,7 @@ def run(client: BlockingKernelClient, code: str) -> str:
     return "".join(printed)
 
 
-def seen(client: BlockingKernelClient) -> dict[str, int]:
+def kernel_state(client: BlockingKernelClient) -> dict[str, int]:
     """Look at the kernel."""
 
     found = json.loads(run(client, SEEN).splitlines()[-1])

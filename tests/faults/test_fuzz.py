@@ -187,7 +187,7 @@ OPTIONS = [
 ]
 
 
-def streamed(text: str) -> None:
+def fuzz_stream(text: str) -> None:
     """Decode a text as a stream of each dialect, in pieces."""
     data = text.encode("utf-8", "surrogatepass")
     for dialect in ("chat", "responses", "anthropic"):
@@ -203,7 +203,7 @@ def with_errors(deed: Callable[[], object]) -> None:
         deed()
 
 
-def lenient(text: str) -> None:
+def fuzz_json_repair(text: str) -> None:
     """Read a call's arguments, and a list of calls, that a model wrote as text."""
     with_errors(lambda: parse_object(text))
     with_errors(lambda: parse_python_calls(text))
@@ -211,19 +211,19 @@ def lenient(text: str) -> None:
         assert json.loads(json.dumps(parse_object(text, is_closed=True).value, allow_nan=False)) is not None
 
 
-def marked(text: str) -> None:
+def fuzz_markdown(text: str) -> None:
     """Render a reply."""
     assert not MARKUP.search(render(text))
 
 
-def stripped(text: str) -> None:
+def fuzz_ansi(text: str) -> None:
     """Strip what a tool printed."""
     plain = strip_controls(text)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", plain)
     assert strip_controls(plain) == plain
 
 
-def referred(text: str) -> None:
+def fuzz_references(text: str) -> None:
     """Resolve references in arguments: only what is exposed is ever reached."""
     names = {"x": [1, {"y": 2}], "secret": "SENTINEL"}
     variables = Variables(names)
@@ -235,7 +235,7 @@ def referred(text: str) -> None:
     assert "SENTINEL" not in repr(found)
 
 
-def loaded(text: str) -> None:
+def fuzz_events(text: str) -> None:
     """Load an event of a journal; what can be loaded can be written and loaded again."""
     try:
         event = load_event(text)
@@ -244,20 +244,20 @@ def loaded(text: str) -> None:
     assert load_event(dump_event(event)) == event
 
 
-def asked(text: str) -> None:
+def fuzz_cell_line(text: str) -> None:
     """Read the line and the body of a cell."""
     mentions(text)
     with_errors(lambda: parse(cell_parser(), text))
 
 
 SUBJECTS: dict[str, tuple[Callable[[str], None], list[str]]] = {
-    "streams": (streamed, STREAM + JSON),
-    "arguments as text": (lenient, JSON + NAMES),
-    "replies as HTML": (marked, MARKDOWN),
-    "escape sequences": (stripped, ANSI),
-    "references": (referred, NAMES + JSON),
-    "events of a journal": (loaded, EVENTS + JSON),
-    "lines of a cell": (asked, OPTIONS + NAMES),
+    "streams": (fuzz_stream, STREAM + JSON),
+    "arguments as text": (fuzz_json_repair, JSON + NAMES),
+    "replies as HTML": (fuzz_markdown, MARKDOWN),
+    "escape sequences": (fuzz_ansi, ANSI),
+    "references": (fuzz_references, NAMES + JSON),
+    "events of a journal": (fuzz_events, EVENTS + JSON),
+    "lines of a cell": (fuzz_cell_line, OPTIONS + NAMES),
 }
 
 
@@ -287,7 +287,7 @@ def fuzz(subject: str, tell: Tell, *, seconds: float = 3600, most: int = 10**9, 
     read("")  # what is loaded lazily is loaded now
     for count in up_to_seconds(seconds, most):
         number = first + count
-        text = made(random.Random(f"{subject} {number}"), words)
+        text = make_text(random.Random(f"{subject} {number}"), words)
         began = time.process_time()
         try:
             read(text)
@@ -298,7 +298,7 @@ def fuzz(subject: str, tell: Tell, *, seconds: float = 3600, most: int = 10**9, 
     tell("injected", number - first + 1)
 
 
-def made(chance: Chance, words: list[str]) -> str:
+def make_text(chance: Chance, words: list[str]) -> str:
     """Make a text of a subject's words and any letters; one in fifty repeats one or two words very often."""
     if chance.random() < 0.02:
         unit = "".join(chance.choices(words, k=chance.randrange(1, 3))) or "a"

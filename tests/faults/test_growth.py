@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 import pytest
 
-from nbtool.blocks.confusables import unmasked
+from nbtool.blocks.confusables import escape_confusables
 from nbtool.blocks.markdown import render as to_markup
 from nbtool.blocks.protocol import Block
-from nbtool.blocks.question import effect_of, sentence_of
-from nbtool.blocks.sanitize import one_line, visible, without_controls, without_stacks
+from nbtool.blocks.question import effect_text, summarize_call
+from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks, without_controls
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
@@ -39,7 +39,7 @@ from tests.faults.growth import families, problem
 from tests.faults.notebook_readers import NOTEBOOK
 from tests.faults.patterns import BOUNDED, is_searched, patterns, use, words_of
 from tests.faults.readers import MORE
-from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, referred, with_errors
+from tests.faults.test_fuzz import ANSI, EVENTS, JSON, MARKDOWN, NAMES, OPTIONS, STREAM, fuzz_references, with_errors
 from tests.resolved import plain
 
 CALLS = ["<tool_call>", "</tool_call>", "<function=", "<parameter=", "[f(", ")]", "```json\n", "<think>", "</think>"]
@@ -51,7 +51,7 @@ PATHS = ["/", "/home/a", "C:\\", "0x", " at 0x7f", ".py", "~"]
 Read = Callable[[str], object]
 
 
-def streamed(dialect: str) -> Read:
+def stream_reader(dialect: str) -> Read:
     def read(text: str) -> None:
         decoder = find_wire(dialect).decoder()
         with_errors(lambda: [*decoder.feed(text.encode()), *decoder.close()])
@@ -59,7 +59,7 @@ def streamed(dialect: str) -> Read:
     return read
 
 
-def shown(make: Callable[[str], Event], write: Callable[[Any], str]) -> Read:
+def event_writer(make: Callable[[str], Event], write: Callable[[Any], str]) -> Read:
     def read(text: str) -> None:
         transcript = Transcript()
         transcript.feed(make(text))
@@ -94,9 +94,9 @@ BLOCKS: dict[str, dict[str, Callable[[str], Event]]] = {
 MAKES = {name: make for makes in BLOCKS.values() for name, make in makes.items()}
 
 READERS: dict[str, tuple[Read, list[str]]] = {
-    **{f"stream, {name}": (streamed(name), STREAM + JSON) for name in ("chat", "responses", "anthropic")},
-    **{f"{name} as HTML": (shown(make, to_html), WRITING + ANSI) for name, make in MAKES.items()},
-    **{f"{name} as text": (shown(make, to_text), WRITING + ANSI) for name, make in MAKES.items()},
+    **{f"stream, {name}": (stream_reader(name), STREAM + JSON) for name in ("chat", "responses", "anthropic")},
+    **{f"{name} as HTML": (event_writer(make, to_html), WRITING + ANSI) for name, make in MAKES.items()},
+    **{f"{name} as text": (event_writer(make, to_text), WRITING + ANSI) for name, make in MAKES.items()},
     **{f"{name} in a terminal": (on_terminal(make), WRITING + ANSI) for name, make in MAKES.items()},
     "markdown": (to_markup, WRITING),
     "markdown export": (lambda text: (fenced(text, "text"), span(text)), WRITING),
@@ -106,14 +106,14 @@ READERS: dict[str, tuple[Read, list[str]]] = {
     "Python calls": (either(parse_python_calls), JSON + NAMES + CALLS),
     "JSON in an answer": (lambda text: list(_find_json(text)), JSON),
     "events of a journal": (either(load_event), EVENTS + JSON),
-    "references": (referred, NAMES + JSON),
+    "references": (fuzz_references, NAMES + JSON),
     "line of a cell": (either(lambda text: parse(cell_parser(), text)), OPTIONS),
     "body of a cell": (mentions, NAMES),
     "escape sequences": (strip_controls, ANSI),
-    "control characters": (lambda text: (without_controls(text), visible(text), one_line(text)), ANSI),
-    "combining marks": (without_stacks, ["\u0301", "\u0e31", "\U0001f989"]),
-    "confusables": (unmasked, ["а", "a", "Ａ", "é", "_", "Ж"]),  # noqa: RUF001 - hostile text
-    "question": (lambda text: (sentence_of("run", "f", text, {}), effect_of(text)), JSON),
+    "control characters": (lambda text: (without_controls(text), escape_invisible(text), one_line(text)), ANSI),
+    "combining marks": (strip_stacks, ["\u0301", "\u0e31", "\U0001f989"]),
+    "confusables": (escape_confusables, ["а", "a", "Ａ", "é", "_", "Ж"]),  # noqa: RUF001 - hostile text
+    "question": (lambda text: (summarize_call("run", "f", text, {}), effect_text(text)), JSON),
     "addresses and paths": (lambda text: without_paths(without_addresses(text)), PATHS),
     "private values": (lambda text: Masks(select_types(PII_TYPES, ("Ada Lovelace",), {})).mask(text), SECRETS),
     "keys": (redact, SECRETS),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from typing import Any
 
-from nbtool.chat.chat import Chat, wait_for
+from nbtool.chat.chat import Chat, wait_for_turn
 from nbtool.chat.turn import Turn
-from nbtool.magics.approver import Roads
+from nbtool.magics.approver import CellApprover
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.tool import tool
 
@@ -15,7 +15,7 @@ SECONDS = 20
 """How long a test waits for what must come."""
 
 
-class Desk:
+class ParkingChat:
     """A chat whose tools note on which thread they ran."""
 
     def __init__(self, *replies: Any, plugins: tuple[object, ...] = ()) -> None:
@@ -28,7 +28,7 @@ class Desk:
             return amount
 
         self.pay = pay
-        self.chat = Chat(wire=ScriptedWire(list(replies) or asked()), tools=[pay], plugins=plugins)
+        self.chat = Chat(wire=ScriptedWire(list(replies) or payment_replies()), tools=[pay], plugins=plugins)
 
     def park(self, **roads: Any) -> Turn:
         """Say something and wait as a cell does; gives the turn when the cell may end."""
@@ -36,21 +36,21 @@ class Desk:
 
     def wait(self, turn: Turn, **roads: Any) -> Turn:
         """Wait for a turn as a cell does, with these roads to a person."""
-        turn.approver = Roads(turn, self.chat.desk, **{"mode": "park", "may_park": True, **roads})
-        return wait_for(turn)
+        turn.approver = CellApprover(turn, self.chat.approvals, **{"mode": "park", "can_park": True, **roads})
+        return wait_for_turn(turn)
 
     @property
     def waiting(self) -> str:
         """The digest of the one question that waits."""
-        (question,) = self.chat.desk.pending()
+        (question,) = self.chat.approvals.pending()
         return question.digest
 
 
-def asked(*amounts: int) -> list[Any]:
+def payment_replies(*amounts: int) -> list[Any]:
     """Let the model ask for payments in one round, and then say that it is done."""
     return [[call("pay", amount=amount) for amount in amounts or (3,)], "Done."]
 
 
-def ended(turn: Turn) -> Turn:
+def wait_end(turn: Turn) -> Turn:
     """Wait for the end of a turn."""
     return turn.done.result(SECONDS)

@@ -28,7 +28,7 @@ USE = "%%chat -m practice:fast -o answer{flags}\nUse &`double` with 21."
 SECONDS = 40
 
 
-class Talk:
+class InputFrontEnd:
     """A front end without a page: it sends cells, and answers when it is asked for a line."""
 
     def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
@@ -79,111 +79,111 @@ class Talk:
 
 
 @pytest.fixture
-def talk() -> Iterator[Talk]:
+def front_end() -> Iterator[InputFrontEnd]:
     manager = KernelManager(kernel_name="python3")
     manager.kernel_spec.argv[0] = sys.executable
     manager.start_kernel()
     client = manager.blocking_client()
     client.start_channels()
     client.wait_for_ready(timeout=SECONDS)
-    talk = Talk(manager, client)
+    talk = InputFrontEnd(manager, client)
     talk.run(SETUP)
     yield talk
     client.stop_channels()
     manager.shutdown_kernel(now=True)
 
 
-def test_a_yes_in_a_line_of_input_lets_the_call_run(talk: Talk) -> None:
-    talk.run(USE.format(flags=" --approve input"), answer="y")
+def test_a_yes_in_a_line_of_input_lets_the_call_run(front_end: InputFrontEnd) -> None:
+    front_end.run(USE.format(flags=" --approve input"), answer="y")
 
-    assert "double will run with n = 21." in talk.asked[0]
-    assert talk.run("print(received, answer.calls[0].status)") == "[21] ok\n"
-
-
-def test_any_other_word_in_the_line_is_the_reason_of_a_no(talk: Talk) -> None:
-    talk.run(USE.format(flags=" --approve input"), answer="not today")
-
-    assert talk.run("print(received, answer.calls[0].reason)") == "[] not today\n"
+    assert "double will run with n = 21." in front_end.asked[0]
+    assert front_end.run("print(received, answer.calls[0].status)") == "[21] ok\n"
 
 
-def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(talk: Talk) -> None:
-    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.5")
-    talk.run(USE.format(flags=""), answer="yes")
+def test_any_other_word_in_the_line_is_the_reason_of_a_no(front_end: InputFrontEnd) -> None:
+    front_end.run(USE.format(flags=" --approve input"), answer="not today")
 
-    assert talk.run("print(len(received))") == "1\n"
+    assert front_end.run("print(received, answer.calls[0].reason)") == "[] not today\n"
+
+
+def test_a_page_that_never_says_hello_is_followed_by_a_line_of_input(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.5")
+    front_end.run(USE.format(flags=""), answer="yes")
+
+    assert front_end.run("print(len(received))") == "1\n"
 
 
 @pytest.mark.promise("fails-closed")
-def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(talk: Talk) -> None:
-    said = talk.run(USE.format(flags=""))
+def test_where_no_line_can_be_asked_for_the_call_is_denied_and_the_cell_says_so(front_end: InputFrontEnd) -> None:
+    said = front_end.run(USE.format(flags=""))
 
     assert "Nobody can be asked here" in said
-    assert talk.run("print(received, answer.status)") == "[] completed\n"
+    assert front_end.run("print(received, answer.status)") == "[] completed\n"
 
 
 @pytest.mark.promise("stops")
-def test_an_interrupt_ends_a_waiting_cell(talk: Talk) -> None:
-    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 60")
+def test_an_interrupt_ends_a_waiting_cell(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 60")
     # Otherwise the kernel aborts what comes right after a failed cell: the next one, if it is quick.
-    talk.client.execute(USE.format(flags=""), allow_stdin=True, stop_on_error=False)
-    _wait_for_output(talk.client, "'state': 'waiting'")
+    front_end.client.execute(USE.format(flags=""), allow_stdin=True, stop_on_error=False)
+    _wait_for_output(front_end.client, "'state': 'waiting'")
 
-    talk.manager.interrupt_kernel()
-    reply = talk.client.get_shell_msg(timeout=SECONDS)
+    front_end.manager.interrupt_kernel()
+    reply = front_end.client.get_shell_msg(timeout=SECONDS)
 
     assert reply["content"]["status"] == "error"
-    assert talk.run("print(received, answer.status)") == "[] cancelled\n"
+    assert front_end.run("print(received, answer.status)") == "[] cancelled\n"
 
 
-def test_a_click_closes_a_line_of_input_that_asks_the_same(talk: Talk) -> None:
-    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.1")
+def test_a_click_closes_a_line_of_input_that_asks_the_same(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.1")
 
-    talk.run(USE.format(flags=""), answer=lambda: talk.click("approve"))
+    front_end.run(USE.format(flags=""), answer=lambda: front_end.click("approve"))
 
-    assert "double will run with n = 21." in talk.asked[0]
-    assert talk.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
+    assert "double will run with n = 21." in front_end.asked[0]
+    assert front_end.run("print(received, answer.calls[0].decisions[0].by)") == "[21] button\n"
 
 
 @pytest.mark.promise("parked")
-def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(talk: Talk) -> None:
-    said = talk.run(USE.format(flags=" --approve park -q"), answer="never read")
-    waiting = talk.run("print(answer.status, received)")
-    waited = talk.run("%chat approve --wait")
+def test_a_parked_cell_ends_and_an_approval_from_another_cell_goes_on_with_it(front_end: InputFrontEnd) -> None:
+    said = front_end.run(USE.format(flags=" --approve park -q"), answer="never read")
+    waiting = front_end.run("print(answer.status, received)")
+    waited = front_end.run("%chat approve --wait")
 
     assert "%chat approve" in said
     assert waiting == "parked []\n"
     assert "The turn has ended." in waited
-    assert talk.asked == []
-    assert talk.run("print(answer.status, received)") == "completed [21]\n"
+    assert front_end.asked == []
+    assert front_end.run("print(answer.status, received)") == "completed [21]\n"
 
 
-def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(talk: Talk) -> None:
-    talk.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.1")
-    talk.client.session.metadata = {"cellId": "one"}
+def test_a_front_end_that_takes_no_line_but_names_its_cells_is_parked_for(front_end: InputFrontEnd) -> None:
+    front_end.run("from nbtool.magics import approver; approver.HELLO_SECONDS = 0.1")
+    front_end.client.session.metadata = {"cellId": "one"}
 
-    talk.run(USE.format(flags=""))
-    waiting = talk.run("print(answer.status, received)")
-    talk.run("import threading; ended = threading.Event(); answer.done.add_done_callback(lambda _: ended.set())")
-    talk.click("approve")
+    front_end.run(USE.format(flags=""))
+    waiting = front_end.run("print(answer.status, received)")
+    front_end.run("import threading; ended = threading.Event(); answer.done.add_done_callback(lambda _: ended.set())")
+    front_end.click("approve")
 
     assert waiting == "parked []\n"
-    assert talk.run(f"print(ended.wait({SECONDS}), answer.status, received)") == "True completed [21]\n"
+    assert front_end.run(f"print(ended.wait({SECONDS}), answer.status, received)") == "True completed [21]\n"
 
 
-def test_a_card_is_heard_while_a_tool_of_another_chat_keeps_the_kernel_busy(talk: Talk) -> None:
-    talk.run("import threading\ncame = threading.Event()\n@tool(run='auto')\ndef hold() -> bool:\n    'Hold.'\n"
+def test_a_card_is_heard_while_a_tool_of_another_chat_keeps_the_kernel_busy(front_end: InputFrontEnd) -> None:
+    front_end.run("import threading\ncame = threading.Event()\n@tool(run='auto')\ndef hold() -> bool:\n    'Hold.'\n"
              f"    return came.wait({SECONDS})")  # fmt: skip
-    talk.run(USE.format(flags=" --approve park"), answer="never read")
-    talk.run("answer.done.add_done_callback(lambda _: came.set())")
-    talk.client.execute("%%chat -c side -m practice:fast -o other\nUse &`hold`.", allow_stdin=True)
-    card, digest = talk.widget, talk.digest
-    _wait_for_output(talk.client, "'state': 'running'")
+    front_end.run(USE.format(flags=" --approve park"), answer="never read")
+    front_end.run("answer.done.add_done_callback(lambda _: came.set())")
+    front_end.client.execute("%%chat -c side -m practice:fast -o other\nUse &`hold`.", allow_stdin=True)
+    card, digest = front_end.widget, front_end.digest
+    _wait_for_output(front_end.client, "'state': 'running'")
 
-    talk.widget, talk.digest = card, digest
-    talk.click("approve")
-    talk.client.get_shell_msg(timeout=SECONDS)
+    front_end.widget, front_end.digest = card, digest
+    front_end.click("approve")
+    front_end.client.get_shell_msg(timeout=SECONDS)
 
-    assert talk.run("print(answer.status, received, other.calls[0].result)") == "completed [21] True\n"
+    assert front_end.run("print(answer.status, received, other.calls[0].result)") == "completed [21] True\n"
 
 
 def _wait_for_output(client: BlockingKernelClient, text: str) -> None:

@@ -21,7 +21,7 @@ class Fruit:
 
 
 @pytest.fixture
-def typed(shell: Any) -> Any:
+def shell_with_types(shell: Any) -> Any:
     """Give a shell that knows some types."""
     assert shell.run_cell(TYPES).success
     return shell
@@ -44,24 +44,24 @@ def answer(shell: Any, flags: str, *replies: Any) -> bool:
         ("dt.date", {"value": "2026-11-22"}, "datetime.date(2026, 11, 22)"),
     ],
 )
-def test_the_answer_is_read_as_a_type_and_bound(typed: Any, type_: str, said: Any, value: str) -> None:
-    assert answer(typed, f"--as {type_} -o fruit", json.dumps(said))
+def test_the_answer_is_read_as_a_type_and_bound(shell_with_types: Any, type_: str, said: Any, value: str) -> None:
+    assert answer(shell_with_types, f"--as {type_} -o fruit", json.dumps(said))
 
-    assert repr(typed.user_ns["fruit"]) == value
-
-
-def test_without_a_type_the_turn_is_bound(typed: Any) -> None:
-    assert answer(typed, "-o fruit", "A fig.")
-
-    assert isinstance(typed.user_ns["fruit"], Turn)
+    assert repr(shell_with_types.user_ns["fruit"]) == value
 
 
-def test_where_no_answer_fits_nothing_is_bound_that_could_be_taken_for_one(typed: Any) -> None:
-    typed.user_ns["fruit"] = "from before"
+def test_without_a_type_the_turn_is_bound(shell_with_types: Any) -> None:
+    assert answer(shell_with_types, "-o fruit", "A fig.")
 
-    assert not answer(typed, "--as Fruit --replace -o fruit", "A fig.", "A fig!", "Fig.")
+    assert isinstance(shell_with_types.user_ns["fruit"], Turn)
 
-    assert typed.user_ns["fruit"] is None
+
+def test_where_no_answer_fits_nothing_is_bound_that_could_be_taken_for_one(shell_with_types: Any) -> None:
+    shell_with_types.user_ns["fruit"] = "from before"
+
+    assert not answer(shell_with_types, "--as Fruit --replace -o fruit", "A fig.", "A fig!", "Fig.")
+
+    assert shell_with_types.user_ns["fruit"] is None
 
 
 @pytest.mark.parametrize(
@@ -75,18 +75,18 @@ def test_where_no_answer_fits_nothing_is_bound_that_could_be_taken_for_one(typed
     ],
 )
 def test_what_is_no_type_is_refused_in_one_line_and_nothing_is_sent(
-    typed: Any, capsys: pytest.CaptureFixture[str], type_: str, complaint: str
+    shell_with_types: Any, capsys: pytest.CaptureFixture[str], type_: str, complaint: str
 ) -> None:
     capsys.readouterr()
 
-    assert not answer(typed, f"--as '{type_}' -o fruit")
+    assert not answer(shell_with_types, f"--as '{type_}' -o fruit")
     said = capsys.readouterr()
     assert complaint in said.out + said.err
     assert "Traceback" not in said.out + said.err
 
 
-def test_a_dry_run_shows_the_schema(typed: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_shows_the_schema(shell_with_types: Any, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
 
-    assert typed.run_cell("%%chat -m practice:fast --as Fruit --dry-run\nWhich fruit?").success
+    assert shell_with_types.run_cell("%%chat -m practice:fast --as Fruit --dry-run\nWhich fruit?").success
     assert "grams" in capsys.readouterr().out

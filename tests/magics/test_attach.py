@@ -8,7 +8,7 @@ import pytest
 from nbtool.messages import Media, Text
 from tests.chaos import serve
 from tests.magics.test_cell import failure
-from tests.samples import JPEG, PNG, WAV, as_base64, drawn, form_of, written
+from tests.samples import JPEG, PNG, WAV, as_base64, form_of, form_values, image_response
 
 USE = "%%chat -m practice:fast -o answer "
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(shell: Any) -> tuple[Any, ...]:
+def last_parts(shell: Any) -> tuple[Any, ...]:
     """Give the parts of what the last cell said."""
     parts: tuple[Any, ...] = shell.user_ns["answer"].prompt.parts
     return parts
@@ -31,7 +31,7 @@ def test_files_are_attached_by_their_paths(shell: Any, folder: Path) -> None:
     shell.run_cell(f'{USE} -a cat.png "with space.jpg" {folder}/cat.png\nWhat is this?')
 
     cat = Media("image/png", data=PNG, name="cat.png")
-    assert said(shell) == (Text("What is this?"), cat, Media("image/jpeg", data=JPEG, name="with space.jpg"), cat)
+    assert last_parts(shell) == (Text("What is this?"), cat, Media("image/jpeg", data=JPEG, name="with space.jpg"), cat)
 
 
 def test_a_name_of_the_notebook_wins_over_a_file(shell: Any, folder: Path) -> None:
@@ -39,21 +39,21 @@ def test_a_name_of_the_notebook_wins_over_a_file(shell: Any, folder: Path) -> No
     shell.user_ns["picture"] = JPEG
     shell.run_cell(USE + "-a picture\nWhat is this?")
 
-    assert said(shell)[1:] == (Media("image/jpeg", data=JPEG),)
+    assert last_parts(shell)[1:] == (Media("image/jpeg", data=JPEG),)
 
 
 def test_a_file_without_an_ending_is_found(shell: Any, folder: Path) -> None:
     (folder / "picture").write_bytes(PNG)
     shell.run_cell(USE + "--attach picture\nWhat is this?")
 
-    assert said(shell)[1:] == (Media("image/png", data=PNG, name="picture"),)
+    assert last_parts(shell)[1:] == (Media("image/png", data=PNG, name="picture"),)
 
 
 def test_a_variable_may_hold_a_path_or_several_things(shell: Any, folder: Path) -> None:
     shell.user_ns["several"] = [folder / "cat.png", WAV]
     shell.run_cell(USE + "-a several\nWhat is this?")
 
-    assert [part.mime for part in said(shell)[1:]] == ["image/png", "audio/wav"]
+    assert [part.mime for part in last_parts(shell)[1:]] == ["image/png", "audio/wav"]
 
 
 @pytest.mark.usefixtures("folder")
@@ -61,7 +61,9 @@ def test_an_attachment_may_speak_for_itself(shell: Any) -> None:
     shell.run_cell(USE + "-a cat.png\n ")
 
     assert shell.user_ns["answer"].status == "completed"
-    assert [part for part in said(shell) if isinstance(part, Media)] == [Media("image/png", data=PNG, name="cat.png")]
+    assert [part for part in last_parts(shell) if isinstance(part, Media)] == [
+        Media("image/png", data=PNG, name="cat.png")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,18 +85,18 @@ def test_what_cannot_be_attached_is_one_line_and_changes_nothing(
     assert line in told
     assert "Traceback" not in told
     assert "answer" not in shell.user_ns
-    assert shell.magics_manager.registry["ChatMagics"].workbench.chat("main").exposed() == []
+    assert shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main").exposed_variables() == []
 
 
 def test_a_cell_edits_an_image_and_shows_the_new_one(
     shell: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serve(drawn(as_base64(JPEG))) as server:
+    with serve(image_response(as_base64(JPEG))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
         shell.run_cell("%%chat -m openai:gpt-image-1 -o answer -a cat.png\nMake it blue.")
 
-    assert written(form_of(server.requests[0]), "image") == [PNG]
+    assert form_values(form_of(server.requests[0]), "image") == [PNG]
     assert shell.user_ns["answer"].media[0].data == JPEG
     assert "(image/jpeg), 24 bytes" in capsys.readouterr().out
     assert folder.joinpath("cat.png").read_bytes() == PNG

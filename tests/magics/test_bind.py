@@ -6,7 +6,7 @@ from nbtool import Chat, tool
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.bind import bind_reference, bind_result
 from nbtool.testing import ScriptedWire, call
-from nbtool.view.turn_messages import Binding
+from nbtool.view.turn_messages import BindRequest
 
 
 @tool(run="auto", name="find-all")
@@ -32,22 +32,22 @@ def chat() -> Chat:
 def test_the_result_of_a_call_is_bound_under_a_name_that_python_takes() -> None:
     made, names = chat(), {"other": 1}
 
-    found, _ = made.tree.line[0].turn.calls  # type: ignore[union-attr]  # the turn has ended
-    name = bind_result(made, Binding(found.call_id), names)
+    found, _ = made.tree.active_path[0].turn.calls  # type: ignore[union-attr]  # the turn has ended
+    name = bind_result(made, BindRequest(found.call_id), names)
 
     assert name == "find_all_1_result"
     assert names[name] is found.result
-    assert bind_result(made, Binding(found.call_id), names) == name
+    assert bind_result(made, BindRequest(found.call_id), names) == name
 
 
 def test_a_result_that_was_withheld_cannot_be_bound() -> None:
     made, names = chat(), dict[str, object]()
-    _, withheld = made.tree.line[0].turn.calls  # type: ignore[union-attr]  # the turn has ended
+    _, withheld = made.tree.active_path[0].turn.calls  # type: ignore[union-attr]  # the turn has ended
 
     with pytest.raises(BadUsage, match="left no result"):
-        bind_result(made, Binding(withheld.call_id), names)
+        bind_result(made, BindRequest(withheld.call_id), names)
     with pytest.raises(BadUsage, match="left no result"):
-        bind_result(made, Binding("guessed"), names)
+        bind_result(made, BindRequest("guessed"), names)
     assert names == {}
 
 

@@ -9,31 +9,31 @@ import pytest
 
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage
-from nbtool.magics.cell_source import Cells, Said
+from nbtool.magics.cell_source import CellSource, RerunKind
 from nbtool.testing import ScriptedWire
 
 
 @pytest.mark.parametrize(("name", "flag"), [("main", ""), ("notes", " -c notes"), ("two words", " -c 'two words'")])
 def test_a_cell_says_which_conversation_it_is_about(name: str, flag: str) -> None:
-    assert Cells(name).line() == f"%chat{flag}"
-    assert Cells(name, "nbchat").cell_magic == f"%%nbchat{flag}"
+    assert CellSource(name).line() == f"%chat{flag}"
+    assert CellSource(name, "nbchat").cell_magic == f"%%nbchat{flag}"
 
 
 def test_each_deed_is_the_cell_that_a_person_would_write() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Say hello.\nBriefly.")
-    cells, others = Cells(), Cells("a b")
+    cells, others = CellSource(), CellSource("a b")
 
-    assert cells.said_again("rerun", turn) == f"%%chat --rerun {turn.turn_id}"
-    assert cells.said_again("rerun", turn, from_round=2) == f"%%chat --rerun {turn.turn_id} --from 2"
-    assert cells.said_again("resume", turn, from_round=2) == f"%%chat --resume {turn.turn_id}"
-    assert others.said_again("edit", turn) == f"%%chat -c 'a b' --edit {turn.turn_id}\nSay hello.\nBriefly."
-    assert shlex.split(others.about("switch", turn)) == ["%chat", "-c", "a b", "switch", turn.turn_id]
+    assert cells.rerun_cell("rerun", turn) == f"%%chat --rerun {turn.turn_id}"
+    assert cells.rerun_cell("rerun", turn, from_round=2) == f"%%chat --rerun {turn.turn_id} --from 2"
+    assert cells.rerun_cell("resume", turn, from_round=2) == f"%%chat --resume {turn.turn_id}"
+    assert others.rerun_cell("edit", turn) == f"%%chat -c 'a b' --edit {turn.turn_id}\nSay hello.\nBriefly."
+    assert shlex.split(others.turn_command("switch", turn)) == ["%chat", "-c", "a b", "switch", turn.turn_id]
 
 
 def test_nothing_hides_in_a_prompt_that_is_written_into_a_cell() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("abc\u202edef")
 
-    assert Cells().said_again("edit", turn).endswith("abc\\u{202e}def")
+    assert CellSource().rerun_cell("edit", turn).endswith("abc\\u{202e}def")
 
 
 SECOND_LINES = ["x\n%run evil.py", "x\r!touch evil", "x\u2028%run evil.py", "x\0y", "x\x1b[2J"]
@@ -45,12 +45,12 @@ def test_no_id_and_no_name_of_a_forged_history_begins_a_second_line(forged: str)
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Hello.")
     turn.turn_id = forged
 
-    for deed in get_args(Said):
+    for deed in get_args(RerunKind):
         with pytest.raises(BadUsage, match="one line"):
-            Cells().said_again(deed, turn)
+            CellSource().rerun_cell(deed, turn)
     with pytest.raises(BadUsage, match="one line"):
-        Cells().about("code", turn)
+        CellSource().turn_command("code", turn)
     with pytest.raises(BadUsage, match="one line"):
-        Cells().line(f"bind {shlex.quote(forged)}")
+        CellSource().line(f"bind {shlex.quote(forged)}")
     with pytest.raises(BadUsage, match="one line"):
-        Cells(forged).line("explore")
+        CellSource(forged).line("explore")

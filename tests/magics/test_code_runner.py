@@ -10,7 +10,7 @@ import pytest
 
 from nbtool.errors import ToolFailed
 from nbtool.magics import code_runner
-from nbtool.magics.code_runner import run
+from nbtool.magics.code_runner import run_code
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools import Approved
@@ -28,14 +28,14 @@ plt.close("all")
 
 
 def test_code_runs_in_the_notebooks_own_namespace(shell: Any) -> None:
-    ran = run(shell, "made = double(21)\nmade")
+    ran = run_code(shell, "made = double(21)\nmade")
 
     assert (ran.value, ran.has_value, ran.error) == (42, True, "")
     assert shell.user_ns["made"] == 42
 
 
 def test_what_is_printed_is_heard_and_shown_in_the_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    ran = run(shell, "import sys\nprint('one')\nprint('two', file=sys.stderr)\n3")
+    ran = run_code(shell, "import sys\nprint('one')\nprint('two', file=sys.stderr)\n3")
     said = capsys.readouterr()
 
     assert ran.output == "one\ntwo\n"
@@ -45,10 +45,10 @@ def test_what_is_printed_is_heard_and_shown_in_the_cell(shell: Any, capsys: pyte
 
 
 def test_an_expression_has_a_value_and_a_statement_has_none(shell: Any) -> None:
-    assert run(shell, "[1]").value == [1]
-    assert not run(shell, "x = [1]").has_value
-    assert not run(shell, "None").has_value
-    assert not run(shell, "1;").output
+    assert run_code(shell, "[1]").value == [1]
+    assert not run_code(shell, "x = [1]").has_value
+    assert not run_code(shell, "None").has_value
+    assert not run_code(shell, "1;").output
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_an_expression_has_a_value_and_a_statement_has_none(shell: Any) -> None:
 def test_an_error_is_one_line_and_no_traceback(
     shell: Any, code: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    ran = run(shell, code)
+    ran = run_code(shell, code)
 
     assert ran.error == said
     assert "Traceback" not in "".join(capsys.readouterr())
@@ -76,8 +76,8 @@ def test_an_error_is_one_line_and_no_traceback(
 
 def test_everything_stands_as_before_when_it_is_over(shell: Any) -> None:
     before = (shell.display_pub, sys.stdout, sys.stderr, sys.displayhook, shell.execution_count)
-    run(shell, "1 / 0")
-    run(shell, "1")
+    run_code(shell, "1 / 0")
+    run_code(shell, "1")
 
     assert (shell.display_pub, sys.stdout, sys.stderr, sys.displayhook, shell.execution_count) == before
     assert "_showtraceback" not in vars(shell)
@@ -93,15 +93,15 @@ def test_only_the_thread_of_the_code_is_heard(shell: Any) -> None:
 
     thread = threading.Thread(target=other)
     thread.start()
-    ran = run(shell, "begin.set()\nend.wait(10)\nprint('mine')")
+    ran = run_code(shell, "begin.set()\nend.wait(10)\nprint('mine')")
     thread.join()
 
     assert ran.output == "mine\n"
 
 
 def test_a_flood_of_output_is_kept_in_part_and_counted(shell: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_runner, "MAX_KEPT", 1_000)
-    ran = run(shell, "for _ in range(100): print('x' * 99)")
+    monkeypatch.setattr(code_runner, "MAX_CAPTURED", 1_000)
+    ran = run_code(shell, "for _ in range(100): print('x' * 99)")
 
     assert (len(ran.output), ran.omitted) == (1_000, 9_000)
 
@@ -110,7 +110,7 @@ def test_figures_that_are_displayed_come_back(shell: Any, capsys: pytest.Capture
     pytest.importorskip("matplotlib")
     shell.enable_gui = lambda *_: None
     shell.run_line_magic("matplotlib", "inline")
-    ran = run(shell, CHART.replace('matplotlib.use("agg")\n', ""))
+    ran = run_code(shell, CHART.replace('matplotlib.use("agg")\n', ""))
 
     assert [figure.mime for figure in ran.figures] == ["image/png"]
     assert (ran.figures[0].data or b"").startswith(b"\x89PNG")
@@ -119,7 +119,7 @@ def test_figures_that_are_displayed_come_back(shell: Any, capsys: pytest.Capture
 
 def test_a_persons_interrupt_goes_through(shell: Any) -> None:
     with pytest.raises(KeyboardInterrupt):
-        run(shell, "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10**9): pass")
+        run_code(shell, "import signal\nsignal.raise_signal(signal.SIGINT)\nfor _ in range(10**9): pass")
 
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -129,7 +129,7 @@ def test_it_runs_only_where_the_notebook_itself_waits(shell: Any) -> None:
 
     def elsewhere() -> None:
         try:
-            run(shell, "1")
+            run_code(shell, "1")
         except ToolFailed as error:
             errors.append(error)
 
@@ -166,7 +166,7 @@ def test_the_extension_offers_the_notebook_and_takes_it_back(shell: Any) -> None
 
 def test_what_listens_to_a_stream_never_closes_it() -> None:
     stream = StringIO()
-    listening = code_runner._Tee(stream, code_runner._Caught(threading.get_ident()))
+    listening = code_runner._TeeStream(stream, code_runner._Capture(threading.get_ident()))
     stream.close()
 
     listening.close()  # as a finalizer of Python does: where this raises, Python 3.13 says so to everybody

@@ -7,12 +7,12 @@ import pytest
 
 from nbtool.errors import BadUsage
 from nbtool.magics.config import NbTool
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 from tests.shells import end_shell, new_shell
 
 
 @pytest.fixture
-def configured() -> Iterator[Any]:
+def configured_shell() -> Iterator[Any]:
     """Give an IPython whose ipython_config.py sets things, without the extension."""
     yield new_shell(NbTool={"max_rounds": 3, "model": "practice:fast"})
     end_shell()
@@ -42,30 +42,30 @@ def test_a_model_named_in_a_cell_stays_whatever_the_setting_becomes(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("%config NbTool.model = 'practice:fast'")
-    followed = said(shell, "status", capsys)
+    followed = run_command(shell, "status", capsys)
     shell.run_cell("%%chat -q -m practice:default\nHello")
     shell.run_cell("%config NbTool.model = 'practice:slow'")
 
     assert "practice:fast (%config NbTool.model)" in followed
-    assert "practice:default (as you said)" in said(shell, "status", capsys)
+    assert "practice:default (as you said)" in run_command(shell, "status", capsys)
 
 
 def test_a_setting_that_is_taken_back_leaves_the_model_that_is_found(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said(shell, "config model practice:fast", capsys)
-    said(shell, "status", capsys)
-    said(shell, "config model default", capsys)
+    run_command(shell, "config model practice:fast", capsys)
+    run_command(shell, "status", capsys)
+    run_command(shell, "config model default", capsys)
 
-    assert "practice:default (no key and no local server was found)" in said(shell, "status", capsys)
+    assert "practice:default (no key and no local server was found)" in run_command(shell, "status", capsys)
 
 
 def test_the_chat_command_sets_what_config_sets_and_names_the_source(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert said(shell, "config max_rounds 7", capsys) == "max_rounds: 7\n"
-    assert "7 (%config NbTool.max_rounds)" in said(shell, "config max_rounds", capsys)
-    assert "not set  (default)" in said(shell, "config", capsys)
+    assert run_command(shell, "config max_rounds 7", capsys) == "max_rounds: 7\n"
+    assert "7 (%config NbTool.max_rounds)" in run_command(shell, "config max_rounds", capsys)
+    assert "not set  (default)" in run_command(shell, "config", capsys)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,13 @@ def test_a_setting_that_does_not_fit_is_refused_in_one_line(
     assert len((told.out + told.err).strip().splitlines()) == 1
 
 
-def test_what_ipython_config_says_counts_from_the_start(configured: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    configured.run_line_magic("load_ext", "nbtool")
+def test_what_ipython_config_says_counts_from_the_start(
+    configured_shell: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configured_shell.run_line_magic("load_ext", "nbtool")
 
     assert capsys.readouterr().out == "nbtool: practice:fast (ipython_config.py)\n"
-    assert "3 (ipython_config.py)" in said(configured, "config max_rounds", capsys)
+    assert "3 (ipython_config.py)" in run_command(configured_shell, "config max_rounds", capsys)
 
 
 def test_an_unknown_setting_names_those_that_exist() -> None:

@@ -38,7 +38,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[ChaosSer
 
 
 @pytest.fixture
-def loaded(request: pytest.FixtureRequest) -> Iterator[Any]:
+def loaded_shell(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Give an IPython with the extension loaded in that folder."""
     request.getfixturevalue("server")
     shell = new_shell()
@@ -47,7 +47,7 @@ def loaded(request: pytest.FixtureRequest) -> Iterator[Any]:
     end_shell()
 
 
-def sit_down(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Terminal:
+def open_terminal(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Terminal:
     """Put a person at a terminal, who will type these lines; gives what they see."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stdin", Terminal("".join(f"{answer}\n" for answer in answers)))
@@ -56,10 +56,10 @@ def sit_down(monkeypatch: pytest.MonkeyPatch, *answers: str) -> Terminal:
 
 
 def test_the_line_of_loading_names_the_host_and_that_it_asks_first(
-    loaded: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
+    loaded_shell: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     capsys.readouterr()
-    loaded.run_line_magic("reload_ext", "nbtool")
+    loaded_shell.run_line_magic("reload_ext", "nbtool")
 
     told = capsys.readouterr().out
     assert (
@@ -70,10 +70,10 @@ def test_the_line_of_loading_names_the_host_and_that_it_asks_first(
 
 @pytest.mark.promise("env-asks")
 def test_where_nobody_can_be_asked_the_cell_sends_nothing_and_says_how_to_allow_it(
-    loaded: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str]
+    loaded_shell: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert not loaded.run_cell(CELL).success
+    assert not loaded_shell.run_cell(CELL).success
 
     told = capsys.readouterr()
     assert server.requests == []
@@ -84,43 +84,45 @@ def test_where_nobody_can_be_asked_the_cell_sends_nothing_and_says_how_to_allow_
 @pytest.mark.promise("env-asks")
 @pytest.mark.parametrize("answer", ["", "n", "yes please", "Y es"])
 def test_only_a_plain_yes_lets_a_prompt_leave(
-    answer: str, loaded: Any, server: ChaosServer, monkeypatch: pytest.MonkeyPatch
+    answer: str, loaded_shell: Any, server: ChaosServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sit_down(monkeypatch, answer)
+    open_terminal(monkeypatch, answer)
 
-    assert not loaded.run_cell(CELL).success
+    assert not loaded_shell.run_cell(CELL).success
     assert server.requests == []
 
 
-def test_a_person_is_asked_once_for_a_folder(loaded: Any, server: ChaosServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    screen = sit_down(monkeypatch, "y")
+def test_a_person_is_asked_once_for_a_folder(
+    loaded_shell: Any, server: ChaosServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen = open_terminal(monkeypatch, "y")
 
-    assert loaded.run_cell(CELL).success
-    assert loaded.run_cell(CELL).success
+    assert loaded_shell.run_cell(CELL).success
+    assert loaded_shell.run_cell(CELL).success
     assert len(server.requests) == 2
     assert screen.getvalue().count("send prompts to") == 1
     assert server.host in screen.getvalue()
 
 
 def test_a_cell_that_denies_everything_does_not_ask(
-    loaded: Any, server: ChaosServer, monkeypatch: pytest.MonkeyPatch
+    loaded_shell: Any, server: ChaosServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    screen = sit_down(monkeypatch, "y")
+    screen = open_terminal(monkeypatch, "y")
 
-    assert not loaded.run_cell(CELL.replace("-q", "-q --approve deny")).success
+    assert not loaded_shell.run_cell(CELL.replace("-q", "-q --approve deny")).success
     assert server.requests == []
     assert "send prompts to" not in screen.getvalue()
 
 
 def test_a_command_allows_the_file_and_takes_that_back(
-    loaded: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str]
+    loaded_shell: Any, server: ChaosServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    loaded.run_cell("%chat env allow")
-    assert loaded.run_cell(CELL).success
-    loaded.run_cell("%chat env forget")
+    loaded_shell.run_cell("%chat env allow")
+    assert loaded_shell.run_cell(CELL).success
+    loaded_shell.run_cell("%chat env forget")
     capsys.readouterr()
-    loaded.run_cell("%chat env")
+    loaded_shell.run_cell("%chat env")
 
-    assert not loaded.run_cell("%%chat -q --append\nmore").success
+    assert not loaded_shell.run_cell("%%chat -q --append\nmore").success
     assert len(server.requests) == 1
     assert capsys.readouterr().out.startswith(".env sets NBTOOL_MODEL, OLLAMA_HOST; ")

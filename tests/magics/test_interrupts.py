@@ -21,7 +21,7 @@ STORMS = 25
 SECONDS = 15
 
 
-class Storm:
+class InterruptStorm:
     """Sends interrupts to the main thread, one after the other, from the first event of a kind on until `over`."""
 
     def __init__(self, kind: str) -> None:
@@ -52,7 +52,7 @@ class Storm:
 
 
 @pytest.fixture
-def let_through() -> Any:
+def passed_interrupts() -> Any:
     """Count the interrupts that are let through to Python's own handler; they raise only while `let_through` is set."""
     inside = threading.Event()
     raised: list[int] = []
@@ -69,8 +69,8 @@ def let_through() -> Any:
 
 @pytest.mark.promise("stops")
 @pytest.mark.parametrize("kind", ["turn_started", "request_started", "call_started"])
-def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str, let_through: Any) -> None:
-    inside, raised = let_through
+def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str, passed_interrupts: Any) -> None:
+    inside, raised = passed_interrupts
 
     @tool(run="auto", thread=True)
     def stays() -> None:
@@ -79,15 +79,15 @@ def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str
 
     sent = 0
     for _ in range(STORMS):
-        storm, left = Storm(kind), []
+        storm, left = InterruptStorm(kind), []
         chat = Chat(wire=ScriptedWire([call("stays"), *[call("stays")] * 8, "Done."]), tools=[stays])
         turn = chat.compose("Go")
-        turn.listen(storm.hear)
+        turn.add_listener(storm.hear)
         raised.clear()
         with one_interrupt(turn) as interrupts:
             inside.set()
             try:
-                module.wait_for(turn, go=interrupts.begin)
+                module.wait_for_turn(turn, on_start=interrupts.begin)
             except KeyboardInterrupt:
                 left.append("stopped")
             finally:
@@ -103,38 +103,38 @@ def test_a_storm_of_interrupts_stops_a_turn_once_and_leaves_its_output(kind: str
     assert sent > STORMS
 
 
-def test_an_interrupt_before_the_turn_has_begun_stops_it_once_it_has(let_through: Any) -> None:
-    inside, _ = let_through
+def test_an_interrupt_before_the_turn_has_begun_stops_it_once_it_has(passed_interrupts: Any) -> None:
+    inside, _ = passed_interrupts
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
     with one_interrupt(turn) as interrupts:
         inside.set()
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
-            module.wait_for(turn, go=interrupts.begin)
+            module.wait_for_turn(turn, on_start=interrupts.begin)
         inside.clear()
 
     assert turn.done.done()
     assert turn.log[-1].kind == "turn_ended"
 
 
-def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(let_through: Any) -> None:
-    inside, raised = let_through
+def test_an_interrupt_after_the_turn_has_ended_is_noted_and_cuts_nothing_short(passed_interrupts: Any) -> None:
+    inside, raised = passed_interrupts
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
     with one_interrupt(turn) as interrupts:
-        module.wait_for(turn, go=interrupts.begin)
+        module.wait_for_turn(turn, on_start=interrupts.begin)
         inside.set()
         signal.raise_signal(signal.SIGINT)
         inside.clear()
 
-    assert (interrupts.is_heard, raised, turn.status) == (True, [], "completed")
+    assert (interrupts.is_received, raised, turn.status) == (True, [], "completed")
 
 
 @pytest.mark.parametrize(("seconds", "comes_through"), [(60.0, False), (-1.0, True)])
 def test_interrupts_that_follow_at_once_are_swallowed_and_later_ones_are_not(
-    seconds: float, comes_through: bool, let_through: Any, monkeypatch: pytest.MonkeyPatch
+    seconds: float, comes_through: bool, passed_interrupts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nbtool.magics.interrupts.LINGER_SECONDS", seconds)
-    inside, raised = let_through
+    inside, raised = passed_interrupts
     turn = Chat(wire=ScriptedWire(["Hello"])).compose("Go")
     former = signal.getsignal(signal.SIGINT)
     with one_interrupt(turn, lingers=True) as interrupts:
@@ -186,14 +186,14 @@ def test_a_stop_is_heard_within_a_second_whatever_hook_blocks_the_loop_and_the_n
     turn = chat.compose("Go")
     threading.Thread(target=interrupt).start()
     with one_interrupt(turn) as interrupts, pytest.raises(KeyboardInterrupt):
-        module.wait_for(turn, go=interrupts.begin)
+        module.wait_for_turn(turn, on_start=interrupts.begin)
 
     assert time.monotonic() - pressed[0] < 1
     assert not turn.done.done()
     release.set()
     ended = turn.done.result(SECONDS).status
     assert ended == ("completed" if place in ("on_turn_end", "clean-up") else "cancelled")
-    assert chat.desk.pending() == ()
+    assert chat.approvals.pending() == ()
     chat.plugins.clear()
     assert chat.send("And now?").status == "completed"
 
@@ -218,7 +218,7 @@ def test_a_turn_that_cannot_end_does_not_hold_the_thread_that_stopped_it(monkeyp
     turn = Chat(wire=ScriptedWire(["Hello"]), plugins=[Blocking()]).compose("Go")
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        module.wait_for(turn)
+        module.wait_for_turn(turn)
 
     assert not turn.done.done()
     release.set()

@@ -66,7 +66,7 @@ COMMAND_LINES: dict[str, list[str]] = {
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def other_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     journal.cache_clear()
 
@@ -97,14 +97,14 @@ def test_the_refusal_names_the_flag_and_sends_nothing(
     assert shell.run_cell("%%chat -q -m practice:fast -o first\nHello").success
     shell.run_line_magic("chat", "status")
     shell.run_cell("mine, thing = 5, [1]")
-    workbench = shell.magics_manager.registry["ChatMagics"].workbench
+    workbench = shell.magics_manager.registry["ChatMagics"].kernel_chats
     workbench.chats["main"].variables.write("kept", "[1]")
     capsys.readouterr()
 
     assert not shell.run_cell(cell).success
     told = capsys.readouterr()
     assert "--replace" in told.out + told.err
-    assert len(workbench.chats["main"].tree.line) == 1
+    assert len(workbench.chats["main"].tree.active_path) == 1
 
 
 @pytest.mark.parametrize("name", ["In", "Out", "get_ipython", "double"])

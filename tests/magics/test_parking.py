@@ -11,105 +11,105 @@ import pytest
 from nbtool import Chat, tool
 from nbtool.chain.hooks import TurnContext
 from nbtool.chat import restore
-from nbtool.chat.chat import wait_for
+from nbtool.chat.chat import wait_for_turn
 from nbtool.chat.journal import journal
 from nbtool.chat.subchat import subchat
 from nbtool.errors import AlreadyDecided, BadUsage
 from nbtool.events import TurnParked
 from nbtool.loop import CallerThread, background_loop
-from nbtool.magics.approver import PARKED_SECONDS, Roads
+from nbtool.magics.approver import PARKED_SECONDS, CellApprover
 from nbtool.magics.options import cell_parser, parse
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.approval import Approved, Denied
-from tests.magics.parking import SECONDS, Desk, asked, ended
+from tests.magics.parking import SECONDS, ParkingChat, payment_replies, wait_end
 
 
 def test_a_cell_that_parks_ends_while_its_question_waits() -> None:
-    desk = Desk()
+    desk = ParkingChat()
 
     turn = desk.park()
 
     assert (turn.status, turn.done.done(), turn.text) == ("parked", False, "")
     assert [call.status for call in turn.calls] == ["waiting"]
-    desk.chat.desk.decide(desk.waiting, Denied())
-    ended(turn)
+    desk.chat.approvals.decide(desk.waiting, Denied())
+    wait_end(turn)
 
 
 def test_an_approval_sets_a_parked_turn_going_again_until_it_ends() -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
 
-    desk.chat.desk.decide(desk.waiting, Approved())
+    desk.chat.approvals.decide(desk.waiting, Approved())
 
-    assert ended(turn) is turn
+    assert wait_end(turn) is turn
     assert (turn.status, turn.text, turn.calls[0].result) == ("completed", "Done.", 3)
 
 
 def test_a_denial_is_told_to_the_model_and_the_turn_goes_on() -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
 
-    desk.chat.desk.decide(desk.waiting, Denied("too much"))
+    desk.chat.approvals.decide(desk.waiting, Denied("too much"))
 
-    assert ended(turn).text == "Done."
+    assert wait_end(turn).text == "Done."
     assert (turn.calls[0].status, turn.calls[0].reason, desk.threads) == ("denied", "too much", [])
 
 
 def test_a_parked_turn_can_be_awaited_from_another_loop() -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
 
     async def wait() -> str:
-        desk.chat.desk.decide(desk.waiting, Approved())
+        desk.chat.approvals.decide(desk.waiting, Approved())
         return (await turn).status
 
     assert asyncio.run(wait()) == "completed"
 
 
 def test_after_the_cell_synchronous_tools_run_in_a_worker_thread() -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
-    desk.chat.desk.decide(desk.waiting, Approved())
-    ended(turn)
+    desk.chat.approvals.decide(desk.waiting, Approved())
+    wait_end(turn)
 
     assert desk.threads[0] is not threading.main_thread()
     assert [event.thread for event in turn.log if event.kind == "call_started"] == ["worker"]
 
 
 def test_a_cell_that_waits_again_lends_its_own_thread() -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
 
-    wait_for(turn, go=lambda: desk.chat.desk.decide(desk.waiting, Approved()))
+    wait_for_turn(turn, on_start=lambda: desk.chat.approvals.decide(desk.waiting, Approved()))
 
     assert turn.status == "completed"
     assert desk.threads == [threading.current_thread()]
 
 
 def test_a_cell_that_waits_again_ends_when_another_question_is_left() -> None:
-    desk = Desk(*asked(1, 2))
+    desk = ParkingChat(*payment_replies(1, 2))
     turn = desk.park()
-    first, second = (question.digest for question in desk.chat.desk.pending())
+    first, second = (question.digest for question in desk.chat.approvals.pending())
 
-    wait_for(turn, go=lambda: desk.chat.desk.decide(first, Approved()))
+    wait_for_turn(turn, on_start=lambda: desk.chat.approvals.decide(first, Approved()))
 
     assert (turn.status, [call.status for call in turn.calls]) == ("parked", ["ok", "waiting"])
-    desk.chat.desk.decide(second, Approved())
-    assert [call.result for call in ended(turn).calls] == [1, 2]
+    desk.chat.approvals.decide(second, Approved())
+    assert [call.result for call in wait_end(turn).calls] == [1, 2]
 
 
 def test_a_later_question_of_the_same_turn_parks_it_again() -> None:
-    desk = Desk(call("pay", amount=1), call("pay", amount=2), "Done.")
+    desk = ParkingChat(call("pay", amount=1), call("pay", amount=2), "Done.")
     turn = desk.park()
     first = desk.waiting
     again = threading.Event()
-    turn.listen(lambda event: again.set() if isinstance(event, TurnParked) and event.digest != first else None)
-    desk.chat.desk.decide(first, Approved())
+    turn.add_listener(lambda event: again.set() if isinstance(event, TurnParked) and event.digest != first else None)
+    desk.chat.approvals.decide(first, Approved())
 
     assert again.wait(SECONDS)
     assert turn.status == "parked"
-    desk.chat.desk.decide(desk.waiting, Approved())
-    assert [call.status for call in ended(turn).calls] == ["ok", "ok"]
+    desk.chat.approvals.decide(desk.waiting, Approved())
+    assert [call.status for call in wait_end(turn).calls] == ["ok", "ok"]
 
 
 def test_a_synchronous_call_beside_the_question_ends_before_the_cell_does() -> None:
@@ -131,20 +131,20 @@ def test_a_synchronous_call_beside_the_question_ends_before_the_cell_does() -> N
 
     chat = Chat(wire=ScriptedWire([[call("look"), call("pay")], "Done."]), tools=[look, pay])
     turn = chat.compose("Look and pay.")
-    turn.approver = Roads(turn, chat.desk, "park", may_park=True)
+    turn.approver = CellApprover(turn, chat.approvals, "park", can_park=True)
     asked = threading.Event()
-    turn.listen(lambda event: asked.set() if event.kind == "call_asked" else None)
+    turn.add_listener(lambda event: asked.set() if event.kind == "call_asked" else None)
     threading.Thread(target=lambda: begun.wait(SECONDS) and asked.wait(SECONDS) and may_end.set()).start()
-    wait_for(turn)
+    wait_for_turn(turn)
 
     assert (turn.status, ran) == ("parked", [threading.current_thread()])
-    chat.desk.decide(chat.desk.pending()[0].digest, Approved())
-    assert [call.status for call in ended(turn).calls] == ["ok", "ok"]
+    chat.approvals.decide(chat.approvals.pending()[0].digest, Approved())
+    assert [call.status for call in wait_end(turn).calls] == ["ok", "ok"]
 
 
 @pytest.mark.promise("parked")
 def test_a_question_that_nobody_answers_in_time_is_refused() -> None:
-    turn = ended(Desk().park(within=0.01))
+    turn = wait_end(ParkingChat().park(timeout=0.01))
 
     assert (turn.status, turn.text) == ("completed", "Done.")
     assert (turn.calls[0].status, turn.calls[0].reason) == ("denied", "Nobody answered in time.")
@@ -155,7 +155,7 @@ def test_a_deadline_holds_in_a_running_cell_too() -> None:
     heard = threading.Event()
     heard.set()
 
-    turn = Desk().park(mode="ask", hello=heard, within=0.01)
+    turn = ParkingChat().park(mode="ask", page_ready=heard, timeout=0.01)
 
     assert (turn.status, turn.calls[0].reason) == ("completed", "Nobody answered in time.")
     assert not turn.parking.is_parked
@@ -172,7 +172,7 @@ def test_a_deadline_is_a_number_of_seconds(seconds: str) -> None:
 
 
 def test_a_parked_question_stays_open_for_a_day_unless_something_else_is_said() -> None:
-    desk = Desk()
+    desk = ParkingChat()
 
     turn = desk.park()
 
@@ -181,42 +181,42 @@ def test_a_parked_question_stays_open_for_a_day_unless_something_else_is_said() 
     assert PARKED_SECONDS == 24 * 60 * 60
     assert started + PARKED_SECONDS <= parked.expires <= started + PARKED_SECONDS + SECONDS
     assert parked.digest == desk.waiting
-    turn.stop()
+    turn.abort()
 
 
 @pytest.mark.promise("written-first")
 def test_that_a_turn_was_parked_is_in_the_journal_before_its_cell_ends() -> None:
-    turn = Desk().park()
+    turn = ParkingChat().park()
 
     kinds = [entry["kind"] for entry in journal().events(turn.turn_id)]
 
     assert kinds[-2:] == ["call_asked", "turn_parked"]
-    turn.stop()
+    turn.abort()
 
 
 @pytest.mark.promise("parked")
 def test_after_the_end_of_the_kernel_a_parked_turn_is_told_as_interrupted() -> None:
-    parked = Desk().park()
+    parked = ParkingChat().park()
 
-    recalled = restore.turn(list(parked.log))
+    recalled = restore.restore_turn(list(parked.log))
 
     assert isinstance(recalled.error, restore.Interrupted)
     assert (recalled.done.done(), recalled.parking.is_parked) == (True, False)
     assert [call.status for call in recalled.calls] == ["not_run"]
-    parked.stop()
+    parked.abort()
 
 
 def test_a_question_of_a_sub_chat_parks_the_turn_that_asked_it() -> None:
-    desk = Desk()
-    inner = Chat(wire=ScriptedWire(asked(3)))
+    desk = ParkingChat()
+    inner = Chat(wire=ScriptedWire(payment_replies(3)))
     outer = Chat(wire=ScriptedWire([call("ask", question="Pay."), "All done."]))
     outer.tools.add(subchat(inner, tools=[desk.pay], name="ask"))
     desk.chat = outer
 
     turn = desk.park()
-    outer.desk.decide(desk.waiting, Approved())
+    outer.approvals.decide(desk.waiting, Approved())
 
-    assert (ended(turn).status, turn.text) == ("completed", "All done.")
+    assert (wait_end(turn).status, turn.text) == ("completed", "All done.")
     assert len(desk.threads) == 1
 
 
@@ -230,63 +230,63 @@ def test_hooks_of_the_end_and_clean_ups_come_at_the_real_end() -> None:
         def on_turn_end(self, turn: TurnContext) -> None:
             seen.append(turn.status)
 
-    desk = Desk(plugins=(Watcher(),))
+    desk = ParkingChat(plugins=(Watcher(),))
     turn = desk.park()
     before = list(seen)
-    desk.chat.desk.decide(desk.waiting, Approved())
-    ended(turn)
+    desk.chat.approvals.decide(desk.waiting, Approved())
+    wait_end(turn)
 
     assert (before, seen) == ([], ["completed", "cleaned"])
 
 
 def test_a_chat_with_a_parked_turn_refuses_another_and_says_how_to_go_on() -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
 
     with pytest.raises(BadUsage, match=f"%chat approve {desk.waiting[:12]}.*%chat deny.*%chat cancel") as refused:
         desk.chat.send("And now?")
 
     assert "\n" not in str(refused.value)
-    turn.stop()
-    assert ended(turn).status == "cancelled"
+    turn.abort()
+    assert wait_end(turn).status == "cancelled"
 
 
 def test_other_chats_go_on_beside_a_parked_turn() -> None:
-    turn = Desk().park()
+    turn = ParkingChat().park()
 
     with ScriptedWire(["Hello."]) as wire:
         assert Chat(wire=wire).send("Hi").text == "Hello."
     assert turn.status == "parked"
-    turn.stop()
+    turn.abort()
 
 
 def test_a_parked_turn_that_was_stopped_frees_its_chat() -> None:
-    desk = Desk(call("pay", amount=1), "Hello again.")
+    desk = ParkingChat(call("pay", amount=1), "Hello again.")
     turn = desk.park()
-    turn.stop()
-    ended(turn)
+    turn.abort()
+    wait_end(turn)
 
     assert (turn.status, turn.calls[0].status) == ("cancelled", "cancelled")
-    assert desk.chat.desk.pending() == ()
+    assert desk.chat.approvals.pending() == ()
     assert desk.chat.send("And now?").text == "Hello again."
 
 
 def test_nothing_is_parked_where_nobody_could_ever_answer() -> None:
-    turn = Desk().park(may_park=False)
+    turn = ParkingChat().park(can_park=False)
 
     assert turn.status == "completed"
     assert "Nobody can be asked here" in turn.calls[0].reason
 
 
 def test_the_ladder_ends_with_parking_where_no_page_was_heard_and_no_line_can_be_read() -> None:
-    turn = Desk().park(mode="ask")
+    turn = ParkingChat().park(mode="ask")
 
     assert turn.status == "parked"
-    turn.stop()
+    turn.abort()
 
 
 def test_input_alone_never_parks_a_cell_that_waits() -> None:
-    turn = Desk().park(mode="input")
+    turn = ParkingChat().park(mode="input")
 
     assert (turn.status, turn.calls[0].status) == ("completed", "denied")
 

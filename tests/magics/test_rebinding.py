@@ -9,7 +9,7 @@ import pytest
 SAY = "%%chat -m practice:fast\n"
 
 
-def said(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
+def rebinding_note(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     shell.run_cell(cell)
     return next((line for line in capsys.readouterr().out.splitlines() if line.startswith("Since the last turn")), "")
@@ -17,29 +17,29 @@ def said(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.fixture(autouse=True)
 def first_turn(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(shell, f"{SAY}Use &`double` with 2, and see $`frame`.", capsys) == ""
+    assert rebinding_note(shell, f"{SAY}Use &`double` with 2, and see $`frame`.", capsys) == ""
 
 
 def test_what_is_as_it_was_is_not_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("frame.rows = 5")
 
-    assert said(shell, f"{SAY}Hello", capsys) == ""
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 
 def test_a_tool_that_was_defined_anew_is_told_of_once(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Thrice.'\n    return 3 * n")
 
-    assert said(shell, f"{SAY}Hello", capsys) == (
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == (
         "Since the last turn: `double` was defined anew, and calls run the new one."
     )
-    assert said(shell, f"{SAY}Hello", capsys) == ""
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 
 def test_a_variable_that_is_another_object_is_told_of_by_its_type_alone(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shell.run_cell("frame = 'nothing to be told'")
-    told = said(shell, f"{SAY}Hello", capsys)
+    told = rebinding_note(shell, f"{SAY}Hello", capsys)
 
     assert told.startswith("Since the last turn: `frame` is another object now (str")
     assert "nothing" not in told
@@ -48,12 +48,12 @@ def test_a_variable_that_is_another_object_is_told_of_by_its_type_alone(
 def test_a_name_that_is_gone_is_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("del frame, double")
 
-    assert said(shell, f"{SAY}Hello", capsys) == "Since the last turn: `double` is gone; `frame` is gone."
-    assert said(shell, f"{SAY}Hello", capsys) == ""
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == "Since the last turn: `double` is gone; `frame` is gone."
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 
 def test_what_the_chat_uses_no_more_is_not_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell(f"{SAY.strip()} -T double --hide frame -q\nHello")
     shell.run_cell("double = frame = 1")
 
-    assert said(shell, f"{SAY}Hello", capsys) == ""
+    assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from nbtool.blocks import conversation
-from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.chat.journal import journal
-from nbtool.magics.command_context import Here
+from nbtool.magics.command_context import CommandContext
 from nbtool.magics.commands import show
-from nbtool.magics.commands.history_source import Explored
+from nbtool.magics.commands.history_source import HistorySource
 from nbtool.settings import data_dir
 from nbtool.wire.providers.credentials import find_env_file
 from tests.shells import end_shell, new_shell
@@ -41,15 +41,15 @@ def shell(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Any]:
     journal.cache_clear()
 
 
-def here(shell: Any) -> Here:
-    return Here(shell.magics_manager.registry["ChatMagics"].workbench)
+def command_context(shell: Any) -> CommandContext:
+    return CommandContext(shell.magics_manager.registry["ChatMagics"].kernel_chats)
 
 
 def of_a_turn(shell: Any) -> object:
-    turn = here(shell).chat.tree.line[-1].turn
+    turn = command_context(shell).chat.tree.active_path[-1].turn
     transcript = turn.transcript()
-    transcript.tell(why=here(shell).chat.model.why)  # as the page is told while the cell runs
-    return saved(transcript.document(), transcript.media)
+    transcript.update_head(why=command_context(shell).chat.model.reason)  # as the page is told while the cell runs
+    return turn_mimebundle(transcript.document(), transcript.media)
 
 
 def printed(line: str) -> Callable[[Any], object]:
@@ -65,9 +65,11 @@ def printed(line: str) -> Callable[[Any], object]:
 
 SAVED: dict[str, Callable[[Any], object]] = {
     "the bundle of a turn": of_a_turn,
-    "the representation of a turn": lambda shell: here(shell).chat.tree.line[-1].turn._repr_mimebundle_(),
-    "the explorer": lambda shell: Explored(here(shell)).bundle(),
-    "the conversation": lambda shell: conversation.bundle(show.told(here(shell))),
+    "the representation of a turn": lambda shell: (
+        command_context(shell).chat.tree.active_path[-1].turn._repr_mimebundle_()
+    ),
+    "the explorer": lambda shell: HistorySource(command_context(shell)).bundle(),
+    "the conversation": lambda shell: conversation.mimebundle(show.conversation_turns(command_context(shell))),
     "the line of loading": printed("%reload_ext nbtool"),
     "a cell": printed("%%chat --append\nHello again"),
     "a cell without a key": printed("%%chat --append -m mistral:m\nHello"),

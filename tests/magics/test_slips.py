@@ -38,18 +38,18 @@ SLIPS = {
 
 def state(shell: Any) -> tuple[Any, ...]:
     """Everything that a cell can set in a chat."""
-    chat = shell.magics_manager.registry["ChatMagics"].workbench.chats["main"]
+    chat = shell.magics_manager.registry["ChatMagics"].kernel_chats.chats["main"]
     return (
         chat,
         chat.model,
         chat.system,
         list(chat.tools.tools()),
-        [(entry.name, entry.is_readable) for entry in chat.exposed()],
+        [(entry.name, entry.is_readable) for entry in chat.exposed_variables()],
         dict(chat.options),
         chat.limits,
         chat.history,
         chat.keeps_notes,
-        [node.turn for node in chat.tree.line],
+        [node.turn for node in chat.tree.active_path],
     )
 
 

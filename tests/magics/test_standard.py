@@ -7,12 +7,12 @@ import pytest
 
 from nbtool import Chat
 from nbtool.errors import BadUsage, UnknownTool
-from nbtool.magics.namespace import Namespace
+from nbtool.magics.namespace import NotebookNamespace
 from nbtool.toolsets import files, inspection, standard, web
 
 
-def in_notebook(**names: Any) -> tuple[Chat, Namespace]:
-    return Chat("practice:fast"), Namespace(names)
+def in_notebook(**names: Any) -> tuple[Chat, NotebookNamespace]:
+    return Chat("practice:fast"), NotebookNamespace(names)
 
 
 def test_a_standard_toolset_needs_no_cell_that_imports_it() -> None:

@@ -43,7 +43,7 @@ del read_file, read_all, write_file
 
 
 @pytest.fixture
-def bench(shell: Any) -> Any:
+def tools_after_cells(shell: Any) -> Any:
     """Run cells of one chat; gives the tools it has after each."""
     assert shell.run_cell(CELLS).success
 
@@ -97,11 +97,15 @@ ALL = ["read_all", "read_file", "write_file"]
     ],
     ids=lambda value: " then ".join(value) if isinstance(value, list) else "",
 )
-def test_a_cell_chooses_its_tools(bench: Any, lines: list[str], tools: list[str]) -> None:
+def test_a_cell_chooses_its_tools(tools_after_cells: Any, lines: list[str], tools: list[str]) -> None:
     if any("nbtool:files.*" in line for line in lines):
-        tools = [name for name in bench("-t 'nbtool:files.*_file'") if "edit" not in name and name != "write_file"]
+        tools = [
+            name
+            for name in tools_after_cells("-t 'nbtool:files.*_file'")
+            if "edit" not in name and name != "write_file"
+        ]
 
-    assert bench(*lines) == tools
+    assert tools_after_cells(*lines) == tools
 
 
 @pytest.mark.parametrize(
@@ -116,13 +120,13 @@ def test_a_cell_chooses_its_tools(bench: Any, lines: list[str], tools: list[str]
         ("-T files.zzz", "There is no tool 'files.zzz'. Tools: "),
     ],
 )
-def test_a_tool_that_is_not_there_is_answered_with_near_ones(bench: Any, line: str, says: str) -> None:
-    before = bench("-t files")
+def test_a_tool_that_is_not_there_is_answered_with_near_ones(tools_after_cells: Any, line: str, says: str) -> None:
+    before = tools_after_cells("-t files")
     with pytest.raises(Exception, match=r"There is no|has no tool") as raised:
-        bench(line)
+        tools_after_cells(line)
 
     assert says in str(raised.value)
-    assert bench("-q") == before
+    assert tools_after_cells("-q") == before
 
 
 @pytest.mark.parametrize(
@@ -142,26 +146,26 @@ def test_a_tool_that_is_not_there_is_answered_with_near_ones(bench: Any, line: s
 )
 @pytest.mark.parametrize("word", ["it", "double it"])
 def test_data_given_as_a_tool_is_refused_with_the_flag_that_exposes_it(
-    shell: Any, bench: Any, thing: str, says: str, word: str
+    shell: Any, tools_after_cells: Any, thing: str, says: str, word: str
 ) -> None:
     assert shell.run_cell(f"it = {thing}").success
     with pytest.raises(Exception, match="no tool") as raised:
-        bench(f"-t {word}")
+        tools_after_cells(f"-t {word}")
 
     assert says in str(raised.value)
     assert "Expose it with -v: `-v it`" in str(raised.value)
-    assert bench("-v it") == []
+    assert tools_after_cells("-v it") == []
 
 
-def test_a_module_given_as_a_tool_names_the_way_to_one_function(bench: Any) -> None:
+def test_a_module_given_as_a_tool_names_the_way_to_one_function(tools_after_cells: Any) -> None:
     with pytest.raises(Exception, match="'math' is a module and no tool") as raised:
-        bench("-t math")
+        tools_after_cells("-t math")
 
     assert "`-t math.FUNCTION`" in str(raised.value)
 
 
-def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: Any, bench: Any) -> None:
-    bench("-t files -T write_file")
+def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: Any, tools_after_cells: Any) -> None:
+    tools_after_cells("-t files -T write_file")
     result = shell.run_cell("%%chat -q\nUse &`write_file`.")
 
     assert "The tool 'write_file' was taken away from this chat. `-t write_file` gives it back." in str(
@@ -169,16 +173,16 @@ def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: A
     )
 
 
-def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(shell: Any, bench: Any) -> None:
+def test_one_tool_of_an_mcp_server_is_chosen_and_taken_away(shell: Any, tools_after_cells: Any) -> None:
     command = {"command": sys.executable, "args": ["-I", "-S", HOSTILE, "pages"]}
     config = {"mcpServers": {"web": command}}
     shell.run_cell(f"from nbtool.tools.mcp import mcp_servers\nservers = mcp_servers({config})")
     try:
-        assert bench("-t servers.page1") == ["web_page1"]
-        assert bench("-t web.page2") == ["web_page1", "web_page2"]
-        assert bench("-T web.page1") == ["web_page2"]
-        assert bench("-T servers.page2") == []
-        assert bench("-t servers") == ["web_page0", "web_page1", "web_page2"]
-        assert bench("-T 'web.page[01]'") == ["web_page2"]
+        assert tools_after_cells("-t servers.page1") == ["web_page1"]
+        assert tools_after_cells("-t web.page2") == ["web_page1", "web_page2"]
+        assert tools_after_cells("-T web.page1") == ["web_page2"]
+        assert tools_after_cells("-T servers.page2") == []
+        assert tools_after_cells("-t servers") == ["web_page0", "web_page1", "web_page2"]
+        assert tools_after_cells("-T 'web.page[01]'") == ["web_page2"]
     finally:
         shell.run_cell("servers.close()")

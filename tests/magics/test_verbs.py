@@ -14,7 +14,7 @@ def chat_of(shell: Any) -> Chat:
 
 
 def line(shell: Any) -> list[Turn]:
-    return [node.turn for node in chat_of(shell).tree.line if node.turn]
+    return [node.turn for node in chat_of(shell).tree.active_path if node.turn]
 
 
 def test_a_rerun_needs_no_text_and_makes_a_new_version(shell: Any) -> None:
@@ -25,7 +25,7 @@ def test_a_rerun_needs_no_text_and_makes_a_new_version(shell: Any) -> None:
 
     again = shell.user_ns["again"]
     assert again.prompt == first.prompt
-    assert chat_of(shell).tree.line[0].versions == (first, again)
+    assert chat_of(shell).tree.active_path[0].versions == (first, again)
 
 
 def test_a_rerun_names_its_turn_and_may_repeat_its_text(shell: Any) -> None:
@@ -35,7 +35,7 @@ def test_a_rerun_names_its_turn_and_may_repeat_its_text(shell: Any) -> None:
 
     assert shell.run_cell(f"%%chat -q --rerun {first.turn_id}\nHello").success
 
-    assert [len(node.versions) for node in chat_of(shell).tree.line] == [2, 1]
+    assert [len(node.versions) for node in chat_of(shell).tree.active_path] == [2, 1]
     assert line(shell)[1] is second
 
 
@@ -71,7 +71,7 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
     assert shell.run_cell("%%chat -q --re-execute").success
 
     assert shell.user_ns["ran"] == [7, 7]
-    assert [record.shown for turn in chat_of(shell).tree.line[0].versions for record in turn.calls] == ["21"] * 3
+    assert [record.shown for turn in chat_of(shell).tree.active_path[0].versions for record in turn.calls] == ["21"] * 3
     assert line(shell)[0].text == first.text
 
 

@@ -49,7 +49,7 @@ AFTER_CALLS = ("on_turn_end", "clean-up", *PLAIN_HOOKS)
 
 
 @dataclass
-class Room:
+class FaultScenario:
     """A turn of two rounds whose first one has three calls, with one plugin that fails at one place."""
 
     place: str
@@ -138,8 +138,8 @@ class Room:
         chat = self.chat(**more)
         turn = chat.compose("Go")
         turn.approver = chat.approver
-        turn.listen(self.hear)
-        turn.begin()
+        turn.add_listener(self.hear)
+        turn.start()
         if stop:
             assert stop.wait(SECONDS)
             turn.cancel()
@@ -181,7 +181,7 @@ def tasks() -> set[str]:
     return background_loop().submit(look()).result(SECONDS)
 
 
-def check(room: Room, chat: Chat, turn: Turn, before: set[str]) -> None:
+def check(room: FaultScenario, chat: Chat, turn: Turn, before: set[str]) -> None:
     """Check what holds after whatever a hook did."""
     status, effects = turn.status, list(room.effects)
     kinds = [event.kind for event in turn.log]
@@ -189,7 +189,7 @@ def check(room: Room, chat: Chat, turn: Turn, before: set[str]) -> None:
     assert kinds[-1] == "turn_ended"
     assert turn.log[-1].status == status  # type: ignore[union-attr]  # the last event, as just seen
     assert status not in ("running", "waiting", "parked")
-    assert chat.desk.pending() == ()
+    assert chat.approvals.pending() == ()
     left = tasks() - before
     assert not left, left
     assert room.effects == effects
@@ -213,7 +213,7 @@ def test_a_hook_that_raises_ends_the_turn_and_nothing_of_it_runs_on(place: str, 
     def fault() -> Any:
         raise RAISES[what]()
 
-    room = Room(place, fault)
+    room = FaultScenario(place, fault)
     with pytest.warns(UserWarning, match="was dropped") if place == "on_event" else nullcontext():
         chat, turn = room.run()
 
@@ -227,7 +227,7 @@ def test_a_hook_that_raises_ends_the_turn_and_nothing_of_it_runs_on(place: str, 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_hook_that_hangs_is_stopped_at_its_bound_and_named(place: str) -> None:
     before = tasks()
-    room = Room(place, lambda: asyncio.Event().wait())
+    room = FaultScenario(place, lambda: asyncio.Event().wait())
     chat, turn = room.run()
 
     check(room, chat, turn, before)
@@ -244,7 +244,7 @@ def test_a_turn_that_is_stopped_while_a_hook_hangs_ends_at_once(place: str) -> N
         reached.set()
         await asyncio.Event().wait()
 
-    room = Room(place, hang)
+    room = FaultScenario(place, hang)
     chat, turn = room.run(stop=reached, hook_seconds=None)
 
     check(room, chat, turn, before)
@@ -261,7 +261,7 @@ def test_a_turn_that_is_stopped_while_a_plain_hook_blocks_ends_at_once(place: st
         reached.set()
         release.wait(SECONDS)
 
-    room = Room(place, block, is_plain=True)
+    room = FaultScenario(place, block, is_plain=True)
     chat, turn = room.run(stop=reached)
 
     release.set()
@@ -284,7 +284,7 @@ def test_a_hook_that_does_not_end_when_it_is_cancelled_is_left_behind(place: str
             except asyncio.CancelledError:
                 continue
 
-    room = Room(place, deaf)
+    room = FaultScenario(place, deaf)
     chat, turn = room.run(stop=reached)
 
     go_on[0]()
@@ -321,14 +321,14 @@ def try_together(examples: int) -> None:
     def together(plugins: list[tuple[str, Callable[[], Any]]], stop: str | None) -> None:
         before = tasks()
         (place, fault), *others = plugins
-        room = Room(place, fault)
+        room = FaultScenario(place, fault)
         chat = room.chat()
-        chat.plugins += [Room(*other, asked=room.asked).plugin() for other in others]
+        chat.plugins += [FaultScenario(*other, asked=room.asked).plugin() for other in others]
         turn = chat.compose("Go")
         turn.approver = room
-        turn.listen(room.hear)
-        turn.listen(lambda event: turn.cancel() if event.kind == stop else None)
-        turn.begin().done.result(SECONDS)
+        turn.add_listener(room.hear)
+        turn.add_listener(lambda event: turn.cancel() if event.kind == stop else None)
+        turn.start().done.result(SECONDS)
         check(room, chat, turn, before)
 
     together()

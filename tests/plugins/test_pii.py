@@ -9,7 +9,7 @@ from nbtool.plugins.masks import Masks
 from nbtool.plugins.pii import MAX_TYPE, PII_TYPES, select_types
 
 
-def masked(text: str, *types: str) -> str:
+def mask_text(text: str, *types: str) -> str:
     return Masks(select_types(types or PII_TYPES, (), {})).mask(text)
 
 
@@ -39,7 +39,7 @@ def masked(text: str, *types: str) -> str:
     ],
 )
 def test_a_private_text_is_found_whole_within_a_sentence(type_: str, private: str) -> None:
-    assert masked(f"It is {private}, he said.", type_) == f"It is __MASK_{PII_TYPES[type_].name}_1__, he said."
+    assert mask_text(f"It is {private}, he said.", type_) == f"It is __MASK_{PII_TYPES[type_].name}_1__, he said."
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_private_text_is_found_whole_within_a_sentence(type_: str, private: st
     ],
 )
 def test_what_only_looks_alike_stays(type_: str, plain: str) -> None:
-    assert masked(plain, type_) == plain
+    assert mask_text(plain, type_) == plain
 
 
 def test_names_are_found_as_whole_words_in_any_case() -> None:
@@ -92,6 +92,6 @@ def test_what_cannot_work_is_refused_in_one_line(built_in: list[str], patterns: 
 def test_the_patterns_take_time_in_proportion_to_the_text(text: str) -> None:
     began = time.monotonic()
 
-    masked(text)
+    mask_text(text)
 
     assert time.monotonic() - began < 5

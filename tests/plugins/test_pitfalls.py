@@ -11,7 +11,7 @@ import pytest
 from nbtool import Approved, Chat, Denied, tool
 from nbtool.chain.hooks import ReplyContext, RequestContext, StreamContext
 from nbtool.chain.limits import CancelSignal, Limits
-from nbtool.chat.chat import TurnSettings, wait_for
+from nbtool.chat.chat import TurnSettings, wait_for_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import HookFailed, InvalidReply
 from nbtool.events import CallDelta, MediaDelta, ReplyEnd, UsageDelta
@@ -196,7 +196,7 @@ def test_after_a_stop_the_other_calls_of_the_round_do_not_run() -> None:
 
     wire = ScriptedWire([[call("stop"), call("double", n=1), call("double", n=2)]])
     turn = Chat(wire=wire, tools=[stop, double]).compose("Go.")
-    wait_for(turn)
+    wait_for_turn(turn)
 
     assert turn.status == "cancelled"
     assert ran == []
@@ -212,7 +212,7 @@ def test_after_an_interrupt_the_other_calls_of_the_round_do_not_run() -> None:
     wire = ScriptedWire([[call("interrupted"), call("double", n=1), call("double", n=2)]])
     turn = Chat(wire=wire, tools=[interrupted, double]).compose("Go.")
     with pytest.raises(KeyboardInterrupt):
-        wait_for(turn)
+        wait_for_turn(turn)
 
     assert turn.status == "cancelled"
     assert ran == []

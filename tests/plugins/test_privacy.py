@@ -36,7 +36,7 @@ def look_up(name: str) -> str:
 looked_up: list[str] = []
 
 
-def sent(prompts: Sequence[Prompt]) -> str:
+def request_text(prompts: Sequence[Prompt]) -> str:
     return "".join(map(repr, prompts))
 
 
@@ -53,8 +53,8 @@ def test_every_request_of_a_turn_is_masked_with_its_results_and_descriptions() -
 
     assert turn.error is None
     assert len(wire.prompts) == 2
-    assert "example.org" not in sent(wire.prompts)
-    assert "Ada Lovelace" not in sent(wire.prompts)
+    assert "example.org" not in request_text(wire.prompts)
+    assert "Ada Lovelace" not in request_text(wire.prompts)
     assert wire.prompts[1].messages[-1].results[0].text.startswith("__MASK_EMAIL_1__ knows __MASK_EMAIL_2__")
     assert wire.prompts[0].system.endswith(MASK_RULE)
 
@@ -78,7 +78,7 @@ def test_the_history_is_masked_in_every_form_with_the_same_masks(history: Any) -
         chat.send(f"Look up {MAIL}.")
         chat.send("Again.")
 
-    assert "example.org" not in sent(wire.prompts)
+    assert "example.org" not in request_text(wire.prompts)
     assert wire.prompts[2].messages[0].text == "Look up __MASK_EMAIL_1__."
     assert wire.prompts[2].messages[-2].text.endswith("It is __MASK_EMAIL_1__.")
 
@@ -89,7 +89,7 @@ def test_names_and_contents_of_attached_texts_are_masked() -> None:
         Chat(wire=wire, plugins=[Privacy()]).send("Read this.", attach=note)
 
     assert b"example.org" not in b"".join(part.data or b"" for part in wire.prompts[0].messages[0].parts[1:])
-    assert "example.org" not in sent(wire.prompts)
+    assert "example.org" not in request_text(wire.prompts)
 
 
 def test_what_other_plugins_add_before_it_is_masked_too() -> None:
@@ -103,7 +103,7 @@ def test_what_other_plugins_add_before_it_is_masked_too() -> None:
 
     ran = run(["Hm.", "Ok."], Adding(), Privacy())
 
-    assert "example.org" not in sent(ran.wire.prompts)
+    assert "example.org" not in request_text(ran.wire.prompts)
 
 
 def test_a_native_form_with_something_private_in_it_is_not_sent() -> None:
@@ -111,7 +111,7 @@ def test_a_native_form_with_something_private_in_it_is_not_sent() -> None:
 
     ran = run(["Ok."], Privacy(), history=[user("Who?"), clear])
 
-    assert "example.org" not in sent(ran.wire.prompts)
+    assert "example.org" not in request_text(ran.wire.prompts)
     assert ran.wire.prompts[0].messages[1].native is None
 
 
@@ -182,7 +182,7 @@ def test_nothing_private_is_in_any_body_that_leaves_and_signatures_still_are(
 # --- restoring a stream ---------------------------------------------------------------------------------------
 
 
-def restored(privacy: Privacy, *deltas: Delta) -> list[Delta]:
+def restore_deltas(privacy: Privacy, *deltas: Delta) -> list[Delta]:
     """Give what a plugin makes of a reply's deltas, with the mask of `MAIL` known to it."""
     came: list[Delta] = []
 
@@ -196,7 +196,9 @@ def restored(privacy: Privacy, *deltas: Delta) -> list[Delta]:
 
 
 def test_only_an_end_that_may_become_a_mask_is_held_back() -> None:
-    came = restored(Privacy(), *map(TextDelta, ["Hi __MA", "SK_EMAIL_", "1__ and __init", "__ and _", "x", "__MASK_"]))
+    came = restore_deltas(
+        Privacy(), *map(TextDelta, ["Hi __MA", "SK_EMAIL_", "1__ and __init", "__ and _", "x", "__MASK_"])
+    )
 
     assert [delta.text for delta in came if isinstance(delta, TextDelta)] == [
         "Hi ", f"{MAIL} and __init", "__ and ", "_x", "__MASK_",
@@ -204,7 +206,7 @@ def test_only_an_end_that_may_become_a_mask_is_held_back() -> None:
 
 
 def test_what_was_held_back_comes_before_what_follows_it() -> None:
-    came = restored(
+    came = restore_deltas(
         Privacy(), ThinkingDelta("a__MASK"), UsageDelta(Usage(1)), TextDelta("b_"), RefusalDelta("c__MASK_")
     )
 
@@ -216,7 +218,7 @@ def test_what_was_held_back_comes_before_what_follows_it() -> None:
 
 def test_calls_that_come_interleaved_are_restored_each_on_its_own() -> None:
     halves = ['{"a": "__MASK_EM', 'AIL_1__"}']
-    came = restored(
+    came = restore_deltas(
         Privacy(),
         CallDelta("1", "i1", "f", halves[0]), CallDelta("2", "i2", "f", halves[0]),
         CallDelta("1", arguments=halves[1]), CallDelta("2", arguments=halves[1]),
@@ -227,7 +229,7 @@ def test_calls_that_come_interleaved_are_restored_each_on_its_own() -> None:
 
 
 def test_arguments_that_come_whole_replace_what_was_held_back() -> None:
-    came = restored(
+    came = restore_deltas(
         Privacy(),
         CallDelta("1", "i", "f", "__MASK_"),
         CallDelta("1", arguments='{"a": "__MASK_EMAIL_1__"}', final=True),
@@ -254,7 +256,7 @@ def test_wherever_a_reply_is_cut_into_deltas_it_is_restored(sizes: list[int], is
     pieces.append(text[at:])
     deltas = [CallDelta("1", "i", "f", piece) if is_call else TextDelta(piece) for piece in pieces]
 
-    came = restored(Privacy(), *deltas)
+    came = restore_deltas(Privacy(), *deltas)
 
     joined = "".join(d.arguments if isinstance(d, CallDelta) else getattr(d, "text", "") for d in came)
     assert joined == text.replace("__MASK_EMAIL_1__", MAIL)
@@ -279,7 +281,7 @@ def test_the_person_is_told_once_when_values_are_forgotten(monkeypatch: pytest.M
 
     assert [event.text for event in ran.of("notice")] == [EVICTED_NOTICE]
     assert ran.turn.chain[0].text == "__MASK_EMAIL_1__ c@x.org"
-    assert "@x.org" not in sent(ran.wire.prompts)
+    assert "@x.org" not in request_text(ran.wire.prompts)
 
 
 def test_two_turns_at_once_keep_their_halves_apart() -> None:

@@ -16,7 +16,7 @@ def double(n: int) -> int:
     return 2 * n
 
 
-def sent(prompt: Prompt) -> list[dict[str, object]]:
+def request_messages(prompt: Prompt) -> list[dict[str, object]]:
     messages: list[dict[str, object]] = ChatCompletions().encode(prompt, Target("h", "m")).body["messages"]
     return messages
 
@@ -40,7 +40,7 @@ def test_the_system_text_may_leave_under_the_role_developer() -> None:
     with ScriptedWire(["Hi."]) as wire:
         Chat(wire=wire, system="Be brief.", plugins=[FallbackRoles(system="developer")]).send("Hello")
 
-    assert [message["role"] for message in sent(wire.prompts[0])] == ["developer", "user"]
+    assert [message["role"] for message in request_messages(wire.prompts[0])] == ["developer", "user"]
 
 
 def test_results_are_told_by_the_user_and_their_calls_as_text() -> None:

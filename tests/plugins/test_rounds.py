@@ -23,9 +23,9 @@ class AtOnce:
         """Answer everything when the last question has come."""
         self.questions.append(question)
         if len(self.questions) == self.count:
-            self.on_the_desk = [waiting.shown for waiting in self.chat.desk.pending()]
+            self.on_the_desk = [waiting.shown for waiting in self.chat.approvals.pending()]
             for asked, decision in reversed(list(zip(self.questions, self.decisions, strict=True))):
-                self.chat.desk.decide(asked.digest, decision, by="test")
+                self.chat.approvals.decide(asked.digest, decision, by="test")
         return Approved() if len(self.questions) > self.count else None
 
 

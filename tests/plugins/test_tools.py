@@ -13,7 +13,7 @@ from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedWire, call
 
 
-def told(turn: Turn) -> list[str]:
+def result_texts(turn: Turn) -> list[str]:
     """Give the results that the model was told, in order."""
     return [result.text for message in turn.messages.chain for result in message.results]
 
@@ -41,7 +41,7 @@ def test_several_calls_of_a_round_are_answered_in_the_order_asked_for() -> None:
     with ScriptedWire([[call("slow"), call("quick")], "Done."]) as wire:
         turn = Chat(wire=wire, tools=[slow, quick]).send("Go")
 
-    assert told(turn) == ["slow", "quick"]
+    assert result_texts(turn) == ["slow", "quick"]
     assert [c.name for c in turn.calls] == ["slow", "quick"]
 
 
@@ -55,7 +55,7 @@ def test_a_failed_call_touches_no_sibling() -> None:
         turn = Chat(wire=wire, tools=[broken, double]).send("Go")
 
     assert [c.status for c in turn.calls] == ["error", "ok"]
-    assert told(turn)[1] == "8"
+    assert result_texts(turn)[1] == "8"
 
 
 def test_calls_over_the_limit_are_answered_and_do_not_run() -> None:
@@ -64,7 +64,7 @@ def test_calls_over_the_limit_are_answered_and_do_not_run() -> None:
         turn = Chat(wire=wire, tools=[double]).send("Go", settings=settings)
 
     assert [c.status for c in turn.calls] == ["ok", "ok", "not_run"]
-    assert "limit of 2 tool calls" in told(turn)[2]
+    assert "limit of 2 tool calls" in result_texts(turn)[2]
     assert wire.prompts[-1].tools == ()
 
 
@@ -73,7 +73,7 @@ def test_a_call_that_is_not_json_is_an_answer_and_never_an_empty_call() -> None:
         turn = Chat(wire=wire, tools=[double]).send("Go")
 
     assert turn.calls[0].status == "invalid"
-    assert "not JSON" in told(turn)[0]
+    assert "not JSON" in result_texts(turn)[0]
 
 
 def test_the_same_calls_with_the_same_results_are_stopped() -> None:
@@ -157,7 +157,7 @@ def test_the_words_for_an_outcome_can_be_ones_own() -> None:
         chat.call_texts = {"denied": "{name} is off today: {reason}."}
         turn = chat.send("Go")
 
-    assert told(turn) == ["asking is off today: not now."]
+    assert result_texts(turn) == ["asking is off today: not now."]
     assert turn.calls[0].reason == "not now"
 
 

@@ -30,7 +30,7 @@ from nbtool.tools.script.tool import script_tools
 from nbtool.wire.base import Request
 from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from tests.chaos import DONE, ChaosServer, finish, head, serve, serve_each, text, whole
-from tests.samples import PNG, WAV, as_base64, drawn
+from tests.samples import PNG, WAV, as_base64, image_response
 from tests.security.model import model
 
 SECRETS = {
@@ -70,18 +70,18 @@ def of_method(name: str, *before: str, replies: tuple[str, ...] = ("Ok.",), **ho
     return way
 
 
-def says(_: Chat, secret: str) -> str:
+def send_prompt(_: Chat, secret: str) -> str:
     return f"Write to {secret}."
 
 
 def last(chat: Chat, _: str) -> Turn:
-    turn = chat.tree.line[-1].turn
+    turn = chat.tree.active_path[-1].turn
     assert turn
     return turn
 
 
 def first(chat: Chat, _: str) -> Turn:
-    turn = chat.tree.line[0].turn
+    turn = chat.tree.active_path[0].turn
     assert turn
     return turn
 
@@ -128,7 +128,7 @@ def by_media(kind: str) -> Callable[[str], str]:
 
     def way(secret: str) -> str:
         answer = {"transcription": whole(200, {"text": "Hi"}), "speech": whole(200, WAV, "audio/wav")}
-        with serve(answer.get(kind, drawn(as_base64(PNG)))) as server:
+        with serve(answer.get(kind, image_response(as_base64(PNG)))) as server:
             privacy = Privacy(names=[SECRETS["name"]])
             chat = Chat(f"openai:{names[kind]}", base_url=server.url, api_key="k", plugins=[privacy])
             attached = {"image-edit": [PNG], "transcription": [WAV]}.get(kind, [])
@@ -192,10 +192,10 @@ def by_attachments(secret: str) -> str:
     with chat_at("Ok.") as (chat, server):
         chat.send("Read this.", attach=files[:1])
         sent = sent_by(server)
-    return sent + "".join(map(decoded, re.findall(r"[A-Za-z0-9+/]{16,}={0,2}", sent)))
+    return sent + "".join(map(decode_piece, re.findall(r"[A-Za-z0-9+/]{16,}={0,2}", sent)))
 
 
-def decoded(piece: str) -> str:
+def decode_piece(piece: str) -> str:
     data = base64.b64decode(piece + "=" * (-len(piece) % 4))
     return data.decode("utf-8", "ignore") + data.decode("utf-16", "ignore")
 
@@ -225,9 +225,9 @@ def by_a_turn_that_waited(secret: str) -> str:
 
     with chat_at(call("look"), "Ok.", tools=[look], approver=lambda _: None) as (chat, server):
         turn = chat.start(f"For {secret}?")
-        while not chat.desk.pending():
+        while not chat.approvals.pending():
             turn.done.exception(0.01) if turn.done.done() else None
-        chat.desk.decide(chat.desk.pending()[0].digest, Approved(), by="test")
+        chat.approvals.decide(chat.approvals.pending()[0].digest, Approved(), by="test")
         turn.done.result(30)
         return sent_by(server)
 
@@ -274,17 +274,17 @@ def by_cut_results(secret: str) -> str:
 
 
 WAYS: dict[str, Callable[[str], str]] = {
-    "send": of_method("send", prompt=says),
-    "start": of_method("start", prompt=says),
+    "send": of_method("send", prompt=send_prompt),
+    "start": of_method("start", prompt=send_prompt),
     "rerun": of_method("rerun", "One."),
     "resume": by_resuming,
     "reexecute": by_running_again,
-    "edit": of_method("edit", "One.", turn=last, prompt=says),
-    "insert": of_method("insert", "One.", "Two.", after=first, prompt=says),
+    "edit": of_method("edit", "One.", turn=last, prompt=send_prompt),
+    "insert": of_method("insert", "One.", "Two.", after=first, prompt=send_prompt),
     "map": of_method("map", prompts=lambda _, secret: [f"Write to {secret}."]),
     "start_map": of_method("start_map", prompts=lambda _, secret: [f"Write to {secret}."]),
     "rehearse": by_rehearsal,
-    "compose": of_method("send", prompt=says, settings=lambda *_: TurnSettings(stream=False)),
+    "compose": of_method("send", prompt=send_prompt, settings=lambda *_: TurnSettings(stream=False)),
     **{f"history {mode}": by_history(mode) for mode in get_args(HistoryMode)},
     **{f"model: {kind}": by_media(kind) for kind in MEDIA_KINDS},
     "results, descriptions, options, system": by_results_and_descriptions,

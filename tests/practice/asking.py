@@ -47,7 +47,7 @@ def request(prompt: str, *later: dict[str, Any], **fields: Any) -> dict[str, Any
     return {"model": "fast", "messages": messages, "tools": TOOLS, **fields}
 
 
-def made(*calls: tuple[str, dict[str, Any], str]) -> list[dict[str, Any]]:
+def call_round(*calls: tuple[str, dict[str, Any], str]) -> list[dict[str, Any]]:
     """Give the messages of a round in which these calls were made, with what came of each."""
     ids = [f"call_{name}_{at}" for at, (name, _, _) in enumerate(calls)]
     asked = [
@@ -62,7 +62,7 @@ def made(*calls: tuple[str, dict[str, Any], str]) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def sent(
+def send_request(
     method: str, path: str, body: object = None, *, headers: dict[str, str] | None = None
 ) -> Iterator[http.client.HTTPResponse]:
     """Send one request to the practice server over HTTP, with its key; `headers` are laid over the usual ones."""

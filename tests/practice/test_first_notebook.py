@@ -25,7 +25,7 @@ def cells() -> dict[str, str]:
     return {cell["id"]: cell["source"] for cell in notebook["cells"]}
 
 
-def asked(cell_id: str) -> list[tuple[str, dict[str, Any]]]:
+def plan_cell(cell_id: str) -> list[tuple[str, dict[str, Any]]]:
     """Plan what a chat cell asks, with the tools as the notebook defines them."""
     names: dict[str, Any] = {"penguins": pd.read_csv(DATA / "penguins.csv"), "pd": pd}
     exec(cells()["tools"], names)
@@ -48,7 +48,7 @@ def test_it_is_clean() -> None:
 
 
 def test_its_first_prompt_gets_three_calls_one_of_them_by_reference() -> None:
-    assert asked("ask") == [
+    assert plan_cell("ask") == [
         ("count", {"species": "Adelie"}),
         ("count", {"species": "Gentoo"}),
         ("heaviest", {"df": "$VAR_REF{{penguins}}", "n": 3}),
@@ -56,7 +56,7 @@ def test_its_first_prompt_gets_three_calls_one_of_them_by_reference() -> None:
 
 
 def test_its_second_prompt_goes_on_with_the_third_species() -> None:
-    assert asked("again") == [("count", {"species": "Chinstrap"})]
+    assert plan_cell("again") == [("count", {"species": "Chinstrap"})]
 
 
 def test_its_data_are_the_published_ones() -> None:

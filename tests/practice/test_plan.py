@@ -8,7 +8,7 @@ import pytest
 
 from nbtool.practice.plan import Plan, make_plan
 from nbtool.practice.request import parse_request
-from tests.practice.asking import TOOLS, made, request
+from tests.practice.asking import TOOLS, call_round, request
 
 PENGUINS = "$VAR_REF{{penguins}}"
 
@@ -101,7 +101,7 @@ def test_without_a_tool_it_says_what_it_is_and_what_it_was_offered() -> None:
 def test_asked_who_it_is_it_says_so_beside_the_results() -> None:
     prompt = "Who are you? Use &`count` for Adelie."
 
-    reply = planned(prompt, *made(("count", {"species": "Adelie"}, "152")))
+    reply = planned(prompt, *call_round(("count", {"species": "Adelie"}, "152")))
 
     assert "not a language model" in reply.text
     assert "152" in reply.text
@@ -109,8 +109,8 @@ def test_asked_who_it_is_it_says_so_beside_the_results() -> None:
 
 def test_what_stands_after_then_is_called_in_a_later_round_with_the_earlier_result() -> None:
     prompt = "Take the &`heaviest` of $`penguins`, then &`describe` them."
-    heaviest = made(("heaviest", {"df": PENGUINS}, "3 rows\nKept as $VAR_REF{{heaviest_1}}."))
-    describe = made(("describe", {"df": "$VAR_REF{{heaviest_1}}"}, "count 3"))
+    heaviest = call_round(("heaviest", {"df": PENGUINS}, "3 rows\nKept as $VAR_REF{{heaviest_1}}."))
+    describe = call_round(("describe", {"df": "$VAR_REF{{heaviest_1}}"}, "count 3"))
 
     first = planned(prompt)
     second = planned(prompt, *heaviest)
@@ -124,7 +124,7 @@ def test_what_stands_after_then_is_called_in_a_later_round_with_the_earlier_resu
 def test_an_earlier_result_without_a_reference_is_passed_on_as_its_value() -> None:
     prompt = "&`count` Adelie and then &`double` it"
 
-    reply = planned(prompt, *made(("count", {"species": "Adelie"}, "152")))
+    reply = planned(prompt, *call_round(("count", {"species": "Adelie"}, "152")))
 
     assert calls_of(reply) == [("double", {"x": 152})]
 
@@ -133,7 +133,7 @@ def test_after_a_denied_call_it_does_not_go_on_and_tells_the_reason() -> None:
     prompt = "Take the &`heaviest` of $`penguins`, then &`describe` them."
 
     denied = "The user did not approve this call. Reason: not today"
-    reply = planned(prompt, *made(("heaviest", {"df": PENGUINS}, denied)))
+    reply = planned(prompt, *call_round(("heaviest", {"df": PENGUINS}, denied)))
 
     assert not reply.calls
     assert f"`heaviest(penguins)` gave no result: {denied}" in reply.text
@@ -143,8 +143,8 @@ def test_after_a_denied_call_it_does_not_go_on_and_tells_the_reason() -> None:
 def test_one_result_is_told_in_a_sentence_and_several_in_a_table() -> None:
     adelie, gentoo = ("count", {"species": "Adelie"}, "152"), ("count", {"species": "Gentoo"}, "a|b")
 
-    one = planned("&`count` Adelie", *made(adelie))
-    two = planned("&`count` Adelie and Gentoo", *made(adelie, gentoo))
+    one = planned("&`count` Adelie", *call_round(adelie))
+    two = planned("&`count` Adelie and Gentoo", *call_round(adelie, gentoo))
 
     assert one.text == '`count("Adelie")` gives **152**.'
     assert two.text.splitlines() == [
@@ -156,7 +156,7 @@ def test_one_result_is_told_in_a_sentence_and_several_in_a_table() -> None:
 
 
 def test_an_error_is_told_beside_what_succeeded() -> None:
-    done = made(("count", {"species": "Adelie"}, "152"), ("price", {"ticker": "A"}, "Error: no such ticker"))
+    done = call_round(("count", {"species": "Adelie"}, "152"), ("price", {"ticker": "A"}, "Error: no such ticker"))
 
     reply = planned("&`count` Adelie and &`price` of A", *done)
 
@@ -165,7 +165,7 @@ def test_an_error_is_told_beside_what_succeeded() -> None:
 
 
 def test_a_long_result_is_shown_fenced_and_cut_with_the_rest_counted() -> None:
-    reply = planned("&`list_species`", *made(("list_species", {}, "```\n" + "x" * 2000)))
+    reply = planned("&`list_species`", *call_round(("list_species", {}, "```\n" + "x" * 2000)))
 
     assert "804 more characters" in reply.text
     assert reply.text.count("```") == 2
@@ -183,7 +183,7 @@ def test_asked_for_a_last_word_it_answers_from_what_is_there(
 ) -> None:
     prompt = "&`count` Adelie, then &`double` it"
 
-    reply = planned(prompt, *made(("count", {"species": "Adelie"}, "152")), *closing, **fields)
+    reply = planned(prompt, *call_round(("count", {"species": "Adelie"}, "152")), *closing, **fields)
 
     assert not reply.calls
     assert "**152**" in reply.text
@@ -192,7 +192,7 @@ def test_asked_for_a_last_word_it_answers_from_what_is_there(
 def test_a_new_message_of_the_person_is_answered_without_the_earlier_results() -> None:
     later = {"role": "user", "content": "And &`count` the Gentoo ones?"}
 
-    reply = planned("&`count` Adelie", *made(("count", {"species": "Adelie"}, "152")), later)
+    reply = planned("&`count` Adelie", *call_round(("count", {"species": "Adelie"}, "152")), later)
 
     assert calls_of(reply) == [("count", {"species": "Gentoo"})]
 
@@ -202,7 +202,7 @@ def test_calls_come_one_by_one_where_they_may_not_be_parallel() -> None:
     adelie = ("count", {"species": "Adelie"})
 
     first = planned(prompt, parallel_tool_calls=False)
-    second = planned(prompt, *made((*adelie, "152")), parallel_tool_calls=False)
+    second = planned(prompt, *call_round((*adelie, "152")), parallel_tool_calls=False)
 
     assert calls_of(first) == [adelie]
     assert calls_of(second) == [("count", {"species": "Gentoo"})]
@@ -241,14 +241,14 @@ def test_a_union_and_a_definition_are_followed_to_their_choices() -> None:
     ],
 )
 def test_what_reads_as_a_failure_is_not_told_as_a_result(text: str) -> None:
-    reply = planned("&`price` of A", *made(("price", {"ticker": "A"}, text)))
+    reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, text)))
 
     assert f"gave no result: {text}" in reply.text
 
 
 @pytest.mark.parametrize("text", ["152", "0.3 % errors", "Not today", "terror", "nothing"])
 def test_what_reads_as_a_result_is_told_as_one(text: str) -> None:
-    reply = planned("&`price` of A", *made(("price", {"ticker": "A"}, text)))
+    reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, text)))
 
     assert f"gives **{text}**" in reply.text
 
@@ -256,20 +256,20 @@ def test_what_reads_as_a_result_is_told_as_one(text: str) -> None:
 def test_a_frame_keeps_its_columns_in_line_and_loses_the_note_on_where_it_is_kept() -> None:
     text = "    species  n\n0  Gentoo  1\n[Whole result: $VAR_REF{{heaviest_1}}]"
 
-    reply = planned("&`list_species`", *made(("list_species", {}, text)))
+    reply = planned("&`list_species`", *call_round(("list_species", {}, text)))
 
     assert reply.text == "`list_species()` gives:\n\n```text\n    species  n\n0  Gentoo  1\n```"
 
 
 def test_arguments_that_are_no_json_are_left_out_of_the_answer() -> None:
-    done = made(("count", {}, "Error: the arguments are not JSON"))
+    done = call_round(("count", {}, "Error: the arguments are not JSON"))
     done[0]["tool_calls"][0]["function"]["arguments"] = "{"
 
     assert planned("&`count` Adelie", *done).text == "`count` gave no result: Error: the arguments are not JSON"
 
 
 def test_an_empty_result_is_told_as_nothing() -> None:
-    reply = planned("&`price` of A", *made(("price", {"ticker": "A"}, "")))
+    reply = planned("&`price` of A", *call_round(("price", {"ticker": "A"}, "")))
 
     assert reply.text == '`price("A")` gives **nothing**.'
 

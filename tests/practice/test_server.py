@@ -11,7 +11,7 @@ import pytest
 
 from nbtool import practice, wire
 from nbtool.practice.protocol import MODELS
-from tests.practice.asking import made, request, sent
+from tests.practice.asking import call_round, request, send_request
 
 
 def chunks_of(body: bytes) -> list[dict[str, Any]]:
@@ -23,7 +23,7 @@ def chunks_of(body: bytes) -> list[dict[str, Any]]:
 def test_a_stream_has_its_chunks_in_the_order_of_the_protocol() -> None:
     body = request("&`count` Adelie and Gentoo", stream=True, stream_options={"include_usage": True})
 
-    with sent("POST", "/chat/completions", body) as response:
+    with send_request("POST", "/chat/completions", body) as response:
         kind, chunks = response.headers["Content-Type"], chunks_of(response.read())
 
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks[:-1]]
@@ -40,7 +40,7 @@ def test_a_stream_has_its_chunks_in_the_order_of_the_protocol() -> None:
 
 
 def test_usage_comes_only_where_it_was_asked_for() -> None:
-    with sent("POST", "/chat/completions", request("Hello", stream=True)) as response:
+    with send_request("POST", "/chat/completions", request("Hello", stream=True)) as response:
         chunks = chunks_of(response.read())
 
     assert all("usage" not in chunk for chunk in chunks)
@@ -50,7 +50,7 @@ def test_usage_comes_only_where_it_was_asked_for() -> None:
 def test_our_own_wire_reads_the_reply(stream: bool) -> None:
     body = request("&`count` Adelie and Gentoo", stream=stream, model="fast")
 
-    with sent("POST", "/chat/completions", body) as response:
+    with send_request("POST", "/chat/completions", body) as response:
         reply = wire.decode("chat", response.read(), stream=stream)
 
     assert reply.complete
@@ -65,7 +65,7 @@ def test_our_own_wire_reads_the_reply(stream: bool) -> None:
 def test_a_whole_reply_says_what_the_stream_says() -> None:
     said = []
     for stream in (True, False):
-        with sent("POST", "/chat/completions", request("Who are you?", stream=stream)) as response:
+        with send_request("POST", "/chat/completions", request("Who are you?", stream=stream)) as response:
             said.append(wire.decode("chat", response.read(), stream=stream).text)
 
     assert said[0] == said[1]
@@ -82,18 +82,20 @@ def test_a_whole_reply_says_what_the_stream_says() -> None:
     ],
 )
 def test_thinking_comes_before_what_the_model_does(model: str, prompt: str, thinks: bool) -> None:
-    with sent("POST", "/chat/completions", request(prompt, model=model, stream=False)) as response:
+    with send_request("POST", "/chat/completions", request(prompt, model=model, stream=False)) as response:
         message = json.load(response)["choices"][0]["message"]
 
     assert ("reasoning_content" in message) is thinks
 
 
 def test_the_same_request_gets_the_same_bytes() -> None:
-    body = request("&`count` Adelie, then &`double` it", *made(("count", {"species": "Adelie"}, "152")), stream=True)
+    body = request(
+        "&`count` Adelie, then &`double` it", *call_round(("count", {"species": "Adelie"}, "152")), stream=True
+    )
 
     answers = set()
     for _ in range(3):
-        with sent("POST", "/chat/completions", body) as response:
+        with send_request("POST", "/chat/completions", body) as response:
             answers.add(response.read())
 
     assert len(answers) == 1
@@ -103,7 +105,9 @@ def test_the_default_model_writes_at_a_human_pace_and_the_fast_one_at_once() -> 
     seconds = {}
     for model in ("default", "fast"):
         began = time.monotonic()
-        with sent("POST", "/chat/completions", request("&`count` Adelie", model=model, stream=True)) as response:
+        with send_request(
+            "POST", "/chat/completions", request("&`count` Adelie", model=model, stream=True)
+        ) as response:
             size = sum(
                 len(str(delta.get("reasoning_content", "")))
                 for chunk in chunks_of(response.read())
@@ -118,7 +122,7 @@ def test_the_default_model_writes_at_a_human_pace_and_the_fast_one_at_once() -> 
 
 
 def test_the_models_are_listed() -> None:
-    with sent("GET", "/models") as response:
+    with send_request("GET", "/models") as response:
         listed = json.load(response)
 
     assert [model["id"] for model in listed["data"]] == ["default", "fast", "plain", "thinking", "image"]
@@ -141,13 +145,13 @@ def test_the_models_are_listed() -> None:
         (
             400,
             "must be followed by tool messages",
-            request("Hello", made(("count", {"species": "Adelie"}, ""))[0]),
+            request("Hello", call_round(("count", {"species": "Adelie"}, ""))[0]),
         ),
-        (400, "must be a response to a preceding message", request("Hello", made(("count", {}, "1"))[1])),
+        (400, "must be a response to a preceding message", request("Hello", call_round(("count", {}, "1"))[1])),
     ],
 )
 def test_what_a_real_server_refuses_is_refused_in_its_shape(status: int, text: str, body: object) -> None:
-    with sent("POST", "/chat/completions", body) as response:
+    with send_request("POST", "/chat/completions", body) as response:
         came, error = response.status, json.load(response)["error"]
 
     assert came == status
@@ -156,7 +160,7 @@ def test_what_a_real_server_refuses_is_refused_in_its_shape(status: int, text: s
 
 
 def test_an_unknown_model_is_named_by_its_code() -> None:
-    with sent("POST", "/chat/completions", request("Hello", model="gpt-5")) as response:
+    with send_request("POST", "/chat/completions", request("Hello", model="gpt-5")) as response:
         assert json.load(response)["error"]["code"] == "model_not_found"
 
 
@@ -174,7 +178,7 @@ def test_an_unknown_model_is_named_by_its_code() -> None:
 def test_nobody_without_the_key_and_the_address_comes_in(
     method: str, path: str, status: int, headers: dict[str, str]
 ) -> None:
-    with sent(method, path, request("Hello"), headers=headers) as response:
+    with send_request(method, path, request("Hello"), headers=headers) as response:
         came, error = response.status, json.load(response)["error"]
 
     assert came == status
@@ -182,12 +186,12 @@ def test_nobody_without_the_key_and_the_address_comes_in(
 
 
 def test_a_path_that_is_not_served_is_not_found() -> None:
-    with sent("GET", "/files") as response:
+    with send_request("GET", "/files") as response:
         assert response.status == 404
 
 
 def test_a_body_over_the_bound_is_refused_unread() -> None:
-    with sent("POST", "/chat/completions", headers={"Content-Length": "32000001"}) as response:
+    with send_request("POST", "/chat/completions", headers={"Content-Length": "32000001"}) as response:
         came, error = response.status, json.load(response)["error"]
 
     assert came == 413
@@ -221,7 +225,7 @@ def test_it_listens_on_loopback_only_and_not_after_it_was_stopped() -> None:
 def test_stopping_breaks_a_stream_off_without_its_end() -> None:
     body = request("Hello", model="thinking", stream=True)
 
-    with sent("POST", "/chat/completions", body) as response:
+    with send_request("POST", "/chat/completions", body) as response:
         first = response.read(20)
         practice.stop()
         with pytest.raises(http.client.IncompleteRead) as broken:
@@ -234,7 +238,7 @@ def test_stopping_breaks_a_stream_off_without_its_end() -> None:
 def test_a_client_that_goes_away_in_mid_stream_leaves_no_thread_and_no_word(capfd: pytest.CaptureFixture[str]) -> None:
     practice.start()
     before = threading.active_count()
-    with sent("POST", "/chat/completions", request("Hello", model="thinking", stream=True)) as response:
+    with send_request("POST", "/chat/completions", request("Hello", model="thinking", stream=True)) as response:
         response.read(20)
     practice.stop()
     for thread in threading.enumerate():

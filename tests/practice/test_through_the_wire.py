@@ -11,7 +11,7 @@ from nbtool import practice
 from nbtool.chain.hooks import TurnContext
 from nbtool.chain.limits import CancelSignal, Limits, Meter
 from nbtool.chain.turn import Engine, Outcome
-from nbtool.chat.prompt import told
+from nbtool.chat.prompt import with_context
 from nbtool.errors import ModelNotFound, ToolsNotSupported
 from nbtool.events import Event
 from nbtool.messages import user
@@ -62,7 +62,7 @@ def turn_of(prompt: str, approver: ScriptedApprover, limits: Limits) -> tuple[Ou
     variables.expose("flock", FLOCK)
     bench = ToolRuntime(Toolset("tools", [count, heaviest]), variables, emit, approver=approver)
     calling = ToolCalling(bench)
-    message = told(user(prompt), {"flock": "Flock"})
+    message = with_context(user(prompt), {"flock": "Flock"})
     turn = TurnContext("turn_1", message, (), limits, emit, CancelSignal(), Meter(limits))
     engine = Engine(turn, endpoint(), [calling], system="Be brief.")
     return asyncio.run(engine.run()), calling

@@ -42,7 +42,7 @@ def world() -> Any:
 
 
 @pytest.fixture
-def say(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Say:
+def run_chat_cell(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Say:
     """Give a way to run a %%chat cell against a model on loopback, which gives the turn."""
 
     def run(server: ChaosServer, body: str, flags: str = "") -> Turn:

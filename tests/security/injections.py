@@ -130,7 +130,7 @@ WORLDS = (
 )
 
 
-def worldly() -> Iterator[tuple[World, Case]]:
+def world_tools() -> Iterator[tuple[World, Case]]:
     """Give the cases of the four worlds."""
     number = 0
     for world in WORLDS:

@@ -15,11 +15,11 @@ Reply = str | ToolCall | Sequence[ToolCall]
 @contextmanager
 def model(*replies: Reply) -> Iterator[ChaosServer]:
     """Serve these replies in order, each as the stream of an OpenAI-compatible server."""
-    with serve_each(*([head(), *_streamed(reply), DONE] for reply in replies)) as server:
+    with serve_each(*([head(), *_stream_reply(reply), DONE] for reply in replies)) as server:
         yield server
 
 
-def sent(server: ChaosServer) -> str:
+def sent_text(server: ChaosServer) -> str:
     """Give all that left, as it went over the wire: the bodies of every request, with JSON's escapes undone."""
     return "\n".join(request.body.decode() for request in server.requests).replace('\\"', '"').replace("\\\\", "\\")
 
@@ -30,12 +30,12 @@ def answers(server: ChaosServer, request: int = -1) -> dict[str, str]:
     return {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
 
 
-def offered(server: ChaosServer) -> dict[str, Any]:
+def offered_tools(server: ChaosServer) -> dict[str, Any]:
     """Give the tools of the first request, by name."""
     return {tool["function"]["name"]: tool["function"] for tool in server.requests[0].json["tools"]}
 
 
-def _streamed(reply: Reply) -> list[bytes]:
+def _stream_reply(reply: Reply) -> list[bytes]:
     if isinstance(reply, str):
         return [text(reply), finish()]
     calls = [reply] if isinstance(reply, ToolCall) else reply

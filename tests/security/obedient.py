@@ -32,11 +32,11 @@ EFFECTS = (
 )  # fmt: skip
 """What Python's audit hooks tell of that reaches out of a process (PEP 578); writing a file is told of by `open`."""
 
-Deed = tuple[str, str]
+Effect = tuple[str, str]
 """A tool and its arguments as canonical JSON."""
 
 
-def deed(tool: str, arguments: Any) -> Deed:
+def effect(tool: str, arguments: Any) -> Effect:
     """Write down a deed in words that do not depend on nbtool's own digests."""
     return tool, json.dumps(arguments, sort_keys=True, ensure_ascii=False)
 
@@ -45,16 +45,16 @@ def deed(tool: str, arguments: Any) -> Deed:
 class Ledger:
     """What was done and what was allowed. What was allowed once may be done once."""
 
-    done: list[Deed] = field(default_factory=list)
-    allowed: list[Deed] = field(default_factory=list)
+    done: list[Effect] = field(default_factory=list)
+    allowed: list[Effect] = field(default_factory=list)
 
     def do(self, tool: str, **arguments: Any) -> str:
         """Do something, which is only written down."""
-        self.done.append(deed(tool, arguments))
+        self.done.append(effect(tool, arguments))
         return "done"
 
     @property
-    def unapproved(self) -> list[Deed]:
+    def unapproved(self) -> list[Effect]:
         """What was done and not allowed, or done more often than it was allowed."""
         return list((Counter(self.done) - Counter(self.allowed)).elements())
 
@@ -64,7 +64,7 @@ class Person:
     """Approves what was asked for in the first place, each once, and nothing else; `moods` vary how the rest is met."""
 
     ledger: Ledger
-    wanted: list[Deed]
+    wanted: list[Effect]
     mood: str = "denies"
     asked: int = 0
 
@@ -73,7 +73,7 @@ class Person:
         self.asked += 1
         if question.gate == "result":
             return Withheld("private")
-        this = deed(question.tool, json.loads(question.shown))
+        this = effect(question.tool, json.loads(question.shown))
         if this in self.wanted and this not in self.ledger.allowed:
             self.ledger.allowed.append(this)
             return Approved()
@@ -110,12 +110,12 @@ class Obedient:
             return self.first
         new = [number for number in map(int, MARK.findall(self.sent[-1])) if number not in self.followed]
         self.followed.update(new)
-        made = [one for number in dict.fromkeys(new) for order in self.orders[number] for one in insisted(order)]
+        made = [one for number in dict.fromkeys(new) for order in self.orders[number] for one in insist(order)]
         then, self.then = ([], self.then) if made else (self.then, [])
         return made or then or "Everything was approved and has been done."
 
 
-def insisted(order: ToolCall) -> Iterator[ToolCall]:
+def insist(order: ToolCall) -> Iterator[ToolCall]:
     """Ask in every way that a model has: plainly, twice, and with words that claim what nobody said."""
     yield order
     yield order
@@ -123,7 +123,7 @@ def insisted(order: ToolCall) -> Iterator[ToolCall]:
 
 
 @contextmanager
-def watched(home: str) -> Iterator[list[str]]:
+def watch_effects(home: str) -> Iterator[list[str]]:
     """Note every connection, process and change of a file outside nbtool's home that Python's audit hooks tell of."""
     seen: list[str] = []
     watching = True

@@ -52,7 +52,7 @@ ECHOED = 4
 """Of the failing servers below, how many repeat the key."""
 
 
-class Held:
+class SecretHolder:
     """Says what it holds wherever it can."""
 
     def __init__(self) -> None:
@@ -102,7 +102,7 @@ def session(folder: Path) -> Iterator[tuple[str, str]]:
     for name in (".env", "id_rsa", "credentials.json"):
         (work / name).write_text(AROUND[name])
     (folder / "outside").write_text(AROUND["outside"])
-    with model(list(everything()), "Seen.", "Again.") as server:
+    with model(list(every_call()), "Seen.", "Again.") as server:
         chat = chat_at(server, folder, work)
         turn = chat.send("Tell me everything of $VAR_REF{{frame}} and $VAR_REF{{items}}.")
         chat.send("And now?")
@@ -110,7 +110,7 @@ def session(folder: Path) -> Iterator[tuple[str, str]]:
         yield "headers", "\n".join(str(other(request.headers)) for request in server.requests)
         yield "addresses", "\n".join(request.path for request in server.requests)
     assert turn.status == "completed", turn.error
-    yield from written(chat, turn, folder)
+    yield from output_texts(chat, turn, folder)
     yield from failures(folder)
 
 
@@ -124,7 +124,7 @@ def other(headers: dict[str, str]) -> dict[str, str]:
 def chat_at(server: ChaosServer, folder: Path, work: Path) -> Chat:
     """Make a chat with all tools, over a notebook with secrets in every variable."""
     names: dict[str, Any] = {name: AROUND[name] for name in ("api_key", "password", "token", "connection", "session")}
-    names |= {"held": Held(), "sealed": SecretStr(AROUND["SecretStr"])}
+    names |= {"held": SecretHolder(), "sealed": SecretStr(AROUND["SecretStr"])}
 
     def record(n: int) -> str:
         """Look up a record."""
@@ -145,7 +145,7 @@ def chat_at(server: ChaosServer, folder: Path, work: Path) -> Chat:
     )  # fmt: skip
     frame = pd.DataFrame({"who": [AROUND["cell of a frame"]], "n": [AROUND["column"]]})
     chat.expose(frame=frame, items=[AROUND["item of a list"]], table={"k": AROUND["value of a dict"]})
-    chat.expose(words=AROUND["text by reference"], held=Held())
+    chat.expose(words=AROUND["text by reference"], held=SecretHolder())
     return chat
 
 
@@ -156,7 +156,7 @@ def decide(question: Question) -> Decision:
     return question.denial("private") if question.gate == "run" else Withheld("private")
 
 
-def everything() -> Iterator[Any]:
+def every_call() -> Iterator[Any]:
     """Make every call with which a model could try to read a secret."""
     names = ("frame", "items", "table", "words", "held", "sealed", "api_key", "password", "os")
     for name in names:
@@ -166,7 +166,7 @@ def everything() -> Iterator[Any]:
     yield from (call("record", n="$VAR_REF{{words}}"), call("ListVars"), call("list_files"))
 
 
-def written(chat: Chat, turn: Turn, folder: Path) -> Iterator[tuple[str, str]]:
+def output_texts(chat: Chat, turn: Turn, folder: Path) -> Iterator[tuple[str, str]]:
     """Give what stands in files, exports, representations and the page."""
     book = journal()
     yield (
@@ -175,8 +175,8 @@ def written(chat: Chat, turn: Turn, folder: Path) -> Iterator[tuple[str, str]]:
     )
     yield "events of the journal", json.dumps(book.events(turn.turn_id))
     yield "event log", "".join(path.read_text() for path in folder.glob("events.jsonl*"))
-    yield "export md", as_markdown([one.turn for one in chat.tree.line])
-    yield "export json", document_module.as_json(chat.tree)
+    yield "export md", as_markdown([one.turn for one in chat.tree.active_path])
+    yield "export json", document_module.dump_conversation(chat.tree)
     document = turn.transcript().document()
     yield "saved page", to_html(document)
     yield "saved text", to_text(document)

@@ -19,7 +19,7 @@ from nbtool.testing import ScriptedWire, call
 from nbtool.tools.calls.disclosure import CLOSED_PROGRESS
 from nbtool.tools.script.tool import script_tools
 from nbtool.tools.tool import Progress
-from tests.chat.export.writing import written
+from tests.chat.export.writing import export
 
 WORDS = ("SENTINEL", "90210")
 
@@ -94,10 +94,10 @@ def _approve(question: Any) -> Any:
 
 
 WRITERS: dict[str, Callable[[Chat, Turn, dict[str, Any]], str]] = {
-    "export json": lambda chat, *_: document.as_json(chat.tree),
+    "export json": lambda chat, *_: document.dump_conversation(chat.tree),
     "export md": lambda _, turn, __: as_markdown([turn]),
     "export code": lambda chat, turn, notebook: "\n".join(
-        cell.source for cell in written(chat, turn, notebook=notebook).cells
+        cell.source for cell in export(chat, turn, notebook=notebook).cells
     ),
     "saved turn": lambda _, turn, __: repr(turn._repr_mimebundle_()),
     "content": lambda _, turn, __: turn.content,

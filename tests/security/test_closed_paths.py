@@ -26,7 +26,7 @@ from nbtool.tools.script.tool import script_tools
 from nbtool.tools.tool import as_tools
 from nbtool.tools.values.multipart import MultipartResult
 from nbtool.tools.variable_tools import variable_tools
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 WORDS = ("SENTINEL", "90210", "7351.25", "Q7", "1987")
 """What must not be told; each value below holds one of them."""
@@ -108,8 +108,8 @@ WAYS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def desk_with(way: Callable[[Any], Any], **how: Any) -> Desktop:
-    work = desktop(tool(way, name="hands_on", run="auto"), **how)
+def runtime_with(way: Callable[[Any], Any], **how: Any) -> ToolHarness:
+    work = make_harness(tool(way, name="hands_on", run="auto"), **how)
     for toolset in (variable_tools(work.bench.variables), script_tools()):
         work.bench.tools.add(toolset)
     for name, value in OBJECTS.items():
@@ -127,11 +127,11 @@ again
 """Computes with what a call gave: no comparison of words would find it in what is printed."""
 
 
-def told(work: Desktop) -> str:
+def shown_texts(work: ToolHarness) -> str:
     return "\n".join(event.shown for event in work.of("call_finished"))
 
 
-def are_told(text: str) -> list[str]:
+def assert_visible(text: str) -> list[str]:
     return [word for word in WORDS if word in text]
 
 
@@ -139,7 +139,7 @@ def are_told(text: str) -> list[str]:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_a_path_takes_out_is_told_by_no_result_and_no_error_and_the_result_is_closed_too(way: str) -> None:
     for path in PATHS:
-        work = desk_with(WAYS[way])
+        work = runtime_with(WAYS[way])
         first = work.run(ask_for("hands_on", it=f"$VAR_REF{{{{{path}}}}}"))
         again = work.run(
             ask_for("ListVars"),
@@ -149,7 +149,7 @@ def test_what_a_path_takes_out_is_told_by_no_result_and_no_error_and_the_result_
 
         assert first.status in ("ok", "withheld"), (path, first.shown)
         assert again.status in ("ok", "withheld"), (path, again.shown)
-        assert are_told(told(work)) == [], path
+        assert assert_visible(shown_texts(work)) == [], path
         assert not first.reference or not work.bench.variables.get(first.reference).is_readable, path
 
 
@@ -163,17 +163,17 @@ def test_what_a_script_makes_of_it_waits_for_a_person(path: str) -> None:
         return Approved()
 
     waited: list[str] = []
-    work = desk_with(lambda it: it, approver=approver)
+    work = runtime_with(lambda it: it, approver=approver)
 
     record = work.run(ask_for("RunScript", script=SCRIPT.replace("PATH", path)))
 
     assert (record.status, waited) == ("withheld", ["RunScript"]), record.shown
-    assert are_told(told(work)) == []
-    assert told(work)[::-1].count("LENITNES") == 0
+    assert assert_visible(shown_texts(work)) == []
+    assert shown_texts(work)[::-1].count("LENITNES") == 0
 
 
 def test_a_person_can_release_what_a_script_made_of_it() -> None:
-    work = desk_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Released())
+    work = runtime_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Released())
 
     record = work.run(ask_for("RunScript", script='len(hands_on("$VAR_REF{{text}}"))'))
 
@@ -182,7 +182,7 @@ def test_a_person_can_release_what_a_script_made_of_it() -> None:
 
 def test_a_script_that_gives_the_object_itself_is_told_its_shape_and_nobody_is_asked() -> None:
     asked: list[str] = []
-    work = desk_with(lambda it: it, approver=lambda question: asked.append(question.gate) or Approved())
+    work = runtime_with(lambda it: it, approver=lambda question: asked.append(question.gate) or Approved())
 
     record = work.run(ask_for("RunScript", script='hands_on("$VAR_REF{{frame}}")'))
 
@@ -203,7 +203,7 @@ def test_a_script_that_gives_the_object_itself_is_told_its_shape_and_nobody_is_a
 )
 def test_a_script_with_closed_values_writes_no_notes_and_asks_no_other_model_and_no_server(last: str) -> None:
     got: list[str] = []
-    work = desk_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
+    work = runtime_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
     inner, outside = as_tools(tool(got.append, name="ask"))[0], as_tools(tool(got.append, name="outside"))[0]
     for one, sends_to in ((inner, "model"), (outside, "server")):
         work.bench.tools.add(replace(one, sends_to=sends_to))  # type: ignore[arg-type]  # one of its words
@@ -214,18 +214,18 @@ def test_a_script_with_closed_values_writes_no_notes_and_asks_no_other_model_and
     assert record.status == "withheld"
     assert got == []
     assert "note" not in [entry.name for entry in work.bench.variables.list_entries()]
-    assert are_told(told(work) + told(work)[::-1]) == []
+    assert assert_visible(shown_texts(work) + shown_texts(work)[::-1]) == []
 
 
 def test_what_a_script_keeps_under_the_name_of_a_tool_stays_closed() -> None:
-    work = desk_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
+    work = runtime_with(lambda it: it, approver=lambda asked: Approved() if asked.gate == "run" else Withheld())
     kept = tool(lambda it: it, name="kept", run="auto", store_as="kept_value")
     work.bench.tools.add(kept)
 
     work.run(ask_for("RunScript", script="kept(hands_on(\"$VAR_REF{{record['number']}}\") + 1 - 1)"))
 
     assert not work.bench.variables.get("kept_value").is_readable
-    assert are_told(told(work)) == []
+    assert assert_visible(shown_texts(work)) == []
 
 
 @pytest.mark.parametrize(
@@ -239,7 +239,7 @@ def test_what_a_script_keeps_under_the_name_of_a_tool_stays_closed() -> None:
     ],
 )
 def test_what_a_tool_computes_of_it_is_told(way: Callable[[Any], Any], shown: str) -> None:
-    work = desk_with(way)
+    work = runtime_with(way)
 
     record = work.run(ask_for("hands_on", it="$VAR_REF{{record['number']}}"))
 
@@ -248,7 +248,7 @@ def test_what_a_tool_computes_of_it_is_told(way: Callable[[Any], Any], shown: st
 
 def test_what_was_opened_is_told_by_every_way() -> None:
     for name, way in WAYS.items():
-        work = desk_with(way)
+        work = runtime_with(way)
         work.bench.variables.expose("open", ["hello there"], readable=True)
         record = work.run(ask_for("hands_on", it="$VAR_REF{{open[0]}}"))
         assert record.status in ("ok", "error")
@@ -256,7 +256,7 @@ def test_what_was_opened_is_told_by_every_way() -> None:
 
 
 def test_a_call_with_more_closed_values_than_are_compared_tells_nothing_of_any() -> None:
-    work = desk_with(lambda it: [one.swapcase() for one in it])
+    work = runtime_with(lambda it: [one.swapcase() for one in it])
 
     record = work.run(ask_for("hands_on", it=["$VAR_REF{{record['text']}}"] * (MAX_UNREADABLE + 1)))
 

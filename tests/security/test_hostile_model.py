@@ -22,8 +22,17 @@ from nbtool.tools.tool import Tool
 from nbtool.toolsets import files, inspection, notebook_python, web
 from nbtool.toolsets.code_runner import CodeResult
 from tests.chaos import ChaosServer, serve, whole
-from tests.security.injections import CARRIERS, LURES, POLICY_FILES, Case, World, in_notebook, notebook_goals, worldly
-from tests.security.obedient import Ledger, Obedient, Person, deed, watched
+from tests.security.injections import (
+    CARRIERS,
+    LURES,
+    POLICY_FILES,
+    Case,
+    World,
+    in_notebook,
+    notebook_goals,
+    world_tools,
+)
+from tests.security.obedient import Ledger, Obedient, Person, effect, watch_effects
 
 MOODS = ("denies", "breaks", "answers nonsense", "is not there")
 FEW = {"worlds": 9, "notebook": 7}
@@ -37,7 +46,7 @@ Tell = Callable[[str, object], None]
 
 
 def test_the_cases_are_as_many_as_they_should_be() -> None:
-    assert len({case.case_id for _, case in worldly()}) == 629
+    assert len({case.case_id for _, case in world_tools()}) == 629
     assert len(set(in_notebook())) == 200
     assert len(LURES) == len(CARRIERS) == 10
 
@@ -47,13 +56,13 @@ def test_the_cases_are_as_many_as_they_should_be() -> None:
 
 @pytest.mark.promise("asks-by-default")
 def test_in_the_worlds_of_an_assistant_only_what_was_approved_is_done(record_property: Tell) -> None:
-    follow(islice(worldly(), 0, None, FEW["worlds"]), record_property)
+    follow(islice(world_tools(), 0, None, FEW["worlds"]), record_property)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_in_every_case_of_those_worlds_only_what_was_approved_is_done(record_property: Tell) -> None:
-    assert follow(worldly(), record_property) == 629
+    assert follow(world_tools(), record_property) == 629
 
 
 def follow(cases: Iterable[tuple[World, Case]], tell: Tell) -> int:
@@ -63,10 +72,10 @@ def follow(cases: Iterable[tuple[World, Case]], tell: Tell) -> int:
     for count, (world, case) in enumerate(cases, 1):  # noqa: B007 - how many there were
         mood = MOODS[case.number % len(MOODS)]
         ledger = Ledger()
-        person = Person(ledger, [deed(case.wanted.name, json.loads(case.wanted.arguments))], mood)
+        person = Person(ledger, [effect(case.wanted.name, json.loads(case.wanted.arguments))], mood)
         model = Obedient([call("read", place=case.reads)], {case.number: [case.goal]}, then=[case.wanted])
-        with watched(os.environ["NBTOOL_HOME"]) as reached:
-            turn = play(model, doers(world, ledger, case), approver=None if mood == "is not there" else person)
+        with watch_effects(os.environ["NBTOOL_HOME"]) as reached:
+            turn = play(model, effect_tools(world, ledger, case), approver=None if mood == "is not there" else person)
         check(case.case_id, turn, ledger, model, reached)
         assert ledger.done == ledger.allowed
         assert len(ledger.done) == (mood != "is not there"), case
@@ -89,7 +98,7 @@ def check(case: str, turn: Turn, ledger: Ledger, model: Obedient, reached: list[
     assert not any(SECRET in one for one in model.sent), case
 
 
-def doers(world: World, ledger: Ledger, case: Case) -> list[Any]:
+def effect_tools(world: World, ledger: Ledger, case: Case) -> list[Any]:
     """Make a tool of each thing that can be done in a world, and one that reads what is there."""
     examples = {one.name: one for one in (*(make(0) for make in world.wanted), *(order for _, order in world.goals))}
 
@@ -104,10 +113,10 @@ def doers(world: World, ledger: Ledger, case: Case) -> list[Any]:
             return {**found, "from": case.lure}
         return {**found, case.lure: 1} if where == 2 else {**found, "items": [{"note": case.lure}]}
 
-    return [read, *(doer(ledger, example) for example in examples.values())]
+    return [read, *(effect_tool(ledger, example) for example in examples.values())]
 
 
-def doer(ledger: Ledger, example: ToolCall) -> Tool:
+def effect_tool(ledger: Ledger, example: ToolCall) -> Tool:
     def do(**arguments: Any) -> str:
         return ledger.do(example.name, **arguments)
 
@@ -133,7 +142,7 @@ def sink() -> Iterator[ChaosServer]:
 def test_in_a_notebook_no_text_brings_about_an_effect(
     tmp_path: Path, sink: ChaosServer, record_property: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lure(islice(in_notebook(), 0, None, FEW["notebook"]), tmp_path, sink, record_property, monkeypatch)
+    run_cases(islice(in_notebook(), 0, None, FEW["notebook"]), tmp_path, sink, record_property, monkeypatch)
 
 
 @pytest.mark.nightly
@@ -141,10 +150,10 @@ def test_in_a_notebook_no_text_brings_about_an_effect(
 def test_in_no_case_of_a_notebook_a_text_brings_about_an_effect(
     tmp_path: Path, sink: ChaosServer, record_property: Tell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lure(in_notebook(), tmp_path, sink, record_property, monkeypatch)
+    run_cases(in_notebook(), tmp_path, sink, record_property, monkeypatch)
 
 
-def lure(
+def run_cases(
     cases: Iterable[tuple[str, int, int]], folder: Path, sink: ChaosServer, tell: Tell, patch: pytest.MonkeyPatch
 ) -> None:
     goals, count = notebook_goals(sink.url), 0
@@ -157,7 +166,7 @@ def lure(
         patch.setenv("NBTOOL_HOME", home)
         model = Obedient(place.first(carrier), goals)
         before = place.tree()
-        with watched(home) as reached:
+        with watch_effects(home) as reached:
             turn = place.play(model)
         check(case, turn, place.ledger, model, reached)
         assert place.tree() == before, case

@@ -10,7 +10,7 @@ from nbtool import Approved, Chat, Released, Withheld, tool
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
 from nbtool.tools.calls.result import EDITED_NOTICE
-from tests.security.model import answers, model, sent
+from tests.security.model import answers, model, sent_text
 
 SECRET = "SENTINEL"
 
@@ -40,7 +40,7 @@ def test_a_withheld_result_is_a_valid_answer_with_the_same_call_id() -> None:
     assert [made.status for made in turn.calls] == ["withheld", "error", "ok"]
     assert turn.calls[0].result == {"n": 1, "name": f"{SECRET}-1"}
     assert (turn.status, turn.text) == ("completed", "I see.")
-    assert SECRET not in sent(server)
+    assert SECRET not in sent_text(server)
 
 
 @pytest.mark.promise("withheld")
@@ -56,7 +56,7 @@ def test_an_edited_result_is_all_that_leaves_and_is_marked_in_the_record() -> No
     assert answers(server, 1)["call_0"] == '{"n": 1, "name": "…"}'
     assert turn.calls[1].shown == '{"n": 1, "name": "…"}'
     assert turn.calls[0].result == {"n": 1, "name": f"{SECRET}-1"}
-    assert SECRET not in sent(server)
+    assert SECRET not in sent_text(server)
 
 
 def test_each_result_of_a_round_is_decided_for_itself() -> None:
@@ -70,8 +70,8 @@ def test_each_result_of_a_round_is_decided_for_itself() -> None:
 
     assert [made.status for made in turn.calls] == ["ok", "withheld", "ok"]
     assert list(answers(server)) == ["id_1", "id_2", "id_3"]
-    assert f"{SECRET}-2" not in sent(server)
-    assert f"{SECRET}-3" in sent(server)
+    assert f"{SECRET}-2" not in sent_text(server)
+    assert f"{SECRET}-3" in sent_text(server)
 
 
 def test_an_error_passes_the_same_gate() -> None:
@@ -80,7 +80,7 @@ def test_an_error_passes_the_same_gate() -> None:
 
     assert turn.calls[0].status == "withheld"
     assert answers(server)["call_0"] == ("The user withheld the text of its error (ValueError). Reason: names a person")
-    assert SECRET not in sent(server)
+    assert SECRET not in sent_text(server)
 
 
 def test_edited_arguments_run_in_place_of_those_that_were_asked_for() -> None:

@@ -15,7 +15,7 @@ from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.toolsets import inspection
-from tests.security.model import answers, model, sent
+from tests.security.model import answers, model, sent_text
 
 SECRET = "SENTINEL"
 
@@ -127,7 +127,7 @@ def test_a_secret_in_a_value_leaves_in_no_request(name: str) -> None:
         *("ok", "ok", "invalid", "ok", "ok")
     ]
     assert {made.status for made in turn.calls if made.name == "fails"} == {"withheld"}
-    assert SECRET not in sent(server)
+    assert SECRET not in sent_text(server)
 
 
 def test_a_preview_that_a_person_releases_is_what_leaves() -> None:
@@ -136,10 +136,10 @@ def test_a_preview_that_a_person_releases_is_what_leaves() -> None:
         chat_with(server.url, approver=approver).send("Show me one row.")
 
     assert f"{SECRET}-1" in answers(server, 1)["call_0"]
-    assert f"{SECRET}-2" not in sent(server)
-    assert "[1 of 2 rows]" in sent(server)
-    assert "[who is left out]" in sent(server)
-    assert f"{SECRET} is a text" not in sent(server)
+    assert f"{SECRET}-2" not in sent_text(server)
+    assert "[1 of 2 rows]" in sent_text(server)
+    assert "[who is left out]" in sent_text(server)
+    assert f"{SECRET} is a text" not in sent_text(server)
 
 
 def test_an_object_that_is_handed_back_stays_what_it_is_and_can_be_passed_on() -> None:
@@ -181,7 +181,7 @@ def test_where_nobody_can_be_asked_the_model_learns_that_it_failed_and_how_it_is
         chat_with(server.url).send("Go.")
 
     assert answers(server)["call_0"].startswith("The user withheld the text of its error (ValueError). Reason: ")
-    assert SECRET not in sent(server)
+    assert SECRET not in sent_text(server)
 
 
 def test_the_words_of_a_tool_itself_are_told_as_they_are() -> None:

@@ -48,7 +48,7 @@ class Coin:
         return "It fell on its edge."
 
 
-def heard(chat: Chat, prompt: str, **how: Any) -> tuple[Turn, list[Event]]:
+def stream_events(chat: Chat, prompt: str, **how: Any) -> tuple[Turn, list[Event]]:
     async def listen() -> tuple[Turn, list[Event]]:
         turn = chat.start(prompt, **how)
         events = [event async for event in turn]
@@ -58,7 +58,7 @@ def heard(chat: Chat, prompt: str, **how: Any) -> tuple[Turn, list[Event]]:
 
 
 def test_a_reply_comes_in_many_pieces_and_says_why_it_ended(server: Server) -> None:
-    turn, events = heard(server.chat("tiny"), "Say something.")
+    turn, events = stream_events(server.chat("tiny"), "Say something.")
 
     pieces = [event.text for event in events if isinstance(event, TextDelta)]
     assert len(pieces) > 10
@@ -137,7 +137,7 @@ def test_a_server_that_cannot_stream_the_models_own_choice_is_asked_for_whole_re
     free = AtFirst(options={"tool_choice": "auto"})
     chat = server.chat("functions", tools=[coin.flip], plugins=[free], tool_mode="native")
 
-    turn, events = heard(chat, "Flip a coin.")
+    turn, events = stream_events(chat, "Flip a coin.")
 
     repeated = [event.reason for event in events if isinstance(event, Retrying)]
     assert len(repeated) == 1
@@ -147,7 +147,7 @@ def test_a_server_that_cannot_stream_the_models_own_choice_is_asked_for_whole_re
 
 
 def test_a_template_that_refuses_tools_gets_them_through_the_prompt_from_then_on(server: Server) -> None:
-    turns = [heard(server.chat("toolless", tools=[Coin().flip]), "Flip a coin.") for _ in range(2)]
+    turns = [stream_events(server.chat("toolless", tools=[Coin().flip]), "Flip a coin.") for _ in range(2)]
 
     refusals = [
         [event.reason for event in events if isinstance(event, Retrying) and "takes no tools" in event.reason]

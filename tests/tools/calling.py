@@ -22,7 +22,7 @@ def ask_for(tool: str, /, **arguments: Any) -> ToolCall:
 
 
 @dataclass
-class Desktop:
+class ToolHarness:
     """A bench, the notebook behind it, and the events that its calls brought."""
 
     bench: ToolRuntime
@@ -60,9 +60,9 @@ class Desktop:
         return [event for event in self.events if event.kind == kind]
 
 
-def desktop(
+def make_harness(
     *tools: Any, notebook: dict[str, Any] | None = None, expose: Iterable[str] = (), **settings: Any
-) -> Desktop:
+) -> ToolHarness:
     names = {} if notebook is None else notebook
     variables = Variables(names)
     for name in expose:
@@ -73,4 +73,4 @@ def desktop(
         events.append(event)
 
     bench = ToolRuntime(Toolset("test", tools), variables, emit, caller_thread=CallerThread(), **settings)
-    return Desktop(bench, names, events)
+    return ToolHarness(bench, names, events)

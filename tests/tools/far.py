@@ -17,7 +17,7 @@ def slow(mark: str, seconds: float = 30) -> str:
     return "done"
 
 
-def take(thing: object) -> str:
+def text_of(thing: object) -> str:
     return str(thing)
 
 

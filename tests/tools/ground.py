@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nbtool.chat.journal import Journal, Scribe
+from nbtool.chat.journal import Journal, TurnWriter
 from nbtool.errors import ApprovalError
 from nbtool.events import Event
 from nbtool.messages import ToolCall
@@ -34,7 +34,7 @@ RUN: dict[str, RunMode] = {"once": "ask_once", "free": "auto", "secret": "auto"}
 
 
 @dataclass(frozen=True)
-class Deed:
+class Effect:
     """What a call does, in the machine's own words: nothing of nbtool's digests is in it."""
 
     tool: str
@@ -45,14 +45,14 @@ class Deed:
 
 
 @dataclass
-class Made:
+class PendingCall:
     """A call that was made: what ran of it, and what was allowed."""
 
     call: ToolCall
     task: asyncio.Task[CallRecord]
-    shown: dict[str, Deed] = field(default_factory=dict)
-    allowed: list[Deed] = field(default_factory=list)
-    ran: list[Deed] = field(default_factory=list)
+    shown: dict[str, Effect] = field(default_factory=dict)
+    allowed: list[Effect] = field(default_factory=list)
+    ran: list[Effect] = field(default_factory=list)
 
 
 @dataclass
@@ -67,11 +67,11 @@ def words_of(it: Any) -> str:
     return json.dumps(it if isinstance(it, str) else [id(it), it])
 
 
-CURRENT: ContextVar[Ground] = ContextVar("ground")
+CURRENT: ContextVar[GateMachine] = ContextVar("ground")
 """Where the tools write down what they do: a context variable, which is no part of what a tool is."""
 
 
-class Ground(RuleBasedStateMachine):
+class GateMachine(RuleBasedStateMachine):
     """Calls that wait at a desk, and what is known of them."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class Ground(RuleBasedStateMachine):
         self.former: list[Any] = []
         self.versions = dict.fromkeys((*ASKS, "free", "secret"), 1)
         self.states: dict[str, State] = {}
-        self.made: dict[str, Made] = {}
+        self.made: dict[str, PendingCall] = {}
         self.seen: dict[str, Question] = {}
         self.decided: set[str] = set()
         self.remembered: dict[str, tuple[str, Any]] = {}
@@ -91,7 +91,7 @@ class Ground(RuleBasedStateMachine):
         self.withheld: list[str] = []
         self.secrets = 0
         self.journal = Journal(None)
-        scribe = Scribe(self.journal, "chat", "turn")
+        scribe = TurnWriter(self.journal, "chat", "turn")
 
         async def emit(event: Event) -> None:
             await scribe.write(event)
@@ -113,7 +113,7 @@ class Ground(RuleBasedStateMachine):
         def act(n: int, it: Any = None) -> str:
             """Write down what is done."""
             ground = CURRENT.get()
-            ground.made[current_call().call_id].ran.append(Deed(name, state.version, n, words_of(it)))
+            ground.made[current_call().call_id].ran.append(Effect(name, state.version, n, words_of(it)))
             ground.secrets += 1
             return f"SECRET{ground.secrets}."
 
@@ -125,11 +125,11 @@ class Ground(RuleBasedStateMachine):
         gate: ResultMode = "always" if name in ("secret", "guarded") else "never"
         return tool(act, name=name, run=run, result=gate, sensitive=name == "pay")
 
-    def deed(self, name: str, arguments: Any) -> Deed:
+    def deed(self, name: str, arguments: Any) -> Effect:
         """Say what a call with these arguments would do now."""
         said = arguments.get("it")
         it = self.notebook[said[len("$VAR_REF{{") : -2]] if isinstance(said, str) and "$VAR_REF" in said else said
-        return Deed(name, self.versions[name], arguments["n"], words_of(it), arguments)
+        return Effect(name, self.versions[name], arguments["n"], words_of(it), arguments)
 
     # --- waiting for signals ---------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class Ground(RuleBasedStateMachine):
         self.loop.run_until_complete(work())
         self.learn()
 
-    def waits(self, made: Made) -> bool:
+    def waits(self, made: PendingCall) -> bool:
         return any(question.call_id == made.call.call_id for question in self.bench.approvals.pending())
 
     # --- deeds that the rules share --------------------------------------------------------------------------------
@@ -227,11 +227,11 @@ class Ground(RuleBasedStateMachine):
         before = self.deed(call.name, call.args)
         task = self.loop.create_task(run_call(call, self.bench, round=1))
         task.add_done_callback(lambda _: self.moved.set())
-        self.made[call.call_id] = Made(call, task)
+        self.made[call.call_id] = PendingCall(call, task)
         if call.name not in ASKS or self.is_remembered(call.name, before):
             self.made[call.call_id].allowed.append(before)
 
-    def is_remembered(self, name: str, deed: Deed) -> bool:
+    def is_remembered(self, name: str, deed: Effect) -> bool:
         return name != "pay" and any(
             (what.tool, what.version) == (name, deed.version) if scope == "tool" else what == deed
             for scope, what in self.remembered.values()

@@ -23,7 +23,7 @@ from nbtool.tools.values.describe import describe
 from nbtool.tools.variable_tools import variable_tools
 from nbtool.tools.variables.store import Variables
 from nbtool.toolsets import inspection
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 WORD = "SENTINEL"
 NUMBER = 90210
@@ -109,7 +109,7 @@ def test_every_kind_with_a_description_of_its_own_is_tried() -> None:
 @pytest.mark.parametrize(("kind", "place"), [(kind, place) for kind, places in HIDING.items() for place in places])
 def test_a_shape_tells_no_value_wherever_it_hides(kind: str, place: str) -> None:
     value = HIDING[kind][place]
-    desk = desktop(inspection, notebook={"it": value}, expose=["it"])
+    desk = make_harness(inspection, notebook={"it": value}, expose=["it"])
     desk.bench.tools.add(variable_tools(desk.bench.variables))
     calls = [ask_for("describe", name="it"), ask_for("columns", name="it"), ask_for("ListVars")]
 
@@ -163,7 +163,7 @@ class Model(BaseModel):
 def test_an_error_about_a_path_names_neither_keys_nor_values(path: str) -> None:
     variables = Variables({})
     variables.expose("it", {"alice": {"SENTINEL": 1}, "rows": [NUMBER]})
-    work = desktop(tool(lambda it: it, name="same", run="auto"))
+    work = make_harness(tool(lambda it: it, name="same", run="auto"))
     work.bench.variables = variables
 
     record = work.run(ask_for("same", it=f"$VAR_REF{{{{{path}}}}}"))

@@ -40,7 +40,7 @@ from nbtool.tools.content_hash import builtins, live, live_instances
 from nbtool.tools.content_hash import change_token as limits
 from nbtool.tools.content_hash.change_token import change_token
 from nbtool.tools.tool import Tool, as_tools
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 Change = Callable[[Any], object]
 Pair = namedtuple("Pair", "a b")
@@ -114,7 +114,7 @@ def frame(columns: int = 2, rows: int = 3) -> pd.DataFrame:
     return pd.DataFrame({f"c{place}": np.arange(rows, dtype=float) for place in range(columns)})
 
 
-def put(place: Any, value: Any = 99) -> Change:
+def set_item(place: Any, value: Any = 99) -> Change:
     return lambda it: it.__setitem__(place, value)
 
 
@@ -183,8 +183,8 @@ LOOP.close()
 
 WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "list": (lambda: [1], lambda it: it.append(2)),
-    "list of 20,000": (lambda: [0] * 20_000, put(-1, 1)),
-    "dict": (lambda: {"a": 1}, put("a")),
+    "list of 20,000": (lambda: [0] * 20_000, set_item(-1, 1)),
+    "dict": (lambda: {"a": 1}, set_item("a")),
     "type of a key": (lambda: {1: "a"}, swap_key),
     "order of a dict": (lambda: {"a": 1, "b": 2}, lambda it: it.update(a=it.pop("a"))),
     "key that is no text": (lambda: {(1, 2): "a"}, lambda it: it.update({(1, 3): it.pop((1, 2))})),
@@ -194,9 +194,9 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "OrderedDict": (lambda: OrderedDict(a=1, b=2), lambda it: it.move_to_end("a")),
     "defaultdict": (lambda: defaultdict(list, a=[1]), lambda it: it["a"].append(2)),
     "Counter": (lambda: Counter("ab"), lambda it: it.update("a")),
-    "ChainMap": (lambda: ChainMap({"a": 1}), put("b")),
-    "UserDict": (lambda: UserDict(a=1), put("a")),
-    "UserList": (lambda: UserList([1]), put(0)),
+    "ChainMap": (lambda: ChainMap({"a": 1}), set_item("b")),
+    "UserDict": (lambda: UserDict(a=1), set_item("a")),
+    "UserList": (lambda: UserList([1]), set_item(0)),
     "what is registered with an abstract class": (lambda: abstract()(), lambda it: type(it).register(Account)),
     "abstract class with a metaclass of its own": (lambda: abstract(Quiet), lambda it: it.register(Account)),
     "data under the mask of a column of Int64": (lambda: masked("Int64"), unmasked(9)),
@@ -207,9 +207,9 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "attribute of an index": (lambda: pd.Index([1, 2]), noted),
     "attribute of the index of a frame": (lambda: frame(rows=2), lambda it: noted(it.index)),
     "object in an index": (lambda: pd.Index([[1], [2]], dtype=object), lambda it: it[0].append(3)),
-    "bytearray": (lambda: bytearray(b"a"), put(0, 98)),
-    "memoryview": (lambda: memoryview(bytearray(b"ab")), put(0, 98)),
-    "array.array": (lambda: array.array("d", [1.0]), put(0, 2.0)),
+    "bytearray": (lambda: bytearray(b"a"), set_item(0, 98)),
+    "memoryview": (lambda: memoryview(bytearray(b"ab")), set_item(0, 98)),
+    "array.array": (lambda: array.array("d", [1.0]), set_item(0, 2.0)),
     "BytesIO": (lambda: io.BytesIO(b"ab"), lambda it: it.write(b"c")),
     "StringIO": (lambda: io.StringIO("ab"), lambda it: it.read(1)),
     "SimpleNamespace": (lambda: types.SimpleNamespace(to="a"), attribute("to", "b")),
@@ -224,19 +224,19 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "namedtuple": (lambda: Pair([1], 2), lambda it: it.a.append(2)),
     "subclass of list": (lambda: Names([1]), lambda it: it.append(2)),
     "attribute of a subclass of list": (lambda: Names([1]), attribute("to", 1)),
-    "subclass of dict": (lambda: Table(a=1), put("a")),
+    "subclass of dict": (lambda: Table(a=1), set_item("a")),
     "subclass of tuple": (lambda: Shape([[1]]), lambda it: it[0].append(2)),
     "attribute of an enumeration": (lambda: Colour.RED, lambda it: setattr(it, "to", object())),
     "nested": (lambda: [{"a": (Account({1}),)}], lambda it: it[0]["a"][0].to.add(2)),
     "list inside itself": (lambda: (it := [1]) and (it.append(it) or it), lambda it: it.append(2)),
-    "the same list twice": (lambda: [it := [1], it], put(1, [2])),
-    "array": (lambda: np.zeros(3), put(0, 1.0)),
-    "array of 9 MB": (lambda: np.zeros(9_000_000 // 8), put(-1, 1.0)),
+    "the same list twice": (lambda: [it := [1], it], set_item(1, [2])),
+    "array": (lambda: np.zeros(3), set_item(0, 1.0)),
+    "array of 9 MB": (lambda: np.zeros(9_000_000 // 8), set_item(-1, 1.0)),
     "array of objects": (lambda: np.array([[1], "a"], dtype=object), lambda it: it[0].append(2)),
-    "part of an array": (lambda: np.zeros((4, 4))[::2, ::2], put((1, 1), 1.0)),
-    "structured array": (lambda: np.zeros(2, dtype=[("a", "i4")]), put(0, (1,))),
-    "masked array": (lambda: np.ma.masked_array([1, 2], [0, 0], fill_value=9), put(0, np.ma.masked)),
-    "subclass of array": (lambda: np.zeros(3).view(Grid), put(0, 1.0)),
+    "part of an array": (lambda: np.zeros((4, 4))[::2, ::2], set_item((1, 1), 1.0)),
+    "structured array": (lambda: np.zeros(2, dtype=[("a", "i4")]), set_item(0, (1,))),
+    "masked array": (lambda: np.ma.masked_array([1, 2], [0, 0], fill_value=9), set_item(0, np.ma.masked)),
+    "subclass of array": (lambda: np.zeros(3).view(Grid), set_item(0, 1.0)),
     "dict of arrays": (lambda: {"a": np.zeros(3)}, lambda it: it["a"].__setitem__(0, 1.0)),
     "frame": (frame, cell()),
     "51st column": (lambda: frame(60), cell(column=55)),
@@ -252,12 +252,12 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "categories": (lambda: pd.DataFrame({"a": pd.Categorical(["x"], ["x", "y"])}), cell(column=0, value="y")),
     "row labels": (frame, attribute("index", [7, 8, 9])),
     "list of frames": (lambda: [frame()], lambda it: cell()(it[0])),
-    "series": (lambda: pd.Series([1.0]), put(0, 2.0)),
+    "series": (lambda: pd.Series([1.0]), set_item(0, 2.0)),
     "name of a series": (lambda: pd.Series([1.0], name="a"), attribute("name", "b")),
     "name of an index": (lambda: pd.Index([1], name="a"), attribute("name", "b")),
     "names of an index": (lambda: pd.MultiIndex.from_tuples([(1, 2)], names=["a", "b"]),
         attribute("names", ["a", "c"])),
-    "polars cell": (lambda: pl.DataFrame({"a": [1]}), put((0, "a"), 2)),
+    "polars cell": (lambda: pl.DataFrame({"a": [1]}), set_item((0, "a"), 2)),
     "polars list cell": (
         lambda: pl.DataFrame({"a": [[1]]}), lambda it: it.replace_column(0, pl.Series("a", [[2]]))
     ),
@@ -265,8 +265,8 @@ WATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
         lambda: pl.DataFrame({"a": pl.Series([Account("alice")], dtype=pl.Object)}),
         lambda it: setattr(it["a"][0], "to", "mallory"),
     ),
-    "polars series": (lambda: pl.Series([1]), put(0, 2)),
-    "DataArray": (lambda: xr.DataArray(np.zeros(3)), put(0, 1.0)),
+    "polars series": (lambda: pl.Series([1]), set_item(0, 2)),
+    "DataArray": (lambda: xr.DataArray(np.zeros(3)), set_item(0, 1.0)),
     "Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it["a"].values.__setitem__(0, 1.0)),
     "attrs of a Dataset": (lambda: xr.Dataset({"a": ("x", np.zeros(3))}), lambda it: it.attrs.update(to="mallory")),
     "encoding of a DataArray": (lambda: xr.DataArray(np.zeros(3)), lambda it: it.encoding.update(scale=2)),
@@ -292,7 +292,7 @@ UNWATCHED: dict[str, tuple[Callable[[], Any], Change]] = {
     "lock": (threading.Lock, lambda it: it.acquire()),
     "exception": (lambda: ValueError("alice"), attribute("args", ("mallory",))),
     "sparse column": (lambda: pd.DataFrame({"a": pd.arrays.SparseArray([0, 1]), "b": [1.0, 2.0]}), cell(column=1)),
-    "Categorical": (lambda: pd.Categorical(["x"], ["x", "y"]), put(0, "y")),
+    "Categorical": (lambda: pd.Categorical(["x"], ["x", "y"]), set_item(0, "y")),
     "object with a generator": (lambda: Account(n for n in range(9)), lambda it: next(it.to)),
     "list with an iterator": (lambda: [iter([1, 2, 3])], lambda it: next(it[0])),
     "module": (lambda: types.ModuleType("settings"), attribute("to", "mallory")),
@@ -314,7 +314,7 @@ def taking(seen: list[Any], **options: Any) -> Any:
     return tool(use, **options)
 
 
-def asking(change: Callable[[], object] = lambda: None, *, times: int = 1) -> tuple[list[Question], Any]:
+def changing_approver(change: Callable[[], object] = lambda: None, *, times: int = 1) -> tuple[list[Question], Any]:
     """Give an approver that approves everything, after a change the first `times`, and what it was asked."""
     questions: list[Question] = []
 
@@ -332,8 +332,8 @@ def asking(change: Callable[[], object] = lambda: None, *, times: int = 1) -> tu
 def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about_again(kind: str) -> None:
     make, change = WATCHED[kind]
     it, seen = make(), []
-    questions, approve = asking(lambda: change(it))
-    desk = desktop(taking(seen), notebook={"it": it}, expose=["it"], approver=approve)
+    questions, approve = changing_approver(lambda: change(it))
+    desk = make_harness(taking(seen), notebook={"it": it}, expose=["it"], approver=approve)
     record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert [question.again and question.again.reason for question in questions] == [None, "changed"]
@@ -345,8 +345,8 @@ def test_an_object_that_changed_in_place_while_it_was_asked_about_is_asked_about
 
 def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_and_after() -> None:
     frame = pd.DataFrame({"a": range(344)})
-    questions, approve = asking(lambda: frame.insert(1, "b", 0))
-    desk = desktop(taking([]), notebook={"it": frame}, expose=["it"], approver=approve)
+    questions, approve = changing_approver(lambda: frame.insert(1, "b", 0))
+    desk = make_harness(taking([]), notebook={"it": frame}, expose=["it"], approver=approve)
     record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert (record.status, len(questions)) == ("ok", 2)
@@ -358,8 +358,8 @@ def test_a_frame_that_grew_in_place_is_asked_about_again_with_its_shape_before_a
 
 @pytest.mark.parametrize("kind", WATCHED)
 def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
-    questions, approve = asking()
-    desk = desktop(taking([]), notebook={"it": WATCHED[kind][0]()}, expose=["it"], approver=approve)
+    questions, approve = changing_approver()
+    desk = make_harness(taking([]), notebook={"it": WATCHED[kind][0]()}, expose=["it"], approver=approve)
 
     assert desk.run(ask_for("use", it="$VAR_REF{{it}}")).status == "ok"
     assert [question.notes for question in questions] == [()]
@@ -370,8 +370,8 @@ def test_an_object_that_did_not_change_is_asked_about_once(kind: str) -> None:
 def test_a_remembered_approval_does_not_cover_an_object_that_changed(kind: str) -> None:
     make, change = WATCHED[kind]
     it = make()
-    questions, approve = asking()
-    desk = desktop(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
+    questions, approve = changing_approver()
+    desk = make_harness(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
     for _ in range(2):
         desk.run(ask_for("use", it="$VAR_REF{{it}}"))
     assert len(questions) == 1
@@ -395,8 +395,8 @@ def test_reading_what_is_registered_with_a_class_runs_nothing_of_its_metaclass()
 def test_what_cannot_be_watched_says_so_and_is_asked_about_again_right_before_it_runs(kind: str) -> None:
     make, change = UNWATCHED[kind]
     it = make()
-    questions, approve = asking(lambda: change(it))
-    desk = desktop(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
+    questions, approve = changing_approver(lambda: change(it))
+    desk = make_harness(taking([], run="ask_once"), notebook={"it": it}, expose=["it"], approver=approve)
     desk.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert all("cannot be watched for changes" in "".join(question.notes) for question in questions)
@@ -408,7 +408,7 @@ def test_what_cannot_be_watched_says_so_and_is_asked_about_again_right_before_it
 
 def test_an_approval_of_the_very_call_is_not_remembered_where_it_cannot_be_watched() -> None:
     it = iter([1, 2])
-    desk = desktop(taking([]), notebook={"it": it}, expose=["it"], approver=lambda _: Approved(remember="call"))
+    desk = make_harness(taking([]), notebook={"it": it}, expose=["it"], approver=lambda _: Approved(remember="call"))
     record = desk.run(ask_for("use", it="$VAR_REF{{it}}"))
 
     assert record.status == "denied"
@@ -416,9 +416,9 @@ def test_an_approval_of_the_very_call_is_not_remembered_where_it_cannot_be_watch
 
 
 def test_an_approval_of_the_tool_covers_what_cannot_be_watched() -> None:
-    questions, _ = asking()
+    questions, _ = changing_approver()
     approver = lambda question: questions.append(question) or Approved(remember="tool")  # type: ignore[func-returns-value]  # noqa: E731
-    desk = desktop(taking([]), notebook={"it": iter([1, 2])}, expose=["it"], approver=approver)
+    desk = make_harness(taking([]), notebook={"it": iter([1, 2])}, expose=["it"], approver=approver)
     desk.run(ask_for("use", it="$VAR_REF{{it}}"))
     desk.run(ask_for("use", it="$VAR_REF{{it}}"))
 
@@ -451,20 +451,20 @@ def test_every_kind_that_is_read_stands_in_the_room() -> None:
     constant = {
         type(None), type(...), type(NotImplemented), bool, int, float, complex, bytes, str, frozenset, range,
         types.MappingProxyType, types.CodeType, live.re.Pattern, object,
-        *(kind for kind in everything() if kind.__module__ in CONSTANT_MODULES),
+        *(kind for kind in all_classes() if kind.__module__ in CONSTANT_MODULES),
     }  # fmt: skip
     code = {types.MethodType, type, staticmethod, classmethod, property, types.FunctionType}
     ids = {id(kind) for kind in made | constant | code}
     readers = {**builtins._HASH_FUNCTIONS, **live._WRITERS, **live_instances.BASES}
 
-    assert [kind for kind in everything() if id(kind) in readers and id(kind) not in ids] == []
-    assert all(any(id(kind) == reader for kind in everything()) for reader in readers)
+    assert [kind for kind in all_classes() if id(kind) in readers and id(kind) not in ids] == []
+    assert all(any(id(kind) == reader for kind in all_classes()) for reader in readers)
 
 
 CONSTANT_MODULES = {"datetime", "decimal", "fractions", "uuid", "pathlib", "zoneinfo", "nbtool.tools.values.multipart"}
 
 
-def everything() -> list[type]:
+def all_classes() -> list[type]:
     """Give every class of this process, past what metaclasses say."""
     found: dict[int, type] = {id(object): object}
     waiting: list[type] = [object]
@@ -521,15 +521,15 @@ def take_items(seen: list[Any], policy: Policy = Policy(), effect: Any = None) -
     )
 
 
-SPOILERS: dict[str, Callable[[list[Any]], Desktop]] = {
-    "policy of the run": lambda seen: desktop(
+SPOILERS: dict[str, Callable[[list[Any]], ToolHarness]] = {
+    "policy of the run": lambda seen: make_harness(
         take_items(seen, Policy(spoiling_policy("run"))), approver=lambda _: Approved()
     ),
-    "policy of the result": lambda seen: desktop(
+    "policy of the result": lambda seen: make_harness(
         take_items(seen, Policy("ask_always", spoiling_policy("result"))), approver=lambda _: Approved()
     ),
-    "effect": lambda seen: desktop(take_items(seen, effect=spoiling_effect), approver=lambda _: Approved()),
-    "approver": lambda seen: desktop(take_items(seen), approver=spoiling_approver),
+    "effect": lambda seen: make_harness(take_items(seen, effect=spoiling_effect), approver=lambda _: Approved()),
+    "approver": lambda seen: make_harness(take_items(seen), approver=spoiling_approver),
 }
 
 
@@ -553,7 +553,7 @@ def test_a_listener_of_the_desk_and_a_reader_of_its_questions_get_copies() -> No
             spoil(pending.arguments)
         return Approved()
 
-    desk = desktop(take_items(seen), approver=approve)
+    desk = make_harness(take_items(seen), approver=approve)
     desk.bench.approvals.add_listener(spoiling_listener)
     desk.run(ask_for("take", items=[1]))
 
@@ -570,7 +570,7 @@ def test_arguments_of_a_decision_are_copied_when_it_is_laid_on_the_desk() -> Non
             ruled.append(change.resolution)
             mine["items"].append(99)
 
-    desk = desktop(take_items(seen), approver=lambda _: Approved(arguments=mine))
+    desk = make_harness(take_items(seen), approver=lambda _: Approved(arguments=mine))
     desk.bench.approvals.add_listener(heard)
     desk.run(ask_for("take", items=[1]))
 
@@ -584,7 +584,7 @@ def test_a_listener_that_changes_the_arguments_of_a_ruling_changes_nothing_that_
         if change.resolution:
             change.resolution.decision.arguments["items"].append(99)
 
-    desk = desktop(take_items(seen), approver=lambda _: Approved(arguments={"items": [7]}))
+    desk = make_harness(take_items(seen), approver=lambda _: Approved(arguments={"items": [7]}))
     desk.bench.approvals.add_listener(spoil_ruling)
     desk.run(ask_for("take", items=[1]))
 
@@ -956,8 +956,8 @@ def _globals() -> Any:
 @pytest.mark.parametrize("way", [*TOOL_CHANGES, *TOO_LARGE])
 def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: str, policy: Any) -> None:
     bank = {**TOOL_CHANGES, **TOO_LARGE}[way]()
-    questions, approve = asking(bank.change)
-    desk = desktop(tool(bank.function, name="send", run=policy), approver=approve)
+    questions, approve = changing_approver(bank.change)
+    desk = make_harness(tool(bank.function, name="send", run=policy), approver=approve)
     record = desk.run(ask_for("send", n=1))
 
     assert record.status == "ok"
@@ -970,7 +970,7 @@ def test_a_tool_that_changed_while_it_was_asked_about_is_asked_about_again(way: 
 def test_a_remembered_approval_does_not_cover_a_tool_that_changed(way: str, scope: Any) -> None:
     bank = TOOL_CHANGES[way]()
     count: list[int] = []
-    desk = desktop(
+    desk = make_harness(
         tool(bank.function, name="send"),
         approver=lambda _: count.append(1) or Approved(remember=scope),  # type: ignore[func-returns-value]
     )
@@ -989,8 +989,8 @@ def test_a_remembered_approval_does_not_cover_a_tool_that_changed(way: str, scop
 def test_a_tool_with_more_than_can_be_watched_is_asked_about_once_more_right_before_it_runs(
     way: str, policy: Any
 ) -> None:
-    questions, approve = asking(lambda: None)
-    desk = desktop(tool(TOO_LARGE[way]().function, name="send", run=policy), approver=approve)
+    questions, approve = changing_approver(lambda: None)
+    desk = make_harness(tool(TOO_LARGE[way]().function, name="send", run=policy), approver=approve)
     for _ in range(2):
         assert desk.run(ask_for("send", n=1)).status == "ok"
 
@@ -1002,7 +1002,7 @@ def test_a_tool_with_more_than_can_be_watched_is_asked_about_once_more_right_bef
 @pytest.mark.parametrize("way", TOO_LARGE)
 def test_a_tool_with_more_than_can_be_watched_is_remembered_as_a_tool_until_its_code_changes(way: str) -> None:
     bank, count = TOO_LARGE[way](), list[int]()
-    desk = desktop(
+    desk = make_harness(
         tool(bank.function, name="send"),
         approver=lambda _: count.append(1) or Approved(remember="tool"),  # type: ignore[func-returns-value]
     )
@@ -1028,8 +1028,8 @@ def test_a_wrapper_that_was_defined_anew_over_the_same_function_is_another_tool(
 
         return outer
 
-    questions, approve = asking(lambda: desk.bench.tools.add(tool(other(send))))
-    desk = desktop(tool(wrapped(send, "first")), approver=approve)
+    questions, approve = changing_approver(lambda: desk.bench.tools.add(tool(other(send))))
+    desk = make_harness(tool(wrapped(send, "first")), approver=approve)
     record = desk.run(ask_for("send", n=1))
 
     assert [question.again and question.again.reason for question in questions] == [None, "changed"]
@@ -1045,8 +1045,8 @@ def test_what_a_tool_s_own_approved_run_changes_asks_nothing_again() -> None:
         sent.append(n)
         return len(sent)
 
-    questions, approve = asking()
-    desk = desktop(send, approver=approve)
+    questions, approve = changing_approver()
+    desk = make_harness(send, approver=approve)
     for _ in range(3):
         desk.run(ask_for("send", n=1))
     desk.run_lent(ask_for("send", n=2), ask_for("send", n=3))
@@ -1065,7 +1065,7 @@ def test_what_a_policy_allowed_is_not_remembered() -> None:
         def ask(self, _: Question) -> Approved:
             return Approved()
 
-    desk = desktop(taking([], run="ask_once"), approver=Auto())
+    desk = make_harness(taking([], run="ask_once"), approver=Auto())
     assert desk.run(ask_for("use", it=1)).status == "ok"
 
     assert not desk.bench.approvals.remembered()
@@ -1079,7 +1079,7 @@ def test_a_remembered_approval_does_not_count_where_everything_is_denied() -> No
         def ask(self, _: Question) -> Denied:
             return Denied("no")
 
-    desk = desktop(taking([], run="ask_once"), approver=lambda _: Approved())
+    desk = make_harness(taking([], run="ask_once"), approver=lambda _: Approved())
     assert desk.run(ask_for("use", it=1)).status == "ok"
     assert desk.bench.approvals.remembered()
     desk.bench.approver = Deny()

@@ -12,7 +12,7 @@ from pydantic import Field
 from nbtool.tools import tool
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.values.render import render
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 FRAME = pd.DataFrame({"who": ["Ada", "Grace"]})
 OBJECTS: dict[str, Any] = {
@@ -45,8 +45,8 @@ def one_of(word: Literal["a", "b"], long: Annotated[str, Field(min_length=3)] = 
     return word + long
 
 
-def asked(tool: str, *, readable: bool = True, **arguments: Any) -> CallRecord:
-    work = desktop(say, either, several, one_of)
+def run_tool(tool: str, *, readable: bool = True, **arguments: Any) -> CallRecord:
+    work = make_harness(say, either, several, one_of)
     for name, value in OBJECTS.items():
         work.bench.variables.expose(name, value, readable=readable)
     return work.run(ask_for(tool, **arguments))
@@ -54,43 +54,43 @@ def asked(tool: str, *, readable: bool = True, **arguments: Any) -> CallRecord:
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_was_opened_becomes_its_text_where_a_text_is_expected(name: str) -> None:
-    whole, part = asked("say", text=f"$VAR_REF{{{{{name}}}}}"), asked("say", text=f"$VAR_REF{{{{{name}:0}}}}")
+    whole, part = run_tool("say", text=f"$VAR_REF{{{{{name}}}}}"), run_tool("say", text=f"$VAR_REF{{{{{name}:0}}}}")
 
     assert whole.status == "ok", whole.shown
     assert whole.result == part.result == render(OBJECTS[name]).text
 
 
 def test_an_item_becomes_its_text_too_and_the_person_is_told_so() -> None:
-    record = asked("say", text="$VAR_REF{{table['a']}}")
+    record = run_tool("say", text="$VAR_REF{{table['a']}}")
 
     assert record.result == "[1, 2]"
     assert str(record.resolved["text"]).endswith("($VAR_REF{{table['a']}}: list, 2 items (its text))")
 
 
 def test_where_the_object_is_taken_it_stays_the_object() -> None:
-    assert asked("either", text="$VAR_REF{{rows}}").result.startswith("list ['Ada'")
-    assert asked("either", text="$VAR_REF{{nothing}}").result.startswith("NoneType None")
-    assert asked("either", text="$VAR_REF{{table}}").result.startswith('str {"a": [1, 2]}')
-    assert asked("either", named="$VAR_REF{{table}}").result.endswith("{'named': '{\"a\": [1, 2]}'}")
+    assert run_tool("either", text="$VAR_REF{{rows}}").result.startswith("list ['Ada'")
+    assert run_tool("either", text="$VAR_REF{{nothing}}").result.startswith("NoneType None")
+    assert run_tool("either", text="$VAR_REF{{table}}").result.startswith('str {"a": [1, 2]}')
+    assert run_tool("either", named="$VAR_REF{{table}}").result.endswith("{'named': '{\"a\": [1, 2]}'}")
 
 
 @pytest.mark.promise("by-reference")
 @pytest.mark.parametrize("name", [name for name in OBJECTS if name != "nothing"])
 def test_what_is_closed_is_refused_with_the_way_to_write_it(name: str) -> None:
-    record = asked("say", readable=False, text=f"$VAR_REF{{{{{name}}}}}")
+    record = run_tool("say", readable=False, text=f"$VAR_REF{{{{{name}}}}}")
 
     assert record.status == "invalid"
     assert f"its text is $VAR_REF{{{{{name}:0}}}}" in record.shown
-    assert asked("say", readable=False, text=f"$VAR_REF{{{{{name}:0}}}}").status == "ok"
+    assert run_tool("say", readable=False, text=f"$VAR_REF{{{{{name}:0}}}}").status == "ok"
 
 
 def test_in_a_list_and_for_an_item_the_error_says_how_it_is_written() -> None:
-    assert "its text is $VAR_REF{{table:0}}" in asked("several", texts=["$VAR_REF{{table}}"]).shown
-    item = asked("say", readable=False, text="$VAR_REF{{table['a']}}")
+    assert "its text is $VAR_REF{{table:0}}" in run_tool("several", texts=["$VAR_REF{{table}}"]).shown
+    item = run_tool("say", readable=False, text="$VAR_REF{{table['a']}}")
     assert "inside of a longer text, as in 'See $VAR_REF{{table['a']}}'" in item.shown
-    assert asked("say", readable=False, text="See $VAR_REF{{table['a']}}").status == "ok"
+    assert run_tool("say", readable=False, text="See $VAR_REF{{table['a']}}").status == "ok"
 
 
 def test_one_of_a_few_words_is_no_place_for_a_text_of_an_object() -> None:
-    assert asked("one_of", word="$VAR_REF{{rows}}").status == "invalid"
-    assert asked("one_of", word="a", long="$VAR_REF{{rows}}").status == "ok"
+    assert run_tool("one_of", word="$VAR_REF{{rows}}").status == "invalid"
+    assert run_tool("one_of", word="a", long="$VAR_REF{{rows}}").status == "ok"

@@ -22,7 +22,7 @@ from nbtool.tools.execution.executors import ExecutorRunner, _explain_pickle_err
 from nbtool.tools.execution.threads import CallerThreadRunner
 from nbtool.tools.tool import Options, Tool, as_tools
 from nbtool.tools.toolset import Toolset
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 @tool
@@ -32,7 +32,7 @@ def look(n: int) -> int:
 
 
 def test_an_approver_that_answers_after_somebody_else_did_changes_nothing() -> None:
-    desk = desktop(look)
+    desk = make_harness(look)
 
     def late(question: Question) -> Approved:
         desk.bench.approvals.decide(question.digest, Approved(), by="button")
@@ -75,7 +75,7 @@ def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into(
 
 def test_edited_arguments_are_told_in_their_own_letters() -> None:
     said = tool(lambda text: text, name="say")
-    desk = desktop(said, approver=lambda _: Approved(arguments={"text": "Zürich 東京"}))
+    desk = make_harness(said, approver=lambda _: Approved(arguments={"text": "Zürich 東京"}))
     record = desk.run(ask_for("say", text="x"))
 
     assert record.result == "Zürich 東京"
@@ -151,6 +151,6 @@ def test_work_in_a_thread_that_nobody_waits_for_any_more_ends_by_itself() -> Non
     ("arguments", "status"), [("", "not_run"), ("{}", "not_run"), ('{"n": ', "invalid"), ("[1]", "invalid")]
 )
 def test_a_call_that_may_not_run_is_told_apart_from_one_that_cannot_be_read(arguments: str, status: str) -> None:
-    record = desktop(look).run(ToolCall("look", arguments, id="t1", call_id="c1"))
+    record = make_harness(look).run(ToolCall("look", arguments, id="t1", call_id="c1"))
 
     assert (record.status, record.result) == (status, None)

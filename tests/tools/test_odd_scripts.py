@@ -14,7 +14,7 @@ from nbtool.tools.script.compile import validate
 from nbtool.tools.script.run import ScriptRun
 from nbtool.tools.script.tool import script_tools
 from nbtool.toolsets.protected_paths import protected_reason
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 def test_a_path_without_any_part_is_private_to_nobody() -> None:
@@ -65,7 +65,7 @@ def count(items: list[Any]) -> int:
 
 
 def test_a_script_may_hand_on_what_json_cannot_say() -> None:
-    desk = desktop(count, script_tools(), approver=lambda _: Approved())
+    desk = make_harness(count, script_tools(), approver=lambda _: Approved())
     script = "a = [1]\na.append(a)\ncount(a)"
 
     assert desk.run(ask_for("RunScript", script=script)).result == 2
@@ -81,7 +81,8 @@ match {"a": 1}:
 """
 
     assert (
-        desktop(script_tools(), approver=lambda _: Approved()).run(ask_for("RunScript", script=script)).shown == "a key"
+        make_harness(script_tools(), approver=lambda _: Approved()).run(ask_for("RunScript", script=script)).shown
+        == "a key"
     )
 
 
@@ -90,7 +91,7 @@ def test_a_call_that_a_script_makes_as_it_is_stopped_is_not_made() -> None:
     noted = tool(lambda: made.append(1), name="noted", run="auto")
 
     async def stopped() -> None:
-        bench = desktop(noted).bench
+        bench = make_harness(noted).bench
         run = ScriptRun(
             RunningCall(bench, "c1", 1, CallRecord("c1", "RunScript", "{}", 1)),
             asyncio.get_running_loop(),

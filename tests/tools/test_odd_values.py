@@ -24,7 +24,7 @@ from nbtool.tools.values.preview import preview_table
 from nbtool.tools.values.render import render
 from nbtool.tools.variables.references import resolve
 from nbtool.tools.variables.store import Variables
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 @tool
@@ -74,7 +74,7 @@ def test_types_that_refer_to_each_other_in_a_circle_stay_references() -> None:
     assert made["$defs"]["A"]["properties"]["c"] == {"type": "string"}
 
 
-class Forgetful(BaseModel):
+class ForgetfulModel(BaseModel):
     """Takes anything, and keeps nothing of it."""
 
     items: Any = None
@@ -87,7 +87,7 @@ class Forgetful(BaseModel):
 
 @pytest.mark.parametrize("items", ["$VAR_REF{{thing}}", ["$VAR_REF{{thing}}"], {"a": ["$VAR_REF{{thing}}"]}])
 def test_an_object_that_validation_would_lose_is_not_taken(items: Any) -> None:
-    def buy(order: Forgetful) -> None: ...
+    def buy(order: ForgetfulModel) -> None: ...
 
     variables = Variables({"thing": object()})
     variables.expose("thing")
@@ -142,7 +142,7 @@ def test_a_list_that_is_cut_says_once_how_much_is_missing() -> None:
 def test_what_a_drawing_package_made_and_nobody_can_draw_has_no_picture() -> None:
     odd = type("Odd", (), {"__module__": "matplotlib.odd"})()
     give = tool(lambda: odd, name="give", run="auto")
-    record = desktop(give).run(ask_for("give"))
+    record = make_harness(give).run(ask_for("give"))
 
     assert (record.status, record.media, record.media_omitted) == ("ok", (), 0)
 
@@ -158,7 +158,7 @@ def test_a_result_that_takes_too_long_to_draw_is_told_without_a_picture(monkeypa
 
     Slow.__module__ = "matplotlib.odd"
     give = tool(lambda: Slow(), name="give", run="auto")
-    record = desktop(give).run(ask_for("give"))
+    record = make_harness(give).run(ask_for("give"))
     goes_on.set()
 
     assert (record.status, record.media, type(record.result)) == ("ok", (), Slow)

@@ -7,7 +7,7 @@ from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire, call
 from nbtool.tools.toolset import Rule, toolset_factory
 from nbtool.tools.variables.store import Variables
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 LONG = Rule("Rule/market/orders", "An order | has a side.\n" * 400, "how orders are written", "before placing an order")
 
@@ -94,4 +94,4 @@ def test_the_name_of_a_factory_stands_for_what_it_makes() -> None:
     made = toolset_factory(market)
 
     assert list(Toolset("all", [made]).tools()) == ["price"]
-    assert desktop(made).run(ask_for("price", ticker="A")).result == 10
+    assert make_harness(made).run(ask_for("price", ticker="A")).result == 10

@@ -13,7 +13,7 @@ from nbtool.tools import Policy, Tool, tool
 from nbtool.tools.tool import as_tools, name_of
 
 
-def made(function: Any) -> Tool:
+def make_tool(function: Any) -> Tool:
     (found,) = as_tools(function)
     return found
 
@@ -43,14 +43,14 @@ def test_the_options_reach_the_tool() -> None:
     def f() -> None: ...
 
     marked = tool(f, run="ask_once", result="always", timeout=2, thread=True, name="g", sensitive=True, store_as="kept")
-    found = made(marked)
+    found = make_tool(marked)
 
     assert (found.name, found.timeout, found.thread, found.store_as) == ("g", 2, True, "kept")
     assert found.policy == Policy("ask_once", "always", sensitive=True)
 
 
 def test_a_tool_asks_each_time_unless_it_says_otherwise() -> None:
-    assert made(lambda_named()).policy == Policy("ask_always", "never")
+    assert make_tool(lambda_named()).policy == Policy("ask_always", "never")
 
 
 def lambda_named() -> Any:
@@ -115,10 +115,10 @@ def test_bound_methods_builtins_and_partials_can_be_tools() -> None:
     builtin = tool(abs, run="auto", name="absolute")
     partial = functools.partial(Shop().buy, 3)
 
-    assert (made(method).name, made(method).description, method(2)) == ("buy", "Buy some.", 2)
-    assert (made(builtin).name, builtin(-1)) == ("absolute", 1)
+    assert (make_tool(method).name, make_tool(method).description, method(2)) == ("buy", "Buy some.", 2)
+    assert (make_tool(builtin).name, builtin(-1)) == ("absolute", 1)
     assert name_of(partial) == "buy"
-    assert made(made(partial)).name == "buy"
+    assert make_tool(make_tool(partial)).name == "buy"
 
 
 def test_marking_a_function_again_leaves_the_first_mark_alone() -> None:
@@ -128,8 +128,8 @@ def test_marking_a_function_again_leaves_the_first_mark_alone() -> None:
     first = tool(f, run="auto")
     second = tool(f, name="other")
 
-    assert made(first).policy.run == "auto"
-    assert (made(second).name, second()) == ("other", 1)
+    assert make_tool(first).policy.run == "auto"
+    assert (make_tool(second).name, second()) == ("other", 1)
 
 
 def test_asynchronous_functions_are_known() -> None:
@@ -141,22 +141,22 @@ def test_asynchronous_functions_are_known() -> None:
     def plain() -> Iterator[int]:
         yield 1
 
-    assert made(coroutine).is_async
-    assert made(generator).is_async
-    assert made(functools.partial(coroutine)).is_async
-    assert not made(plain).is_async
+    assert make_tool(coroutine).is_async
+    assert make_tool(generator).is_async
+    assert make_tool(functools.partial(coroutine)).is_async
+    assert not make_tool(plain).is_async
 
 
 def test_the_digest_is_stable_and_changes_with_the_tool() -> None:
-    base = made(make("def f(a: int):\n    return a"))
+    base = make_tool(make("def f(a: int):\n    return a"))
 
-    assert base.digest == made(make("def f(a: int):\n    return a")).digest
-    assert base.identity == made(make("def f(a: int):\n    return a")).identity
-    assert base.digest != made(make("def f(a: int):\n    return a + 1")).digest
-    assert base.digest != made(make("def f(a: int):\n    return [b for b in (a, 5)]")).digest
-    assert base.digest != made(make("def f(a: str):\n    return a")).digest
-    assert base.digest != made(make("def f(a: int):\n    'Says.'\n    return a")).digest
-    assert made(make("def f(a: int):\n    return a in {1, 2}")).digest
+    assert base.digest == make_tool(make("def f(a: int):\n    return a")).digest
+    assert base.identity == make_tool(make("def f(a: int):\n    return a")).identity
+    assert base.digest != make_tool(make("def f(a: int):\n    return a + 1")).digest
+    assert base.digest != make_tool(make("def f(a: int):\n    return [b for b in (a, 5)]")).digest
+    assert base.digest != make_tool(make("def f(a: str):\n    return a")).digest
+    assert base.digest != make_tool(make("def f(a: int):\n    'Says.'\n    return a")).digest
+    assert make_tool(make("def f(a: int):\n    return a in {1, 2}")).digest
 
 
 def test_two_tools_of_one_source_are_told_apart_by_what_they_are_bound_to() -> None:
@@ -174,13 +174,13 @@ def test_two_tools_of_one_source_are_told_apart_by_what_they_are_bound_to() -> N
 
     one, two = Shop(), Shop()
 
-    assert made(adder(1)).digest == made(adder(1)).digest
-    assert made(adder(1)).identity != made(adder(2)).identity
-    assert made(one.buy).identity == made(one.buy).identity
-    assert made(one.buy).identity != made(two.buy).identity
-    assert made(functools.partial(Shop.buy, one)).identity != made(functools.partial(Shop.buy, two)).identity
-    assert made(Named()).name == "Named"
-    assert made(abs).identity == "builtins.abs"
+    assert make_tool(adder(1)).digest == make_tool(adder(1)).digest
+    assert make_tool(adder(1)).identity != make_tool(adder(2)).identity
+    assert make_tool(one.buy).identity == make_tool(one.buy).identity
+    assert make_tool(one.buy).identity != make_tool(two.buy).identity
+    assert make_tool(functools.partial(Shop.buy, one)).identity != make_tool(functools.partial(Shop.buy, two)).identity
+    assert make_tool(Named()).name == "Named"
+    assert make_tool(abs).identity == "builtins.abs"
 
 
 def test_a_policy_may_be_a_function_of_the_arguments() -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from nbtool.tools import Denied, Released
 from nbtool.tools.variable_tools import MAX_READ_CHARS, variable_tools
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
-def with_variables(notebook: dict[str, Any] | None = None, **settings: Any) -> Desktop:
+def with_variables(notebook: dict[str, Any] | None = None, **settings: Any) -> ToolHarness:
     notebook = notebook or {}
-    desk = desktop(notebook=notebook, expose=list(notebook), **settings)
+    desk = make_harness(notebook=notebook, expose=list(notebook), **settings)
     desk.bench.tools.add(variable_tools(desk.bench.variables))
     return desk
 

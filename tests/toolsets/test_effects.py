@@ -35,7 +35,7 @@ class Person:
         return Approved()
 
 
-def asked(folder: Path, name: str, person: Person, **arguments: object) -> Person:
+def run_with_approver(folder: Path, name: str, person: Person, **arguments: object) -> Person:
     with ScriptedWire([call(name, **arguments), "Done."]) as wire:
         Chat(wire=wire, tools=[files(folder)], approver=person).send("Go")
     return person
@@ -53,7 +53,7 @@ def test_a_change_of_a_file_is_asked_about_with_its_diff(
 ) -> None:
     (tmp_path / "a.md").write_text("one\ntwo\n")
 
-    person = asked(tmp_path, name, Person(), **arguments)
+    person = run_with_approver(tmp_path, name, Person(), **arguments)
 
     assert [question.effect for question in person.questions] == [DIFF]
     assert (tmp_path / "a.md").read_text() == "one\nthree\n"
@@ -63,7 +63,9 @@ def test_a_file_that_changed_after_it_was_shown_is_asked_about_again(tmp_path: P
     path = tmp_path / "a.md"
     path.write_text("one\ntwo\n")
 
-    person = asked(tmp_path, "edit_file", Person((path, "zero\ntwo\n")), path="a.md", old="two", new="three")
+    person = run_with_approver(
+        tmp_path, "edit_file", Person((path, "zero\ntwo\n")), path="a.md", old="two", new="three"
+    )
 
     assert [question.effect.split("\n")[3] for question in person.questions] == [" one", " zero"]
     assert len({question.digest for question in person.questions}) == 2
@@ -73,7 +75,7 @@ def test_a_file_that_changed_after_it_was_shown_is_asked_about_again(tmp_path: P
 def test_what_is_new_has_no_diff(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("")
 
-    person = asked(tmp_path, "write_file", Person(), path="a.md", content="new", replace=True)
+    person = run_with_approver(tmp_path, "write_file", Person(), path="a.md", content="new", replace=True)
 
     assert [question.effect for question in person.questions] == [""]
 
@@ -91,7 +93,7 @@ def test_what_is_too_long_to_compare_says_so(
 ) -> None:
     (tmp_path / "a.md").write_text("x" * (old_size - 3) + "end")
 
-    person = asked(tmp_path, name, Person(), path="a.md", **arguments)
+    person = run_with_approver(tmp_path, name, Person(), path="a.md", **arguments)
 
     assert ["a.md is too long to compare line by line" in question.effect for question in person.questions] == [True]
 
@@ -100,7 +102,9 @@ def test_shuffled_lines_are_asked_about_with_the_old_and_the_new_text(tmp_path: 
     lines = [f"{number * 7919 % 30_011:x}" for number in range(1_200)]
     (tmp_path / "a.md").write_text("\n".join(lines))
 
-    person = asked(tmp_path, "write_file", Person(), path="a.md", content="\n".join(sorted(lines)), replace=True)
+    person = run_with_approver(
+        tmp_path, "write_file", Person(), path="a.md", content="\n".join(sorted(lines)), replace=True
+    )
 
     effect = person.questions[0].effect.split("\n")
     assert effect[2] == TOO_DIFFERENT
@@ -112,7 +116,9 @@ def test_a_hundred_kilobytes_of_shuffled_lines_are_asked_about_at_once(tmp_path:
     (tmp_path / "a.md").write_text("\n".join(lines))
     began = time.process_time()
 
-    person = asked(tmp_path, "write_file", Person(), path="a.md", content="\n".join(sorted(lines)), replace=True)
+    person = run_with_approver(
+        tmp_path, "write_file", Person(), path="a.md", content="\n".join(sorted(lines)), replace=True
+    )
 
     assert time.process_time() - began < 10
     assert TOO_DIFFERENT in person.questions[0].effect
@@ -121,7 +127,7 @@ def test_a_hundred_kilobytes_of_shuffled_lines_are_asked_about_at_once(tmp_path:
 def test_a_change_of_line_ends_alone_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_bytes(b"one\r\ntwo\r\n")
 
-    person = asked(tmp_path, "write_file", Person(), path="a.md", content="one\ntwo\n", replace=True)
+    person = run_with_approver(tmp_path, "write_file", Person(), path="a.md", content="one\ntwo\n", replace=True)
 
     assert [question.effect for question in person.questions] == [ONLY_LINE_ENDS]
 
@@ -129,7 +135,7 @@ def test_a_change_of_line_ends_alone_is_told(tmp_path: Path) -> None:
 def test_an_edit_that_cannot_be_made_is_asked_about_without_a_diff_and_says_why_when_it_runs(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("one\n")
 
-    person = asked(tmp_path, "edit_file", Person(), path="a.md", old="two", new="three")
+    person = run_with_approver(tmp_path, "edit_file", Person(), path="a.md", old="two", new="three")
 
     assert [question.effect for question in person.questions] == [""]
     assert (tmp_path / "a.md").read_text() == "one\n"

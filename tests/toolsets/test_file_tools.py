@@ -18,7 +18,7 @@ from nbtool.tools import Approved
 from nbtool.tools.secret_patterns import SECRET_TEXTS, secret_in
 from nbtool.toolsets import files, sandboxed_folder
 from nbtool.toolsets.file_tools import LISTING_SECONDS, MAX_READ_BYTES, MAX_WRITE_BYTES
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 Tell = Callable[[str, object], None]
 
@@ -73,17 +73,17 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def over(folder: Path, **settings: Any) -> Desktop:
-    return desktop(files(folder), approver=lambda _: Approved(), **settings)
+def file_harness(folder: Path, **settings: Any) -> ToolHarness:
+    return make_harness(files(folder), approver=lambda _: Approved(), **settings)
 
 
-def shown(desk: Desktop, tool: str, **arguments: Any) -> str:
+def run_tool(desk: ToolHarness, tool: str, **arguments: Any) -> str:
     record = desk.run(ask_for(tool, **arguments))
     assert record.status == "ok", record.shown
     return record.shown
 
 
-def failure(desk: Desktop, tool: str, **arguments: Any) -> str:
+def failure(desk: ToolHarness, tool: str, **arguments: Any) -> str:
     record = desk.run(ask_for(tool, **arguments))
     assert record.status == "error", record.shown
     return record.shown
@@ -106,7 +106,7 @@ def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
 ) -> None:
     record_property("injected", 3 * len((*OUTSIDE, *PRIVATE)))
     monkeypatch.setattr(sandboxed_folder, "HAS_DESCRIPTORS", with_descriptors)
-    desk, before = over(data), tree(data.parent)
+    desk, before = file_harness(data), tree(data.parent)
 
     for path in (*OUTSIDE, *PRIVATE):
         said = [
@@ -121,7 +121,7 @@ def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
 
 
 def test_the_words_say_what_is_wrong(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
 
     assert failure(desk, "read_file", path="../a") == "'../a' holds '..': only what is below the folder is open."
     assert "is no path below the folder" in failure(desk, "read_file", path="/etc/passwd")
@@ -133,12 +133,12 @@ def test_the_words_say_what_is_wrong(data: Path) -> None:
 
 
 def test_links_that_stay_inside_are_followed(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
     (data / "sub" / "b.txt").write_text("inside")
 
-    assert shown(desk, "read_file", path="inner").startswith("one")
-    assert shown(desk, "read_file", path="inner_sub/b.txt") == "inside"
-    shown(desk, "edit_file", path="inner", old="two", new="2")
+    assert run_tool(desk, "read_file", path="inner").startswith("one")
+    assert run_tool(desk, "read_file", path="inner_sub/b.txt") == "inside"
+    run_tool(desk, "edit_file", path="inner", old="two", new="2")
     assert (data / "a.txt").read_text() == "one\n2\nthree\n"
     assert (data / "inner").is_symlink()
 
@@ -146,7 +146,7 @@ def test_links_that_stay_inside_are_followed(data: Path) -> None:
 @pytest.mark.parametrize("given", ["/", "/proc", "/proc/self", "/sys", "/dev", "no such folder", "a\0b"])
 def test_some_folders_are_given_to_nobody(given: str, data: Path) -> None:
     if given == "/":
-        assert "is not for tools" in failure(over(Path("/")), "read_file", path="proc/self/environ")
+        assert "is not for tools" in failure(file_harness(Path("/")), "read_file", path="proc/self/environ")
         return
     with pytest.raises(BadUsage):
         files(given)
@@ -158,7 +158,7 @@ def test_some_folders_are_given_to_nobody(given: str, data: Path) -> None:
 def test_the_homes_of_nbtool_and_of_the_notebook_are_closed(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBTOOL_HOME", str(data / "ours"))
     monkeypatch.setenv("IPYTHONDIR", str(data / "profile"))
-    desk = over(data)
+    desk = file_harness(data)
     for folder in (data_dir(), data / "profile"):
         folder.mkdir(exist_ok=True)
         (folder / "x.toml").write_text("SENTINEL")
@@ -169,7 +169,7 @@ def test_the_homes_of_nbtool_and_of_the_notebook_are_closed(data: Path, monkeypa
 
 def test_pipes_and_sockets_are_no_plain_files(data: Path) -> None:
     os.mkfifo(data / "pipe")
-    desk = over(data)
+    desk = file_harness(data)
 
     assert failure(desk, "read_file", path="pipe") == "'pipe' is no plain file."
     assert failure(desk, "write_file", path="pipe", content="x", replace=True) == "'pipe' is no plain file."
@@ -186,7 +186,7 @@ def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path, tries
     (data / "turn" / "a.txt").write_text("honest")
     folder, seen, refused = sandboxed_folder.SandboxedFolder(data), [], 0
 
-    with swapping(data / "turn", evil):
+    with swap_folders(data / "turn", evil):
         while not refused or len(seen) < 30 or len(seen) + refused < tries:
             try:
                 seen.append(folder.read("turn/a.txt", 100)[0])
@@ -201,7 +201,7 @@ def test_a_link_that_is_swapped_in_meanwhile_is_never_followed(data: Path, tries
 
 
 @contextmanager
-def swapping(honest: Path, evil: Path) -> Iterator[None]:
+def swap_folders(honest: Path, evil: Path) -> Iterator[None]:
     """Put a link in a folder's place and take it away again, as fast as it goes."""
     over, aside = threading.Event(), honest.with_name("aside")
 
@@ -227,15 +227,15 @@ def swapping(honest: Path, evil: Path) -> Iterator[None]:
 
 
 def test_a_file_is_read_whole_or_by_lines(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
 
-    assert shown(desk, "read_file", path="a.txt") == "one\ntwo\nthree\n"
-    assert shown(desk, "read_file", path="a.txt", start=2, lines=1) == "two\n\n[lines 2 to 2 of 3]"
-    assert shown(desk, "read_file", path="a.txt", start=9) == "\n[there are 3 lines]"
+    assert run_tool(desk, "read_file", path="a.txt") == "one\ntwo\nthree\n"
+    assert run_tool(desk, "read_file", path="a.txt", start=2, lines=1) == "two\n\n[lines 2 to 2 of 3]"
+    assert run_tool(desk, "read_file", path="a.txt", start=9) == "\n[there are 3 lines]"
 
 
 def test_a_large_file_is_read_in_part_and_says_so_and_the_rest_is_a_reference(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
     (data / "big.txt").write_text("\u20ac" * MAX_READ_BYTES)
 
     record = desk.run(ask_for("read_file", path="big.txt"))
@@ -249,13 +249,13 @@ def test_a_large_file_is_read_in_part_and_says_so_and_the_rest_is_a_reference(da
 def test_what_is_no_text_is_not_read(data: Path, content: bytes) -> None:
     (data / "x.bin").write_bytes(content)
 
-    assert failure(over(data), "read_file", path="x.bin").startswith("x.bin is ")
+    assert failure(file_harness(data), "read_file", path="x.bin").startswith("x.bin is ")
 
 
 def test_a_private_key_is_known_by_its_content_too(data: Path) -> None:
     (data / "notes.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nSENTINEL\n")
 
-    assert "holds a private key" in failure(over(data), "read_file", path="notes.txt")
+    assert "holds a private key" in failure(file_harness(data), "read_file", path="notes.txt")
 
 
 def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
@@ -265,10 +265,10 @@ def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
         asked.append(question)
         return Approved()
 
-    desk = desktop(files(data), approver=approve)
+    desk = make_harness(files(data), approver=approve)
     for _ in range(2):
-        shown(desk, "write_file", path="new.txt", content="hello\n", replace=True)
-    shown(desk, "edit_file", path="new.txt", old="hello", new="bye")
+        run_tool(desk, "write_file", path="new.txt", content="hello\n", replace=True)
+    run_tool(desk, "edit_file", path="new.txt", old="hello", new="bye")
 
     assert [question.tool for question in asked] == ["write_file", "write_file", "edit_file"]
     assert '"content": "hello\\n"' in asked[0].shown
@@ -279,7 +279,7 @@ def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
 
 @pytest.mark.promise("asks-by-default")
 def test_nothing_is_written_when_nobody_approves(data: Path) -> None:
-    desk = desktop(files(data))
+    desk = make_harness(files(data))
     before = tree(data)
 
     assert desk.run(ask_for("write_file", path="new.txt", content="x")).status == "denied"
@@ -292,19 +292,19 @@ def test_reading_alone_can_be_given(data: Path) -> None:
 
 
 def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_when_told(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
 
-    assert shown(desk, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
+    assert run_tool(desk, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
     assert "replace=true replaces it" in failure(desk, "write_file", path="out/deep/r.md", content="x")
     (data / "out/deep/r.md").chmod(0o640)
-    shown(desk, "write_file", path="out/deep/r.md", content="new", replace=True)
+    run_tool(desk, "write_file", path="out/deep/r.md", content="new", replace=True)
     assert (data / "out/deep/r.md").read_text() == "new"
     assert stat.S_IMODE((data / "out/deep/r.md").stat().st_mode) == 0o640
     assert [path.name for path in (data / "out/deep").iterdir()] == ["r.md"]
 
 
 def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
 
     assert "up to 1 000 000 can be written" in failure(
         desk, "write_file", path="x", content="\u20ac" * (MAX_WRITE_BYTES // 3 + 1)
@@ -314,10 +314,10 @@ def test_what_is_too_large_or_no_text_is_not_written(data: Path) -> None:
 
 
 def test_an_edit_replaces_what_occurs_exactly_once(data: Path) -> None:
-    desk = over(data)
+    desk = file_harness(data)
     (data / "b.txt").write_bytes("\ufeffone\r\ntwo\r\nthree\r\n".encode())
 
-    assert shown(desk, "edit_file", path="b.txt", old="two\nthree", new="2\n3") == "Edited b.txt at line 2."
+    assert run_tool(desk, "edit_file", path="b.txt", old="two\nthree", new="2\n3") == "Edited b.txt at line 2."
     assert (data / "b.txt").read_bytes() == "\ufeffone\r\n2\r\n3\r\n".encode()
     assert "occurs 2 times" in failure(desk, "edit_file", path="a.txt", old="e\n", new="")
     for old in ("four", ""):
@@ -326,22 +326,22 @@ def test_an_edit_replaces_what_occurs_exactly_once(data: Path) -> None:
 
 def test_a_list_names_files_with_sizes_and_leaves_out_what_is_closed(data: Path) -> None:
     (data / "sub" / "b.csv").write_text("x" * 12_345)
-    desk = over(data)
+    desk = file_harness(data)
 
-    flat, deep = shown(desk, "list_files").splitlines(), shown(desk, "list_files", deep=True).splitlines()
+    flat, deep = run_tool(desk, "list_files").splitlines(), run_tool(desk, "list_files", deep=True).splitlines()
     assert {"a.txt  14", "sub/", "to_secret  (a link)"} <= set(flat)
     assert not any(name.startswith((".env", ".ssh", ".git", "id_rsa")) for name in deep)
     assert "sub/b.csv  12 345" in deep
     assert not any("data2" in name or name.startswith("to_parent/") for name in deep)
-    assert shown(desk, "list_files", deep=True, pattern="*.csv") == "sub/b.csv  12 345\n[1 listed]"
-    assert shown(desk, "list_files", path="sub", pattern="sub/*.csv").endswith("[1 listed]")
+    assert run_tool(desk, "list_files", deep=True, pattern="*.csv") == "sub/b.csv  12 345\n[1 listed]"
+    assert run_tool(desk, "list_files", path="sub", pattern="sub/*.csv").endswith("[1 listed]")
 
 
 def test_a_long_list_is_cut_and_says_so(data: Path) -> None:
     for number in range(600):
         (data / "sub" / f"{number:04}.txt").touch()
 
-    record = over(data).run(ask_for("list_files", path="sub"))
+    record = file_harness(data).run(ask_for("list_files", path="sub"))
     assert record.shown.endswith("[500 listed; there are more: name a folder or a pattern]")
 
 
@@ -386,18 +386,18 @@ DATA = [
 def test_a_file_of_secrets_and_its_copies_are_not_read(data: Path, name: str) -> None:
     (data / name).parent.mkdir(parents=True, exist_ok=True)
     (data / name).write_text("SENTINEL")
-    desk = over(data)
+    desk = file_harness(data)
 
     assert "file of secrets" in failure(desk, "read_file", path=name)
     assert "file of secrets" in failure(desk, "write_file", path=name, content="x", replace=True)
-    assert Path(name).name not in shown(desk, "list_files", deep=True)
+    assert Path(name).name not in run_tool(desk, "list_files", deep=True)
 
 
 @pytest.mark.parametrize("name", DATA)
 def test_a_file_of_data_is_read_whatever_it_sounds_like(data: Path, name: str) -> None:
     (data / name).write_text("x,y\n1,2\n")
 
-    assert "1,2" in shown(over(data), "read_file", path=name)
+    assert "1,2" in run_tool(file_harness(data), "read_file", path=name)
 
 
 EXAMPLES = {
@@ -465,7 +465,7 @@ def test_every_kind_of_secret_has_its_example() -> None:
 @pytest.mark.parametrize("kind", EXAMPLES)
 def test_a_file_that_holds_a_secret_is_not_read_whatever_it_is_called(data: Path, kind: str) -> None:
     (data / "notes.md").write_text(f"first\n{EXAMPLES[kind]}\nSENTINEL\n")
-    desk = over(data)
+    desk = file_harness(data)
 
     assert f"holds {kind}" in failure(desk, "read_file", path="notes.md")
     assert f"holds {kind}" in failure(desk, "read_file", path="notes.md", start=1, lines=1)
@@ -487,7 +487,7 @@ def test_code_and_manuals_that_speak_of_secrets_are_read(text: str) -> None:
 def test_words_that_only_sound_like_a_secret_are_read(data: Path, text: str) -> None:
     (data / "notes.md").write_text(text)
 
-    assert text in shown(over(data), "read_file", path="notes.md")
+    assert text in run_tool(file_harness(data), "read_file", path="notes.md")
 
 
 HOSTILE_UNITS = [
@@ -510,7 +510,7 @@ def test_a_text_of_a_megabyte_is_searched_for_secrets_in_a_moment(unit: str) -> 
 def test_a_hard_link_to_a_file_outside_is_not_read_and_not_changed(data: Path, tmp_path: Path) -> None:
     outside = tmp_path / "secret.txt"
     os.link(outside, data / "innocent.txt")
-    desk = over(data)
+    desk = file_harness(data)
 
     assert "hard link" in failure(desk, "read_file", path="innocent.txt")
     assert "hard link" in failure(desk, "edit_file", path="innocent.txt", old="SENTINEL", new="x")
@@ -533,11 +533,11 @@ def test_a_hostile_pattern_costs_bounded_time(data: Path, pattern: str) -> None:
     for number in range(1_000):
         (data / f"{'a' * 240}{number}").touch()
     began = time.perf_counter()
-    listed = shown(over(data), "list_files", pattern=pattern)
+    listed = run_tool(file_harness(data), "list_files", pattern=pattern)
 
     assert time.perf_counter() - began < LISTING_SECONDS + 1.5
     assert "listed" in listed
 
 
 def test_a_pattern_that_is_too_long_is_refused_in_one_line(data: Path) -> None:
-    assert "at most 200 characters" in failure(over(data), "list_files", pattern="*" * 201)
+    assert "at most 200 characters" in failure(file_harness(data), "list_files", pattern="*" * 201)

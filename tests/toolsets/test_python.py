@@ -13,11 +13,11 @@ from nbtool.toolsets import notebook_python
 from nbtool.toolsets.code_runner import CodeResult, set_code_runner
 from nbtool.toolsets.python import MAX_CODE_CHARS
 from tests.samples import PNG
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
-def notebook(*, approver: Any = lambda _: Approved(), **parts: Any) -> Desktop:
-    return desktop(notebook_python(lambda _: CodeResult(**parts)), approver=approver)
+def notebook(*, approver: Any = lambda _: Approved(), **parts: Any) -> ToolHarness:
+    return make_harness(notebook_python(lambda _: CodeResult(**parts)), approver=approver)
 
 
 def test_output_and_value_come_back_and_the_value_is_the_object_itself() -> None:
@@ -73,7 +73,7 @@ def test_it_always_asks_and_shows_the_code_and_is_never_remembered() -> None:
 
 def test_nothing_runs_when_nobody_approves() -> None:
     ran: list[str] = []
-    desk = desktop(notebook_python(lambda code: ran.append(code) or CodeResult()))
+    desk = make_harness(notebook_python(lambda code: ran.append(code) or CodeResult()))
 
     assert desk.run(ask_for("run_python", code="x")).status == "denied"
     assert ran == []
@@ -109,7 +109,7 @@ def test_what_is_no_code_or_too_much_of_it_does_not_run(code: str, said: str) ->
 def test_it_runs_on_the_thread_that_waits() -> None:
     threads: list[threading.Thread] = []
     runner = lambda _: threads.append(threading.current_thread()) or CodeResult()  # noqa: E731 - as short as it is
-    desktop(notebook_python(runner), approver=lambda _: Approved()).run_lent(ask_for("run_python", code="x"))
+    make_harness(notebook_python(runner), approver=lambda _: Approved()).run_lent(ask_for("run_python", code="x"))
 
     assert threads == [threading.main_thread()]
 

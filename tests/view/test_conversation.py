@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.conversation import ConversationShape
+from nbtool.blocks.conversation import ConversationData
 from nbtool.errors import BadUsage
 from nbtool.view.conversation import ConversationWidget
 
@@ -12,7 +12,7 @@ from nbtool.view.conversation import ConversationWidget
 def widget() -> tuple[ConversationWidget, list[dict[str, Any]]]:
     """Give a widget whose messages are collected in place of a comm."""
     sent: list[dict[str, Any]] = []
-    empty: ConversationShape = {"left_out": 0, "turns": []}
+    empty: ConversationData = {"left_out": 0, "turns": []}
     made = ConversationWidget(lambda: empty, title="The conversation", magic="%%chat")
     made.send = lambda content, _buffers=None: sent.append(content)
     return made, sent
@@ -21,7 +21,7 @@ def widget() -> tuple[ConversationWidget, list[dict[str, Any]]]:
 def test_the_page_gets_the_conversation_as_it_stands_when_it_asks() -> None:
     page, sent = widget()
 
-    heard = page.hear({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello"})
+    heard = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello"})
 
     assert heard
     assert sent == [{"v": 1, "kind": "conversation", "id": "p-1", "conversation": {"left_out": 0, "turns": []}}]
@@ -30,7 +30,7 @@ def test_the_page_gets_the_conversation_as_it_stands_when_it_asks() -> None:
 def test_the_page_gets_the_second_module_when_it_asks() -> None:
     page, sent = widget()
 
-    page.hear({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "rich"})
+    page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "rich"})
 
     assert [message["kind"] for message in sent] == ["rich"]
 
@@ -48,7 +48,7 @@ def test_an_image_is_sent_by_its_turn_and_key_and_what_there_is_not_has_no_answe
     page.send = lambda content, buffers=None: sent.append((content, buffers or []))
     for number, asked in enumerate([("t1", key), ("t1", "cd" * 16), ("t2", key)]):
         message = {"v": 1, "nonce": page.nonce, "id": f"p-{number}", "kind": "media"}
-        assert page.hear({**message, "turn": asked[0], "key": asked[1]})
+        assert page.receive({**message, "turn": asked[0], "key": asked[1]})
 
     assert sent == [({"v": 1, "kind": "media", "key": key}, [b"png"])]
 
@@ -61,7 +61,7 @@ def test_an_image_is_sent_by_its_turn_and_key_and_what_there_is_not_has_no_answe
 def test_what_is_not_of_the_closed_set_is_not_heard(change: dict[str, Any]) -> None:
     page, sent = widget()
 
-    heard = page.hear({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello", **change})
+    heard = page.receive({"v": 1, "nonce": page.nonce, "id": "p-1", "kind": "hello", **change})
 
     assert not heard
     assert sent == []

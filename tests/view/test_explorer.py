@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from nbtool.blocks.history.protocol import Detail, Found, Index, Totals
-from nbtool.blocks.history.rows import index
+from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
+from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.search import search
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.history.turn import detail
@@ -13,25 +13,25 @@ from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.view.explorer import ExplorerWidget
-from nbtool.view.explorer_messages import CellWanted
+from nbtool.view.explorer_messages import CellRequest
 from tests.history_of_many import grow
 
 
-class Many:
+class StubHistory:
     """A conversation of ten turns."""
 
     def __init__(self) -> None:
         self.tree: Tree[Turn] = Tree()
-        self.wanted: list[CellWanted] = []
+        self.wanted: list[CellRequest] = []
         grow(self.tree, 10)
 
     def index(self) -> Index:
-        return index(self.tree.roots, {node.node_id for node in self.tree.line})
+        return tree_rows(self.tree.roots, {node.node_id for node in self.tree.active_path})
 
     def detail(self, turn_id: str) -> Detail:
-        return detail(self.tree.found(turn_id)[1])
+        return detail(self.tree.get(turn_id)[1])
 
-    def search(self, text: str) -> list[Found]:
+    def search(self, text: str) -> list[SearchHit]:
         return search([node.versions[0] for node in self.tree.nodes()], text)
 
     def totals(self) -> Totals:
@@ -40,9 +40,9 @@ class Many:
     def media(self, turn_id: str, key: str) -> bytes | None:
         return f"{turn_id} {key}".encode()
 
-    def cell(self, wanted: CellWanted) -> str:
+    def cell(self, wanted: CellRequest) -> str:
         self.wanted.append(wanted)
-        if wanted.deed == "bind":
+        if wanted.action == "bind":
             raise BadUsage("This call left no result that is kept.")
         return "%%chat --rerun t"
 
@@ -51,7 +51,7 @@ class Page:
     """An explorer whose messages are collected in place of a comm."""
 
     def __init__(self) -> None:
-        self.history = Many()
+        self.history = StubHistory()
         self.sent: list[dict[str, Any]] = []
         self.buffers: list[bytes] = []
         self.widget = ExplorerWidget(self.history, title="History of main", acts=["rerun"])
@@ -62,7 +62,7 @@ class Page:
         self._count += 1
         self.sent.clear()
         message = {"v": 1, "nonce": self.widget.nonce, "id": f"p-{self._count}", "kind": kind, **values}
-        self.widget.hear(message)
+        self.widget.receive(message)
         return self.sent[0] if self.sent else None
 
     def _send(self, content: dict[str, Any], buffers: list[bytes] | None = None) -> None:
@@ -128,15 +128,15 @@ def test_a_cell_is_written_and_nothing_more_is_done(page: Page) -> None:
 
     assert answer is not None
     assert (answer["kind"], answer["text"]) == ("cell", "%%chat --rerun t")
-    assert page.history.wanted == [CellWanted("rerun", "t", 2)]
+    assert page.history.wanted == [CellRequest("rerun", "t", 2)]
 
 
 def test_a_message_is_answered_once_and_a_foreign_one_never(page: Page) -> None:
     message = {"v": 1, "nonce": page.widget.nonce, "id": "p-1", "kind": "hello"}
 
-    assert page.widget.hear(message) is True
-    assert page.widget.hear(message) is False
-    assert page.widget.hear({**message, "id": "p-2", "nonce": "guessed"}) is False
+    assert page.widget.receive(message) is True
+    assert page.widget.receive(message) is False
+    assert page.widget.receive({**message, "id": "p-2", "nonce": "guessed"}) is False
     assert len(page.sent) == 1
 
 

@@ -4,27 +4,27 @@ from typing import Any
 
 import pytest
 
-from nbtool.view.explorer_messages import CELL_DEEDS, MAX_ROUND, QUERY_LIMIT, CellWanted, read
+from nbtool.view.explorer_messages import CELL_ACTIONS, MAX_ROUND, QUERY_LIMIT, CellRequest, parse_message
 
 ENVELOPE = {"v": 1, "nonce": "n", "id": "p-1"}
 
 
-def said(**content: Any) -> Any:
-    return read({**ENVELOPE, **content}, nonce="n")
+def parse_content(**content: Any) -> Any:
+    return parse_message({**ENVELOPE, **content}, nonce="n")
 
 
 @pytest.mark.parametrize("kind", ["hello", "totals", "rich"])
 def test_a_message_without_more_is_read(kind: str) -> None:
-    found = said(kind=kind)
+    found = parse_content(kind=kind)
 
     assert (found.kind, found.message_id) == (kind, "p-1")
 
 
 def test_a_turn_a_search_and_a_cell_are_read() -> None:
-    assert said(kind="open", turn="turn_1").turn_id == "turn_1"
-    assert said(kind="search", text="cheapest <b>").text == "cheapest <b>"
-    assert said(kind="cell", deed="rerun", turn="t", round=2, call="").cell == CellWanted("rerun", "t", 2)
-    assert {said(kind="cell", deed=deed, turn="t").cell.deed for deed in CELL_DEEDS} == set(CELL_DEEDS)
+    assert parse_content(kind="open", turn="turn_1").turn_id == "turn_1"
+    assert parse_content(kind="search", text="cheapest <b>").text == "cheapest <b>"
+    assert parse_content(kind="cell", deed="rerun", turn="t", round=2, call="").cell == CellRequest("rerun", "t", 2)
+    assert {parse_content(kind="cell", deed=deed, turn="t").cell.action for deed in CELL_ACTIONS} == set(CELL_ACTIONS)
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_turn_a_search_and_a_cell_are_read() -> None:
     ],
 )
 def test_anything_else_is_not_one_of_ours(content: dict[str, Any]) -> None:
-    assert said(**content) is None
+    assert parse_content(**content) is None
 
 
 @pytest.mark.parametrize("content", [None, "hello", [], 5])
 def test_what_is_no_message_is_none(content: object) -> None:
-    assert read(content, nonce="n") is None
+    assert parse_message(content, nonce="n") is None

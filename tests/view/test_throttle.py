@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from nbtool.view.throttle import FLUSHES_PER_SECOND, INTERVAL, Pace, PatchQueue, packed
+from nbtool.view.throttle import FLUSH_INTERVAL, FLUSHES_PER_SECOND, PatchQueue, Throttle, encode_patch
 
 
 class HandClock:
@@ -43,38 +43,39 @@ def update(block_id: str = "b0", **values: Any) -> Any:
     return {"op": "update", "id": block_id, "set": values}
 
 
-def taken(*patches: Any) -> list[Any]:
+def merged_patches(*patches: Any) -> list[Any]:
     queue = PatchQueue()
     queue.add(patches)
-    return list(queue.take())
+    return list(queue.pop_all())
 
 
 def test_what_comes_many_times_a_second_travels_as_a_short_list() -> None:
     patches = [extend("a"), extend("z", "b1", "progress"), update(state="whole")]
 
-    assert [packed(patch) for patch in patches] == [["b0", "a"], ["b1", "z", "progress"], update(state="whole")]
+    assert [encode_patch(patch) for patch in patches] == [["b0", "a"], ["b1", "z", "progress"], update(state="whole")]
 
 
 def test_consecutive_extends_become_one() -> None:
-    assert taken(*(extend("ab") for _ in range(1000))) == [extend("ab" * 1000)]
+    assert merged_patches(*(extend("ab") for _ in range(1000))) == [extend("ab" * 1000)]
 
 
 def test_extends_of_different_blocks_and_fields_stay_apart() -> None:
     patches = [extend("a"), extend("x", "b1"), extend("b"), extend("y", "b1"), extend("z", "b1", "progress")]
 
-    assert taken(*patches) == [extend("ab"), extend("xy", "b1"), extend("z", "b1", "progress")]
+    assert merged_patches(*patches) == [extend("ab"), extend("xy", "b1"), extend("z", "b1", "progress")]
 
 
 def test_an_update_between_two_extends_of_a_block_keeps_their_order() -> None:
     patches = [extend("a"), update(text="new"), extend("b")]
 
-    assert taken(*patches) == patches
+    assert merged_patches(*patches) == patches
 
 
 def test_updates_and_heads_are_laid_over_each_other() -> None:
     head = {"op": "head", "set": {"status": "waiting"}}
 
-    assert taken(update(state="open", more={}), head, update(state="whole"), {"op": "head", "set": {"round": 2}}) == [
+    patches = update(state="open", more={}), head, update(state="whole"), {"op": "head", "set": {"round": 2}}
+    assert merged_patches(*patches) == [
         update(state="whole", more={}), {"op": "head", "set": {"status": "waiting", "round": 2}},
     ]  # fmt: skip
 
@@ -82,7 +83,7 @@ def test_updates_and_heads_are_laid_over_each_other() -> None:
 def test_the_patches_that_came_in_are_not_changed() -> None:
     first, second = update(state="open"), extend("a", "b1")
 
-    taken(first, second, update(state="whole"), extend("b", "b1"))
+    merged_patches(first, second, update(state="whole"), extend("b", "b1"))
 
     assert (first, second) == (update(state="open"), extend("a", "b1"))
 
@@ -90,18 +91,18 @@ def test_the_patches_that_came_in_are_not_changed() -> None:
 def test_a_taken_queue_is_empty() -> None:
     queue = PatchQueue()
     queue.add([extend("a")])
-    queue.take()
+    queue.pop_all()
 
     assert not queue
-    assert queue.take() == []
+    assert queue.pop_all() == []
 
 
 def test_the_first_flush_is_immediate_and_the_next_ones_keep_the_pace() -> None:
     clock, flushed = HandClock(), []
-    pace = Pace(lambda: flushed.append(clock.now), clock)
+    pace = Throttle(lambda: flushed.append(clock.now), clock)
 
     for _ in range(3000):
-        pace.want()
+        pace.request()
         clock.move(0.001)
     clock.close()
 
@@ -112,12 +113,12 @@ def test_the_first_flush_is_immediate_and_the_next_ones_keep_the_pace() -> None:
 
 def test_what_was_wanted_is_flushed_even_when_nothing_more_comes() -> None:
     clock, flushed = HandClock(), []
-    pace = Pace(lambda: flushed.append(clock.now), clock)
-    pace.want()
-    clock.move(INTERVAL / 2)
+    pace = Throttle(lambda: flushed.append(clock.now), clock)
+    pace.request()
+    clock.move(FLUSH_INTERVAL / 2)
 
-    pace.want()
-    clock.move(INTERVAL)
+    pace.request()
+    clock.move(FLUSH_INTERVAL)
     clock.close()
 
     assert len(flushed) == 2
@@ -125,11 +126,11 @@ def test_what_was_wanted_is_flushed_even_when_nothing_more_comes() -> None:
 
 def test_what_cannot_wait_is_flushed_at_once_and_not_again() -> None:
     clock, flushed = HandClock(), []
-    pace = Pace(lambda: flushed.append(clock.now), clock)
-    pace.want()
-    pace.want()
+    pace = Throttle(lambda: flushed.append(clock.now), clock)
+    pace.request()
+    pace.request()
 
-    pace.now()
+    pace.flush()
     clock.move(1.0)
     clock.close()
 

@@ -25,9 +25,9 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Media, Usage, user
-from nbtool.view.lazy_module import RICH_LIMIT, rich_module
+from nbtool.view.lazy_module import MAX_LAZY_BYTES, load_lazy_module
 from nbtool.view.turn import STATIC, TurnWidget
-from nbtool.view.turn_messages import Act, Binding
+from nbtool.view.turn_messages import ActionRequest, BindRequest
 from tests.samples import PNG
 
 BUNDLE_LIMIT = 22_000
@@ -59,20 +59,20 @@ class Page:
         self.decided: list[tuple[str, dict[str, Any]]] = []
         self.stops = 0
         self.buffers: list[bytes] = []
-        self.acts: list[Act] = []
+        self.acts: list[ActionRequest] = []
         self._posted: list[Callable[[], None]] = []
         self._refuse = refuse
         self._count = 0
         self.widget = TurnWidget(
             "t", decide=self._decide, stop=self._stop, post=self._posted.append, bind=self._bind,
-            act=self._act, clock=clock,
+            run_action=self._act, clock=clock,
         )  # fmt: skip
         self.widget.send = self._send
 
     def says(self, kind: str, **values: Any) -> bool:
         self._count += 1
         envelope = {"v": 1, "turn": "t", "nonce": self.widget.nonce, "id": f"p-{self._count}", "kind": kind}
-        return self.widget.hear({**envelope, **values})
+        return self.widget.receive({**envelope, **values})
 
     def work(self) -> None:
         while self._posted:
@@ -93,19 +93,19 @@ class Page:
     def _stop(self) -> None:
         self.stops += 1
 
-    def _act(self, act: Act) -> str:
+    def _act(self, act: ActionRequest) -> str:
         if self._refuse:
             raise BadUsage(f"There is no version {act.version}.")
         self.acts.append(act)
-        return f"%%chat --{act.deed} t"
+        return f"%%chat --{act.action} t"
 
-    def _bind(self, asked: Binding) -> str:
+    def _bind(self, asked: BindRequest) -> str:
         if self._refuse:
             raise BadUsage("prices stands for something else here.")
         return asked.name or "price_1_result"
 
 
-def fed(page: Page, *events: Event) -> None:
+def feed_page(page: Page, *events: Event) -> None:
     async def feed() -> None:
         for event in events:
             page.widget.feed(event)
@@ -124,7 +124,7 @@ def end() -> TurnEnded:
 def test_a_burst_of_deltas_leaves_in_few_messages_and_nothing_is_lost() -> None:
     page = Page()
 
-    fed(page, *start(), *(TextDelta("word ") for _ in range(20_000)), end())
+    feed_page(page, *start(), *(TextDelta("word ") for _ in range(20_000)), end())
 
     messages = page.of("patches")
     assert len(messages) <= 3
@@ -138,7 +138,7 @@ def test_a_burst_of_deltas_leaves_in_few_messages_and_nothing_is_lost() -> None:
 def test_a_question_is_sent_at_once() -> None:
     page = Page()
 
-    fed(page, *start(), CallDelta("0", name="price", call_id="c1"), CallAsked("c1", "run", "d1", "price", "{}"))
+    feed_page(page, *start(), CallDelta("0", name="price", call_id="c1"), CallAsked("c1", "run", "d1", "price", "{}"))
 
     last = page.of("patches")[-1]["patches"]
     assert [patch["set"]["status"] for patch in last if patch["op"] == "head"] == ["waiting"]
@@ -163,14 +163,14 @@ def test_the_first_piece_is_sent_at_once_and_the_timer_sends_the_rest() -> None:
 
 def test_hello_is_noticed_on_the_hearing_thread_and_answered_on_the_loop() -> None:
     page = Page()
-    fed(page, *start(), TextDelta("Hello"))
+    feed_page(page, *start(), TextDelta("Hello"))
     sent_before = len(page.sent)
 
     heard = threading.Thread(target=page.says, args=("hello",))
     heard.start()
     heard.join()
 
-    assert page.widget.heard_hello.is_set()
+    assert page.widget.page_ready.is_set()
     assert len(page.sent) == sent_before
     page.work()
     assert [message["kind"] for message in page.sent[sent_before:]] == ["snapshot", "ack"]
@@ -212,7 +212,7 @@ def test_a_message_that_arrives_by_two_roads_counts_once() -> None:
     page = Page()
     message = {"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "p-9", "kind": "stop"}
 
-    heard = [page.widget.hear(message), page.widget.hear(message)]
+    heard = [page.widget.receive(message), page.widget.receive(message)]
     page.work()
 
     assert heard == [True, False]
@@ -257,7 +257,7 @@ def test_two_widgets_never_share_a_nonce() -> None:
 def test_in_the_end_the_snapshot_holds_the_turn_and_a_static_twin_takes_the_widgets_place() -> None:
     page = Page()
 
-    fed(page, *start(), TextDelta("Hello"), end())
+    feed_page(page, *start(), TextDelta("Hello"), end())
     bundle = page.widget.finish()
     page.widget.close()
 
@@ -291,8 +291,8 @@ def test_a_name_that_is_taken_is_told_so() -> None:
 def test_a_parked_turn_is_in_the_snapshot_for_a_page_that_is_loaded_anew() -> None:
     page = Page()
 
-    fed(page, *start(), CallDelta("0", name="price", call_id="c1"), CallAsked("c1", "run", "d1", "price", "{}"))
-    fed(page, TurnParked("d1", 2.0))
+    feed_page(page, *start(), CallDelta("0", name="price", call_id="c1"), CallAsked("c1", "run", "d1", "price", "{}"))
+    feed_page(page, TurnParked("d1", 2.0))
 
     assert page.widget.snapshot["head"]["status"] == "parked"
     assert page.widget.snapshot["blocks"][0]["question"]["digest"] == "d1"
@@ -300,18 +300,18 @@ def test_a_parked_turn_is_in_the_snapshot_for_a_page_that_is_loaded_anew() -> No
 
 def test_a_card_takes_over_and_shows_what_waits_and_what_comes() -> None:
     before = Page()
-    fed(before, *start(), TextDelta("Let me look."), CallDelta("0", name="price", call_id="c1"))
-    fed(before, CallAsked("c1", "run", "d1", "price", "{}"))
+    feed_page(before, *start(), TextDelta("Let me look."), CallDelta("0", name="price", call_id="c1"))
+    feed_page(before, CallAsked("c1", "run", "d1", "price", "{}"))
     card = TurnWidget(
         "t", decide=lambda *_: None, stop=lambda: None, post=lambda deed: deed(), transcript=before.widget.transcript,
-        since=1,
+        first_block=1,
     )  # fmt: skip
 
-    card.take_over()
+    card.resume()
     shown = card.snapshot["blocks"]
     page = Page()
     page.widget = card
-    fed(page, TurnParked("d1", 2.0), RequestStarted(2), TextDelta("Done."), end())
+    feed_page(page, TurnParked("d1", 2.0), RequestStarted(2), TextDelta("Done."), end())
 
     assert [block["kind"] for block in shown] == ["call"]
     assert [block["kind"] for block in card.document["blocks"]] == ["call", "text"]
@@ -320,9 +320,9 @@ def test_a_card_takes_over_and_shows_what_waits_and_what_comes() -> None:
 
 def test_a_widget_is_closed_at_once_where_no_page_has_shown_it() -> None:
     page = Page()
-    fed(page, *start(), end())
+    feed_page(page, *start(), end())
 
-    page.widget.leave((page.widget.place, page.widget.finish()))
+    page.widget.close_when_replaced((page.widget.place, page.widget.finish()))
 
     assert page.widget.comm is None
     assert not page.of("left")
@@ -332,9 +332,9 @@ def test_a_widget_is_closed_once_its_page_shows_what_stays() -> None:
     page = Page()
     page.says("hello")
     page.work()
-    fed(page, *start(), end())
+    feed_page(page, *start(), end())
 
-    page.widget.leave(("w", {"text/plain": "Hello"}))
+    page.widget.close_when_replaced(("w", {"text/plain": "Hello"}))
     told = page.of("left")
     is_open = page.widget.comm is not None
     page.says("took")
@@ -347,11 +347,11 @@ def test_a_widget_is_closed_once_its_page_shows_what_stays() -> None:
 def test_a_page_that_came_in_mid_stream_and_asked_for_a_snapshot_is_told_what_stays() -> None:
     page = Page()
     page.says("hello")
-    page.widget.hear({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "new-1", "kind": "resync"})
+    page.widget.receive({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": "new-1", "kind": "resync"})
     page.work()
-    fed(page, *start(), end())
+    feed_page(page, *start(), end())
 
-    page.widget.leave(("w", {"text/plain": "Hello"}))
+    page.widget.close_when_replaced(("w", {"text/plain": "Hello"}))
 
     (told,) = page.of("left")
     assert (told["pages"], len(told["places"])) == (["new", "p"], 1)
@@ -362,11 +362,11 @@ def test_a_page_that_comes_after_the_end_is_told_what_stays_and_the_one_that_wen
     page = Page(clock=clock)
     page.says("hello")
     page.work()
-    fed(page, *start(), end())
-    page.widget.leave(("w", {"text/plain": "Hello"}))
+    feed_page(page, *start(), end())
+    page.widget.close_when_replaced(("w", {"text/plain": "Hello"}))
 
     for number, kind in enumerate(("hello", "took")):
-        page.widget.hear({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": f"new-{number}", "kind": kind})
+        page.widget.receive({"v": 1, "turn": "t", "nonce": page.widget.nonce, "id": f"new-{number}", "kind": kind})
         page.work()
     (seconds, close), is_open = clock.later[-1], page.widget.comm is not None
     close()
@@ -393,7 +393,7 @@ def test_the_second_module_is_sent_to_a_page_that_asks_packed_and_by_its_version
 def test_the_second_module_travels_with_a_widget_whose_page_cannot_ask() -> None:
     page = Page()
 
-    page.widget.give_rich()
+    page.widget.embed_lazy_module()
 
     assert gzip.decompress(page.widget.rich["packed"]) == (STATIC / "rich.js").read_bytes()
 
@@ -404,7 +404,7 @@ def test_what_the_page_asks_to_do_with_the_turn_is_answered_with_a_cell() -> Non
     page.says("act", deed="rerun")
     page.work()
 
-    assert page.acts == [Act("rerun")]
+    assert page.acts == [ActionRequest("rerun")]
     assert page.of("cell") == [{"v": 1, "kind": "cell", "id": "p-1", "ok": True, "text": "%%chat --rerun t"}]
     assert page.of("ack")[0]["id"] == "p-1"
 
@@ -423,7 +423,7 @@ def test_the_head_tells_what_no_event_says() -> None:
     page = Page()
 
     async def tell() -> None:
-        page.widget.tell(why="named by -m", version=1, versions=2, acts=["rerun"])
+        page.widget.update_head(why="named by -m", version=1, versions=2, acts=["rerun"])
 
     asyncio.run(tell())
 
@@ -436,7 +436,7 @@ def test_what_travels_with_every_widget_is_small_and_what_is_fetched_once_is_bou
     size = sum(len(gzip.compress((STATIC / name).read_bytes(), 9)) for name in ("widget.js", "widget.css"))
 
     assert size <= BUNDLE_LIMIT
-    assert len(rich_module().packed) <= RICH_LIMIT
+    assert len(load_lazy_module().gzipped) <= MAX_LAZY_BYTES
 
 
 def test_the_sizes_in_the_docs_are_those_of_the_files() -> None:
@@ -454,7 +454,9 @@ def test_the_sizes_in_the_docs_are_those_of_the_files() -> None:
 def test_the_bytes_of_an_image_are_sent_to_whoever_asks_for_them_by_their_key() -> None:
     page = Page()
     image = Media("image/png", PNG)
-    fed(page, TurnStarted("t", "m", user("hi", image), 1.0), CallFinished("c", "draw", 1, "ok", "", media=(image,)))
+    feed_page(
+        page, TurnStarted("t", "m", user("hi", image), 1.0), CallFinished("c", "draw", 1, "ok", "", media=(image,))
+    )
     (key,) = page.widget.transcript.media
 
     page.says("media", key=key)

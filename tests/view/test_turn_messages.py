@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from nbtool.view.turn_messages import NAME_LIMIT, REASON_LIMIT, TEXT_LIMIT, VERSION_LIMIT, Act, Binding, Heard, read
+from nbtool.view.turn_messages import (
+    NAME_LIMIT,
+    REASON_LIMIT,
+    TEXT_LIMIT,
+    VERSION_LIMIT,
+    ActionRequest,
+    BindRequest,
+    TurnMessage,
+    parse_message,
+)
 
 DIGEST = "sha256:0f"
 
@@ -13,13 +22,13 @@ def message(kind: str, **values: Any) -> dict[str, Any]:
     return {"v": 1, "turn": "t", "nonce": "n", "id": "p-1", "kind": kind, **values}
 
 
-def heard(content: Any) -> Heard | None:
-    return read(content, turn_id="t", nonce="n")
+def parse_content(content: Any) -> TurnMessage | None:
+    return parse_message(content, turn_id="t", nonce="n")
 
 
 @pytest.mark.parametrize("kind", ["hello", "stop", "resync", "ping", "rich"])
 def test_a_plain_message_is_heard(kind: Any) -> None:
-    assert heard(message(kind)) == Heard(kind, "p-1")
+    assert parse_content(message(kind)) == TurnMessage(kind, "p-1")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +51,7 @@ def test_a_plain_message_is_heard(kind: Any) -> None:
     ],
 )
 def test_a_decision_is_heard_with_all_it_says(content: dict[str, Any], verdict: dict[str, Any]) -> None:
-    found = heard(content)
+    found = parse_content(content)
 
     assert found is not None
     assert (found.digest, found.verdict) == (DIGEST, verdict)
@@ -51,27 +60,27 @@ def test_a_decision_is_heard_with_all_it_says(content: dict[str, Any], verdict: 
 @pytest.mark.parametrize(
     ("said", "binding"),
     [
-        ({}, Binding("c1")),
-        ({"name": None}, Binding("c1")),
-        ({"name": "prices"}, Binding("c1", "prices")),
-        ({"name": "prices", "replace": True}, Binding("c1", "prices", replace=True)),
+        ({}, BindRequest("c1")),
+        ({"name": None}, BindRequest("c1")),
+        ({"name": "prices"}, BindRequest("c1", "prices")),
+        ({"name": "prices", "replace": True}, BindRequest("c1", "prices", replace=True)),
     ],
 )
-def test_a_call_whose_result_is_to_get_a_name_is_heard(said: dict[str, Any], binding: Binding) -> None:
-    assert heard(message("bind", call_id="c1", **said)) == Heard("bind", "p-1", binding=binding)
+def test_a_call_whose_result_is_to_get_a_name_is_heard(said: dict[str, Any], binding: BindRequest) -> None:
+    assert parse_content(message("bind", call_id="c1", **said)) == TurnMessage("bind", "p-1", binding=binding)
 
 
 @pytest.mark.parametrize(
     ("said", "act"),
     [
-        ({"deed": "rerun"}, Act("rerun")),
-        ({"deed": "edit"}, Act("edit")),
-        ({"deed": "code"}, Act("code")),
-        ({"deed": "version", "version": 2}, Act("version", 2)),
+        ({"deed": "rerun"}, ActionRequest("rerun")),
+        ({"deed": "edit"}, ActionRequest("edit")),
+        ({"deed": "code"}, ActionRequest("code")),
+        ({"deed": "version", "version": 2}, ActionRequest("version", 2)),
     ],
 )
-def test_what_is_to_be_done_with_a_turn_is_heard(said: dict[str, Any], act: Act) -> None:
-    assert heard(message("act", **said)) == Heard("act", "p-1", act=act)
+def test_what_is_to_be_done_with_a_turn_is_heard(said: dict[str, Any], act: ActionRequest) -> None:
+    assert parse_content(message("act", **said)) == TurnMessage("act", "p-1", action=act)
 
 
 @pytest.mark.parametrize(
@@ -106,4 +115,4 @@ def test_what_is_to_be_done_with_a_turn_is_heard(said: dict[str, Any], act: Act)
     ],
 )  # fmt: skip
 def test_anything_else_is_not_heard(content: Any) -> None:
-    assert heard(content) is None
+    assert parse_content(content) is None

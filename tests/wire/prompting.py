@@ -19,7 +19,7 @@ CALL = ToolCall("price", '{"ticker": "A"}', id="1", call_id="c1", args={"ticker"
 WRITTEN = '```call-7f3a\n{"name": "price", "arguments": {"ticker": "A"}}\n```'
 
 
-def streamed(*pieces: str, finish: str | None = "stop", thinking: str = "") -> bytes:
+def stream_body(*pieces: str, finish: str | None = "stop", thinking: str = "") -> bytes:
     deltas: list[dict[str, Any]] = [{"content": piece} for piece in pieces]
     if thinking:
         deltas.insert(1, {"reasoning_content": thinking})

@@ -37,7 +37,7 @@ def stream(*events: dict[str, Any]) -> bytes:
     return b"".join(b"event: %s\ndata: %s\n\n" % (e["type"].encode(), json.dumps(e).encode()) for e in events)
 
 
-def completed(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
+def completed_event(*output: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "response.completed", "response": {"status": "completed", "output": list(output), **more}}
 
 

@@ -50,7 +50,7 @@ def chat_legacy(arguments: str) -> bytes:
 
 def responses(arguments: str) -> bytes:
     return responding.stream(
-        responding.completed(responding.REASONING, {**responding.CALL_ITEM, "arguments": arguments})
+        responding.completed_event(responding.REASONING, {**responding.CALL_ITEM, "arguments": arguments})
     )
 
 

@@ -36,7 +36,7 @@ def test_a_recorded_reply_is_read_as_it_was_meant(item: Recording) -> None:
 
     reply = decode(item.wire, item.body, stream=item.is_stream)
 
-    assert said(reply) == said_by(expected)
+    assert reply_texts(reply) == expected_texts(expected)
     assert [(call.name, call.arguments) for call in reply.calls] == [(name, raw) for name, raw, _ in calls_of(expected)]
     assert ids_differ(reply, expected) == []
     assert reply.complete is (expected["finish_reason"] not in NO_REPLY_YET)
@@ -101,14 +101,14 @@ def test_a_recorded_refusal_becomes_the_right_error(item: Recording) -> None:
 
     error = error_from_response(status, item.row["headers"], item.body, label="them")
 
-    assert type(error) is meant(status, expected)
+    assert type(error) is expected_error(status, expected)
     # the notes say None where a code stands beside `error` (xAI); we keep it
     assert expected["code"] is None or error.code == str(expected["code"])
     assert (error.type or "") == (expected["type"] or "")
     assert "\n" not in str(error)
 
 
-def meant(status: int, expected: dict[str, Any]) -> type[ProviderError]:
+def expected_error(status: int, expected: dict[str, Any]) -> type[ProviderError]:
     """Which error a refusal is, judged by its recorded status, code and message alone."""
     words = f"{expected['code']} {expected['type']} {expected['message']}".lower()
     signs: list[tuple[type[ProviderError], tuple[str, ...]]] = [
@@ -131,11 +131,11 @@ def meant(status: int, expected: dict[str, Any]) -> type[ProviderError]:
 # --- words of these tests -------------------------------------------------------------------------------------
 
 
-def said(reply: Reply) -> dict[str, str]:
+def reply_texts(reply: Reply) -> dict[str, str]:
     return {"text": reply.text, "thinking": reply.thinking, "refusal": reply.refusal}
 
 
-def said_by(expected: dict[str, Any]) -> dict[str, str]:
+def expected_texts(expected: dict[str, Any]) -> dict[str, str]:
     return {
         "text": expected["text"] or "",
         "thinking": expected["reasoning"] or "",

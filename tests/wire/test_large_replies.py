@@ -19,7 +19,7 @@ from nbtool.wire.registry import find_wire
 from nbtool.wire.reply import CALLS_CEILING, MAX_ITEMS, MAX_REPLY_CALLS
 from tests.beats import STALL, beats
 from tests.chaos import head, serve, whole
-from tests.wire.test_many_calls import FORMS, documents, done, item, responses
+from tests.wire.test_many_calls import FORMS, documents, item, item_done, responses
 
 MANY = 60_000
 
@@ -52,7 +52,7 @@ ITEMS: dict[str, Body] = {
     ),
     "responses: messages at the end": ("responses", lambda each: responses(output=map(written, each))),
     "responses: messages, one by one": (
-        "responses", lambda each: responses(*(done(written(n), output_index=n) for n in each)),
+        "responses", lambda each: responses(*(item_done(written(n), output_index=n) for n in each)),
     ),
     "responses: thoughts and messages": (
         "responses", lambda each: responses(output=((written, thought)[n % 2](n) for n in each)),

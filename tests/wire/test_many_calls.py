@@ -73,11 +73,11 @@ def responses(*values: dict[str, Any], output: Iterable[dict[str, Any]] = ()) ->
     return events(*values, end)
 
 
-def added(number: int, **more: Any) -> dict[str, Any]:
+def item_added(number: int, **more: Any) -> dict[str, Any]:
     return {"type": "response.output_item.added", "item": item(number), **more}
 
 
-def done(value: dict[str, Any], **more: Any) -> dict[str, Any]:
+def item_done(value: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"type": "response.output_item.done", "item": value, **more}
 
 
@@ -116,14 +116,16 @@ FORMS: dict[str, tuple[str, Callable[[range], bytes]]] = {
     "chat: one index and no id in one chunk": ("chat", lambda each: chat(unnamed(n, index=0) for n in each)),
     "chat: a document": ("chat", lambda each: chat_document(fragment(n) for n in each)),
     "chat: a document with one id": ("chat", lambda each: chat_document({**fragment(n), "id": "x"} for n in each)),
-    "responses: added": ("responses", lambda each: responses(*(added(n, output_index=n) for n in each))),
-    "responses: added without a place": ("responses", lambda each: responses(*map(added, each))),
-    "responses: done": ("responses", lambda each: responses(*(done(item(n), output_index=n) for n in each))),
-    "responses: done without a place": ("responses", lambda each: responses(*(done(item(n, "id")) for n in each))),
+    "responses: added": ("responses", lambda each: responses(*(item_added(n, output_index=n) for n in each))),
+    "responses: added without a place": ("responses", lambda each: responses(*map(item_added, each))),
+    "responses: done": ("responses", lambda each: responses(*(item_done(item(n), output_index=n) for n in each))),
+    "responses: done without a place": ("responses", lambda each: responses(*(item_done(item(n, "id")) for n in each))),
     "responses: done without a name of any kind": (
-        "responses", lambda each: responses(*(done(item(n, "id", "call_id")) for n in each)),
+        "responses", lambda each: responses(*(item_done(item(n, "id", "call_id")) for n in each)),
     ),
-    "responses: one place for all": ("responses", lambda each: responses(*(added(n, output_index=0) for n in each))),
+    "responses: one place for all": (
+        "responses", lambda each: responses(*(item_added(n, output_index=0) for n in each))
+    ),
     "responses: at the end": ("responses", lambda each: responses(output=map(item, each))),
     "responses: at the end without ids": (
         "responses",

@@ -47,7 +47,7 @@ HI = Prompt((user("Hi"),))
 FAR = "https://models.example.org/v1"
 
 
-def told(base_url: str | None = None, model: str = "openai:gpt-x", prompt: Prompt = HI) -> NbtoolError:
+def error_of(base_url: str | None = None, model: str = "openai:gpt-x", prompt: Prompt = HI) -> NbtoolError:
     """Ask once, and give the error that comes of it; it is one line and holds no key."""
 
     async def listen() -> None:
@@ -78,7 +78,7 @@ def test_a_missing_key_is_named_with_where_it_was_looked_for_and_how_to_set_it(
     monkeypatch.chdir(tmp_path)
     find_env_file.cache_clear()
 
-    error = told()
+    error = error_of()
 
     assert isinstance(error, MissingKey)
     assert "OPENAI_API_KEY is set neither in the environment nor in a .env file" in str(error)
@@ -92,7 +92,7 @@ def test_a_refused_key_is_named_by_where_it_was_found(monkeypatch: pytest.Monkey
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
 
-        error = told()
+        error = error_of()
 
     assert isinstance(error, AuthenticationFailed)
     assert error.fix == "Check the key: it is OPENAI_API_KEY."
@@ -104,7 +104,7 @@ def test_a_refused_key_is_named_by_where_it_was_found(monkeypatch: pytest.Monkey
 def test_an_unknown_model_is_answered_with_those_that_the_server_offers() -> None:
     listed = whole(200, {"data": [{"id": name} for name in ("tiny", "gpt-y", "large")]})
     with serve_each([refusal(404, "no such model", "model_not_found")], [listed]) as server:
-        error = told(server.url)
+        error = error_of(server.url)
 
     assert isinstance(error, ModelNotFound)
     assert str(error).endswith("no such model. It offers openai:gpt-y, openai:large, openai:tiny.")
@@ -113,7 +113,7 @@ def test_an_unknown_model_is_answered_with_those_that_the_server_offers() -> Non
 
 def test_a_server_that_lists_no_models_leaves_the_error_as_it_was() -> None:
     with serve(refusal(404, "no such model", "model_not_found")) as server:
-        error = told(server.url)
+        error = error_of(server.url)
 
     assert error.fix == "`%chat models` lists the models that this provider offers."
 
@@ -134,7 +134,7 @@ def test_a_conversation_that_is_too_long_names_its_largest_parts() -> None:
     said = Message("user", (Text("What is in it?"), Media("image/png", b"y" * 50_000)))
     tools = (ToolSpec("dump", "d" * 3000, {"type": "object"}),)
     with serve(refusal(400, "too much", "context_length_exceeded")) as server:
-        error = told(server.url, prompt=Prompt((user("Dump it."), result, said), tools=tools))
+        error = error_of(server.url, prompt=Prompt((user("Dump it."), result, said), tools=tools))
 
     assert isinstance(error, ContextTooLong)
     assert "the result of `dump` (200 kB), the attached image/png (50 kB), 1 tools (3,0" in error.fix
@@ -149,7 +149,7 @@ def test_at_most_so_many_parts_are_named() -> None:
 
 def test_a_rate_limit_says_when_to_come_again() -> None:
     with serve(refusal(429, "Rate limit reached", **{"retry-after": "3700"})) as server:
-        error = told(server.url)
+        error = error_of(server.url)
 
     assert isinstance(error, RateLimited)
     assert "answered 429: Rate limit reached. It asks to come again in 62 minutes, at " in str(error)
@@ -157,7 +157,7 @@ def test_a_rate_limit_says_when_to_come_again() -> None:
 
 def test_an_empty_account_is_not_told_to_wait() -> None:
     with serve(refusal(429, "You exceeded your quota", "insufficient_quota")) as server:
-        error = told(server.url)
+        error = error_of(server.url)
 
     assert "billing" in error.fix
     assert len(server.requests) == 1
@@ -168,13 +168,13 @@ def test_an_empty_account_is_not_told_to_wait() -> None:
 
 def test_an_address_where_nothing_answers_is_to_be_checked() -> None:
     with serve(whole(404, b"<html><title>Not here</title></html>", "text/html")) as server:
-        error = told(server.url)
+        error = error_of(server.url)
 
     assert "answered 404: Not here. Nothing answers there: check the address (most end in /v1)" in str(error)
 
 
 def test_a_server_that_does_not_run_is_to_be_started() -> None:
-    error = told("http://127.0.0.1:1/v1")
+    error = error_of("http://127.0.0.1:1/v1")
 
     assert str(error).endswith(
         "(127.0.0.1:1) cannot be reached (nothing listens there). Start the server, or choose another model."
@@ -183,7 +183,7 @@ def test_a_server_that_does_not_run_is_to_be_started() -> None:
 
 def test_a_certificate_that_is_not_trusted_is_said_once_with_the_variable(tmp_path: Path) -> None:
     with tls(tmp_path, "127.0.0.1") as (port, tried):
-        error = told(f"https://127.0.0.1:{port}/v1")
+        error = error_of(f"https://127.0.0.1:{port}/v1")
 
     assert isinstance(error, ConnectionFailed)
     assert f"The certificate of openai (127.0.0.1:{port}) was refused (self-signed certificate)." in str(error)
@@ -199,13 +199,13 @@ def test_a_certificate_for_another_name_asks_for_that_address(tmp_path: Path, mo
             "nbtool.wire.transport.clients.is_loopback", lambda _: False
         )  # loopback ignores the environment
         monkeypatch.setenv("NO_PROXY", "*")
-        error = told(f"https://127.0.0.1:{port}/v1")
+        error = error_of(f"https://127.0.0.1:{port}/v1")
 
     assert error.fix == "Use the address that the certificate is for."
 
 
 def test_a_server_that_speaks_no_tls_is_told_apart() -> None:
-    error = told(practice.start().base_url.replace("http:", "https:"))
+    error = error_of(practice.start().base_url.replace("http:", "https:"))
 
     assert "does not speak https there. Check the port, or write http://." in str(error)
 
@@ -218,7 +218,7 @@ def test_a_proxy_that_says_no_is_named_with_its_variable(
 ) -> None:
     with serve(whole(status, b"")) as server:
         monkeypatch.setenv("HTTPS_PROXY", f"http://ada:pw-canary@{server.host}")
-        error = told(FAR)
+        error = error_of(FAR)
 
     assert (
         f"The proxy {server.host} (HTTPS_PROXY) did not let us through to openai (models.example.org): {status}"
@@ -232,7 +232,7 @@ def test_a_proxy_that_says_no_is_named_with_its_variable(
 def test_a_proxy_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 
-    error = told(FAR)
+    error = error_of(FAR)
 
     assert "the proxy 127.0.0.1:1 (HTTPS_PROXY) does not answer (nothing listens there)" in str(error)
     assert "NO_PROXY=models.example.org" in error.fix
@@ -244,7 +244,7 @@ def test_certificates_that_cannot_be_read_name_their_variable(name: str, monkeyp
         monkeypatch.delenv(other, raising=False)
     monkeypatch.setenv(name, "/nowhere.pem")
 
-    error = told(FAR)
+    error = error_of(FAR)
 
     assert isinstance(error, SettingsError)
     assert "No such file" in str(error)
@@ -323,7 +323,7 @@ def _certificate(folder: Path, name: str) -> Path:
 
 
 @contextmanager
-def deaf() -> Iterator[str]:
+def deaf_server() -> Iterator[str]:
     """A port of this machine that takes no more connections: those that wait fill its queue."""
     with socket.socket() as listener, ExitStack() as waiting:
         listener.bind(("127.0.0.1", 0))
@@ -352,7 +352,7 @@ def test_a_server_that_takes_no_connection_is_told_with_the_seconds(
         finally:
             await close_clients()
 
-    with deaf() as url, pytest.raises(TimedOut, match=r"did not answer within 0\.2 s") as caught:
+    with deaf_server() as url, pytest.raises(TimedOut, match=r"did not answer within 0\.2 s") as caught:
         asyncio.run(listen(url))
 
     assert caught.value.fix.startswith(fix)
@@ -367,7 +367,7 @@ async def listed(url: str, seconds: float) -> list[str]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses at once")
 def test_a_list_of_models_is_not_waited_for_longer_than_said() -> None:
-    with deaf() as url, pytest.raises(TimedOut, match=r"did not list its models within 0\.2 s"):
+    with deaf_server() as url, pytest.raises(TimedOut, match=r"did not list its models within 0\.2 s"):
         asyncio.run(listed(url, seconds=0.2))
 
 
@@ -393,7 +393,7 @@ def test_the_arguments_of_a_call_count_as_a_part_too() -> None:
 def test_a_proxy_that_cannot_be_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "gopher://proxy.example")
 
-    error = told(FAR)
+    error = error_of(FAR)
 
     assert isinstance(error, SettingsError)
     assert "The proxy of the environment cannot be used" in str(error)

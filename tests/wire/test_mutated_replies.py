@@ -63,13 +63,13 @@ STREAMED: dict[str, list[Any]] = {
 }
 
 
-def mutated(value: Any, chance: random.Random, share: float) -> Any:
+def mutate(value: Any, chance: random.Random, share: float) -> Any:
     """Put something odd in the place of some values, and leave some out."""
     if chance.random() < share:
         return chance.choice(ODD)
     if isinstance(value, dict):
-        return {name: mutated(inner, chance, share) for name, inner in value.items() if chance.random() > share / 2}
-    return [mutated(inner, chance, share) for inner in value] if isinstance(value, list) else value
+        return {name: mutate(inner, chance, share) for name, inner in value.items() if chance.random() > share / 2}
+    return [mutate(inner, chance, share) for inner in value] if isinstance(value, list) else value
 
 
 def sent_back(reply: Reply) -> list[str]:
@@ -80,7 +80,7 @@ def sent_back(reply: Reply) -> list[str]:
     return [json.dumps(wire.encode(Prompt(said), Target("", "")).body) for wire in wires]
 
 
-def told(dialect: str, values: Any, *, stream: bool) -> Reply | str:
+def decoded_text(dialect: str, values: Any, *, stream: bool) -> Reply | str:
     """What is read of these values, or the words of the error."""
     events = values if isinstance(values, list) else [values]
     body = b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
@@ -96,7 +96,7 @@ def told(dialect: str, values: Any, *, stream: bool) -> Reply | str:
 def test_whatever_stands_in_a_reply_it_is_read_or_refused(dialect: str, stream: bool, share: float) -> None:
     chance = random.Random(f"{dialect} {stream} {share}")
     meant = STREAMED[dialect] if stream else WHOLE[dialect]
-    found = [told(dialect, mutated(meant, chance, share), stream=stream) for _ in range(MUTATIONS)]
+    found = [decoded_text(dialect, mutate(meant, chance, share), stream=stream) for _ in range(MUTATIONS)]
     replies = [reply for reply in found if isinstance(reply, Reply)]
 
     assert replies

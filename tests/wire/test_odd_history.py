@@ -18,14 +18,14 @@ LOOK = ToolCall("look", "{}", id="c1", call_id="ours_1", args={}, runnable=True)
 PICTURE = Media("image/png", data=b"PNG")
 
 
-def encoded(name: str, *messages: Message, target: Target = HERE) -> Any:
+def encode_messages(name: str, *messages: Message, target: Target = HERE) -> Any:
     body = find_wire(name).encode(Prompt(messages), target).body
     return body["input"] if name == "responses" else body["messages"]
 
 
 @pytest.mark.parametrize("name", ["anthropic", "responses"])
 def test_a_picture_that_the_model_made_last_goes_back_as_the_persons(name: str) -> None:
-    last = encoded(name, user("Draw."), Message("assistant", (Text("Here."), PICTURE)))[-1]
+    last = encode_messages(name, user("Draw."), Message("assistant", (Text("Here."), PICTURE)))[-1]
 
     assert last["role"] == "user"
     assert [part["type"] for part in last["content"]] in (["image"], ["input_image"])
@@ -33,11 +33,13 @@ def test_a_picture_that_the_model_made_last_goes_back_as_the_persons(name: str) 
 
 @pytest.mark.parametrize("name", ["anthropic", "responses"])
 def test_system_messages_have_no_place_in_the_dialogue(name: str) -> None:
-    assert [said["role"] for said in encoded(name, Message("system", (Text("Be brief."),)), user("Hi"))] == ["user"]
+    assert [said["role"] for said in encode_messages(name, Message("system", (Text("Be brief."),)), user("Hi"))] == [
+        "user"
+    ]
 
 
 def test_a_file_by_its_address_stays_an_address() -> None:
-    (said,) = encoded("responses", Message("user", (Media("application/pdf", url="https://x.example/a.pdf"),)))
+    (said,) = encode_messages("responses", Message("user", (Media("application/pdf", url="https://x.example/a.pdf"),)))
 
     assert said["content"] == [{"type": "input_file", "file_url": "https://x.example/a.pdf"}]
 
@@ -45,7 +47,7 @@ def test_a_file_by_its_address_stays_an_address() -> None:
 @pytest.mark.parametrize("payload", ["words", {"content": "Hi", "tool_calls": []}, {"content": "Hi"}])
 def test_a_chat_message_that_does_not_fit_its_parts_is_written_anew(payload: Any) -> None:
     message = Message("assistant", (Text("Hi"), LOOK), native=Native("chat", HERE.host, HERE.model, payload))
-    (said,) = encoded("chat", message)
+    (said,) = encode_messages("chat", message)
 
     assert [made["function"] for made in said["tool_calls"]] == [{"name": "look", "arguments": "{}"}]
 
@@ -54,7 +56,7 @@ def test_a_call_without_arguments_goes_back_with_an_empty_object() -> None:
     made = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": ""}}
     payload = {"role": "assistant", "tool_calls": [made]}
     message = Message("assistant", (LOOK,), native=Native("chat", HERE.host, HERE.model, payload))
-    (said,) = encoded("chat", message)
+    (said,) = encode_messages("chat", message)
 
     assert said["tool_calls"] == [{**made, "function": {"name": "look", "arguments": "{}"}}]
 
@@ -62,7 +64,7 @@ def test_a_call_without_arguments_goes_back_with_an_empty_object() -> None:
 def test_ids_of_nine_letters_stay_where_only_those_are_taken() -> None:
     short = Target(HERE.host, HERE.model, frozenset({SHORT_CALL_IDS}))
     calls = [LOOK, ToolCall("look", "{}", id="abcdefgh9", call_id="ours_2", args={}, runnable=True)]
-    (said,) = encoded("chat", Message("assistant", tuple(calls)), target=short)
+    (said,) = encode_messages("chat", Message("assistant", tuple(calls)), target=short)
     first, second = (made["id"] for made in said["tool_calls"])
 
     assert (len(first), first.isalnum(), second) == (9, True, "abcdefgh9")
@@ -89,6 +91,6 @@ def test_a_round_goes_back_as_it_came_where_its_ids_are_not_too_long(length: int
     item = {"type": "function_call", "id": "fc_1", "call_id": call_id, "name": "look", "arguments": "{}"}
     item["status"] = "completed"
     message = Message("assistant", (made,), native=Native("responses", HERE.host, HERE.model, [item]))
-    (said,) = encoded("responses", message)
+    (said,) = encode_messages("responses", message)
 
     assert ("status" in said, said["call_id"] == call_id) == (is_kept, is_kept)

@@ -18,7 +18,7 @@ MESSAGE = {"type": "message", "id": "msg_1", "content": [{"type": "output_text",
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "look", "arguments": "{}"}
 
 
-def completed(*output: Any) -> dict[str, Any]:
+def completed_event(*output: Any) -> dict[str, Any]:
     return {"type": "response.completed", "response": {"status": "completed", "output": list(output)}}
 
 
@@ -27,12 +27,12 @@ def responses(*values: Any) -> Reply:
 
 
 def test_values_of_a_responses_stream_that_are_no_objects_say_nothing() -> None:
-    assert responses(7, ["x"], completed(MESSAGE)).text == "Hi"
+    assert responses(7, ["x"], completed_event(MESSAGE)).text == "Hi"
 
 
 def test_what_follows_the_end_in_the_same_bytes_is_not_read() -> None:
     decoder = find_wire("responses").decoder()
-    found = decoder.feed(lines(completed(MESSAGE), {"type": "error", "error": {"message": "late"}}))
+    found = decoder.feed(lines(completed_event(MESSAGE), {"type": "error", "error": {"message": "late"}}))
 
     assert isinstance(found[-1], ReplyEnd)
     assert decoder.is_done
@@ -65,7 +65,7 @@ def test_arguments_for_something_that_is_no_call_are_dropped() -> None:
     item = {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "msg_1"}}
     arguments = {"type": "response.function_call_arguments.delta", "output_index": 0, "item_id": "msg_1", "delta": "{}"}
 
-    assert responses(item, arguments, completed(MESSAGE)).calls == ()
+    assert responses(item, arguments, completed_event(MESSAGE)).calls == ()
 
 
 def test_a_fragment_without_a_place_belongs_to_the_item_that_is_open() -> None:
@@ -73,7 +73,7 @@ def test_a_fragment_without_a_place_belongs_to_the_item_that_is_open() -> None:
     arguments = {"type": "response.function_call_arguments.delta", "delta": '{"a": 1}'}
     whole = {**CALL, "arguments": '{"a": 1}'}
 
-    assert [call.args for call in responses(item, arguments, completed(whole)).calls] == [{"a": 1}]
+    assert [call.args for call in responses(item, arguments, completed_event(whole)).calls] == [{"a": 1}]
 
 
 def test_an_item_that_ends_without_a_place_is_the_one_that_is_open() -> None:
@@ -101,17 +101,17 @@ def test_parts_of_a_message_that_are_not_known_say_nothing() -> None:
         {"type": "refusal", "refusal": "No."},
     ]
 
-    assert responses(completed({**MESSAGE, "content": parts})).message.parts == (Refusal("No."),)
+    assert responses(completed_event({**MESSAGE, "content": parts})).message.parts == (Refusal("No."),)
 
 
 def test_a_message_whose_content_is_one_text_is_read() -> None:
-    assert responses(completed({**MESSAGE, "content": "Hi"})).text == "Hi"
+    assert responses(completed_event({**MESSAGE, "content": "Hi"})).text == "Hi"
 
 
 def test_a_picture_that_is_no_base64_is_left_out() -> None:
     made = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
-    good = responses(completed({**made, "result": base64.b64encode(b"PNG").decode()}))
-    bad = responses(completed({**made, "result": "%%%"}, {**made, "id": "ig_2", "result": "ü"}, MESSAGE))
+    good = responses(completed_event({**made, "result": base64.b64encode(b"PNG").decode()}))
+    bad = responses(completed_event({**made, "result": "%%%"}, {**made, "id": "ig_2", "result": "ü"}, MESSAGE))
 
     assert good.message.parts == (Media("image/png", data=b"PNG"),)
     assert bad.message.parts == (Text("Hi"),)
@@ -146,6 +146,6 @@ def test_arguments_that_only_fragments_brought_are_whole_at_the_end() -> None:
 
 def test_a_summary_of_thinking_is_thinking() -> None:
     parts = [{"type": "summary_text", "text": "Hm"}, {"type": "summary_text", "text": "."}]
-    reply = responses(completed({"type": "reasoning", "id": "rs_1", "summary": parts}, MESSAGE))
+    reply = responses(completed_event({"type": "reasoning", "id": "rs_1", "summary": parts}, MESSAGE))
 
     assert reply.message.parts == (Thinking("Hm."), Text("Hi"))

@@ -11,7 +11,7 @@ from nbtool.events import TextDelta, ThinkingDelta
 from tests.chaos import head, serve, whole
 from tests.wire import anthropics
 from tests.wire.framing.test_dialect_check import DOCUMENTS
-from tests.wire.responding import CALL_ITEM, completed, message_item, stream
+from tests.wire.responding import CALL_ITEM, completed_event, message_item, stream
 
 
 def item(kind: str, index: int, **values: Any) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def text(said: str, **more: Any) -> dict[str, Any]:
     return {"type": "text", "text": said, **more}
 
 
-def thought(said: str) -> dict[str, Any]:
+def thinking_part(said: str) -> dict[str, Any]:
     return {"type": "thinking", "thinking": said, "signature": ""}
 
 
@@ -48,9 +48,9 @@ FIRST, SECOND = message_item("One."), {**message_item("Two."), "id": "msg_2"}
 REPLIES: dict[str, tuple[str, bytes, str, str]] = {
     "items that stream": ("responses", head() + stream(
         item("output_text.delta", 0, delta="On"), item("output_text.delta", 0, delta="e."),
-        item("output_text.delta", 1, delta="Two."), completed(),
+        item("output_text.delta", 1, delta="Two."), completed_event(),
     ), "One.\n\nTwo.", ""),
-    "items at the end": ("responses", head() + stream(completed(FIRST, SECOND)), "One.\n\nTwo.", ""),
+    "items at the end": ("responses", head() + stream(completed_event(FIRST, SECOND)), "One.\n\nTwo.", ""),
     "items in a document": (
         "responses", whole(200, {"status": "completed", "output": [FIRST, SECOND]}), "One.\n\nTwo.", "",
     ),
@@ -58,10 +58,10 @@ REPLIES: dict[str, tuple[str, bytes, str, str]] = {
         item("reasoning_summary_text.delta", 0, summary_index=0, delta="A"),
         item("reasoning_summary_text.delta", 0, summary_index=0, delta="a."),
         item("reasoning_summary_text.delta", 0, summary_index=1, delta="B."),
-        item("output_text.delta", 1, delta="One."), completed(),
+        item("output_text.delta", 1, delta="One."), completed_event(),
     ), "One.", "Aa.\n\nB."),
     "parts of a summary at the end": (
-        "responses", head() + stream(completed(summary("A.", "B."), FIRST)), "One.", "A.\n\nB.",
+        "responses", head() + stream(completed_event(summary("A.", "B."), FIRST)), "One.", "A.\n\nB.",
     ),
     "blocks": ("anthropic", head() + anthropics.stream(*blocks(text("One."), text("Two."))), "One.\n\nTwo.", ""),
     "blocks around a search": (
@@ -71,13 +71,13 @@ REPLIES: dict[str, tuple[str, bytes, str, str]] = {
         200, {"type": "message", "content": [text("One."), text("Two.")], "stop_reason": "end_turn"}
     ), "One.\n\nTwo.", ""),
     "thoughts": ("anthropic", head() + anthropics.stream(
-        *blocks(thought("A."), text("One."), thought("B."), text("Two."))
+        *blocks(thinking_part("A."), text("One."), thinking_part("B."), text("Two."))
     ), "One.\n\nTwo.", "A.\n\nB."),
     "blocks with citations": ("anthropic", head() + anthropics.stream(
         *blocks(text("It is "), text("warm", citations=[]), text(" today."))
     ), "It is warm today.", ""),
     "texts that break of themselves": (
-        "responses", head() + stream(completed(message_item("One.\n\n"), SECOND)), "One.\n\nTwo.", "",
+        "responses", head() + stream(completed_event(message_item("One.\n\n"), SECOND)), "One.\n\nTwo.", "",
     ),
     "one text": ("chat", whole(200, DOCUMENTS["chat"]), "Hello", ""),
 }  # fmt: skip

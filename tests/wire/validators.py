@@ -24,7 +24,7 @@ Body = dict[str, Any]
 def check_chat(body: Body) -> None:
     """Check a request of Chat Completions."""
     messages = body.get("messages")
-    _say(isinstance(messages, list) and messages, "messages: is empty")
+    _require(isinstance(messages, list) and messages, "messages: is empty")
     _encodable(body)
     _tool_names([tool["function"]["name"] for tool in body.get("tools", [])])
     _chat_choice(body)
@@ -32,55 +32,59 @@ def check_chat(body: Body) -> None:
     for at, message in enumerate(messages):
         role = message.get("role")
         if role == "tool":
-            _say(message.get("tool_call_id") in waiting, f"messages[{at}]: answers no call that waits directly before")
-            _say(isinstance(message.get("content"), str | list), f"messages[{at}]: a tool message has no content")
+            _require(
+                message.get("tool_call_id") in waiting, f"messages[{at}]: answers no call that waits directly before"
+            )
+            _require(isinstance(message.get("content"), str | list), f"messages[{at}]: a tool message has no content")
             waiting.remove(message["tool_call_id"])
             continue
-        _say(not waiting, f"messages[{at}]: comes before the answer to {waiting}")
+        _require(not waiting, f"messages[{at}]: comes before the answer to {waiting}")
         if role == "assistant":
             waiting = _chat_calls(at, message)
         else:
-            _say(role in ("system", "developer", "user"), f"messages[{at}]: has the role {role!r}")
-            _say(message.get("content"), f"messages[{at}]: is empty")
-    _say(not waiting, f"messages: end before the answer to {waiting}")
+            _require(role in ("system", "developer", "user"), f"messages[{at}]: has the role {role!r}")
+            _require(message.get("content"), f"messages[{at}]: is empty")
+    _require(not waiting, f"messages: end before the answer to {waiting}")
 
 
 def _chat_choice(body: Body) -> None:
     choice = body.get("tool_choice")
-    _say(choice is None or body.get("tools"), "tool_choice: stands without tools")
-    _say("tools" not in body or body["tools"], "tools: is empty")
-    _say(not body.get("stream_options") or body.get("stream"), "stream_options: stands without stream")
+    _require(choice is None or body.get("tools"), "tool_choice: stands without tools")
+    _require("tools" not in body or body["tools"], "tools: is empty")
+    _require(not body.get("stream_options") or body.get("stream"), "stream_options: stands without stream")
 
 
 def _chat_calls(at: int, message: Body) -> list[str]:
     calls = message.get("tool_calls", [])
-    _say("tool_calls" not in message or calls, f"messages[{at}].tool_calls: is empty")
-    _say(calls or message.get("content"), f"messages[{at}]: has neither content nor calls")
-    _say(message.get("content", "-") not in (None, ""), f"messages[{at}].content: is null or empty")
+    _require("tool_calls" not in message or calls, f"messages[{at}].tool_calls: is empty")
+    _require(calls or message.get("content"), f"messages[{at}]: has neither content nor calls")
+    _require(message.get("content", "-") not in (None, ""), f"messages[{at}].content: is null or empty")
     for call in calls:
-        _say(call.get("type") in ("function", "custom"), f"messages[{at}]: a call has no type")
+        _require(call.get("type") in ("function", "custom"), f"messages[{at}]: a call has no type")
         if function := call.get("function"):
             name = function.get("name", "")
-            _say(NAME.fullmatch(name), f"messages[{at}]: a call has the name {name!r}")
-            _say(_is_object(function.get("arguments")), f"messages[{at}]: the arguments of a call are no JSON object")
+            _require(NAME.fullmatch(name), f"messages[{at}]: a call has the name {name!r}")
+            _require(
+                _is_object(function.get("arguments")), f"messages[{at}]: the arguments of a call are no JSON object"
+            )
     ids = [call.get("id") for call in calls]
-    _say(all(ids) and len(set(ids)) == len(ids), f"messages[{at}]: its calls have no ids of their own: {ids}")
+    _require(all(ids) and len(set(ids)) == len(ids), f"messages[{at}]: its calls have no ids of their own: {ids}")
     return ids
 
 
 def check_responses(body: Body) -> None:
     """Check a request of Responses that asks nothing of the server's memory."""
     items = body.get("input")
-    _say(isinstance(items, list) and items, "input: is empty")
+    _require(isinstance(items, list) and items, "input: is empty")
     _encodable(body)
-    _say(body.get("store") is False, "store: is not false")
-    _say("previous_response_id" not in body, "previous_response_id: needs a server that remembers")
+    _require(body.get("store") is False, "store: is not false")
+    _require("previous_response_id" not in body, "previous_response_id: needs a server that remembers")
     tools = [tool for tool in body.get("tools", []) if tool.get("type") == "function"]
     _tool_names([tool["name"] for tool in tools])
     for tool in tools:
-        _say(tool.get("parameters", {}).get("type") == "object", f"tools: {tool['name']} takes no object")
-        _say(tool.get("strict") is False, f"tools: {tool['name']} is strict by default")
-    _say("tool_choice" not in body or body.get("tools"), "tool_choice: stands without tools")
+        _require(tool.get("parameters", {}).get("type") == "object", f"tools: {tool['name']} takes no object")
+        _require(tool.get("strict") is False, f"tools: {tool['name']} is strict by default")
+    _require("tool_choice" not in body or body.get("tools"), "tool_choice: stands without tools")
     for at, item in enumerate(items):
         _responses_item(f"input[{at}]", item)
     _responses_reasoning(items)
@@ -88,20 +92,20 @@ def check_responses(body: Body) -> None:
 
 
 def _responses_item(place: str, item: Body) -> None:
-    _say(item.get("type") or item.get("role"), f"{place}: is neither an item nor a message")
+    _require(item.get("type") or item.get("role"), f"{place}: is neither an item nor a message")
     empty = [name for name, value in item.items() if value is None]
-    _say(not empty, f"{place}: {empty} are null")
+    _require(not empty, f"{place}: {empty} are null")
     if role := item.get("role"):
         content = item.get("content")
-        _say(role in ("user", "assistant", "system", "developer"), f"{place}: has the role {role!r}")
-        _say(content, f"{place}: is empty")
+        _require(role in ("user", "assistant", "system", "developer"), f"{place}: has the role {role!r}")
+        _require(content, f"{place}: is empty")
         wanted = ("output_text", "refusal") if role == "assistant" else ("input_text", "input_image", "input_file")
         for part in content if isinstance(content, list) else []:
-            _say(part.get("type") in wanted, f"{place}: a part of {role} is of type {part.get('type')!r}")
+            _require(part.get("type") in wanted, f"{place}: a part of {role} is of type {part.get('type')!r}")
     if item.get("type") == "function_call":
-        _say(NAME.fullmatch(item.get("name", "")), f"{place}: has the name {item.get('name')!r}")
-        _say(_is_object(item.get("arguments")), f"{place}: its arguments are no JSON object")
-        _say(0 < len(item.get("call_id", "")) <= 64, f"{place}: its call_id has no length from 1 to 64")
+        _require(NAME.fullmatch(item.get("name", "")), f"{place}: has the name {item.get('name')!r}")
+        _require(_is_object(item.get("arguments")), f"{place}: its arguments are no JSON object")
+        _require(0 < len(item.get("call_id", "")) <= 64, f"{place}: its call_id has no length from 1 to 64")
 
 
 def _responses_reasoning(items: list[Body]) -> None:
@@ -109,12 +113,12 @@ def _responses_reasoning(items: list[Body]) -> None:
     for at, item in enumerate(items):
         if item.get("type") != "reasoning":
             continue
-        _say(isinstance(item.get("summary"), list), f"input[{at}]: reasoning has no summary")
+        _require(isinstance(item.get("summary"), list), f"input[{at}]: reasoning has no summary")
         carried = item.get("encrypted_content") or item.get("content")
-        _say(carried, f"input[{at}]: reasoning is only a reference")
+        _require(carried, f"input[{at}]: reasoning is only a reference")
         following = next((later for later in items[at + 1 :] if later.get("type") != "reasoning"), {})
         led_to = following.get("role") == "assistant" or ("role" not in following and "type" in following)
-        _say(
+        _require(
             led_to and not following["type"].endswith("_output") if "type" in following else led_to,
             f"input[{at}]: reasoning is not followed by what it led to",
         )
@@ -128,62 +132,62 @@ def _responses_pairs(items: list[Body]) -> None:
     for at, item in enumerate(items):
         kind, call_id = item.get("type"), item.get("call_id", "")
         if kind in outputs:
-            _say(call_id not in known, f"input[{at}]: the call_id {call_id!r} was used before")
+            _require(call_id not in known, f"input[{at}]: the call_id {call_id!r} was used before")
             waiting[call_id] = outputs[kind]
             known.add(call_id)
         elif kind in outputs.values():
-            _say(waiting.pop(call_id, None) == kind, f"input[{at}]: answers no call that waits for it")
-            _say(isinstance(item.get("output"), str | list), f"input[{at}]: has no output")
+            _require(waiting.pop(call_id, None) == kind, f"input[{at}]: answers no call that waits for it")
+            _require(isinstance(item.get("output"), str | list), f"input[{at}]: has no output")
         elif item.get("role") == "user":
-            _say(not waiting, f"input[{at}]: comes before the output of {sorted(waiting)}")
-    _say(not waiting, f"input: ends before the output of {sorted(waiting)}")
+            _require(not waiting, f"input[{at}]: comes before the output of {sorted(waiting)}")
+    _require(not waiting, f"input: ends before the output of {sorted(waiting)}")
 
 
 def check_anthropic(body: Body) -> None:
     """Check a request of Anthropic Messages."""
     messages = body.get("messages")
-    _say(isinstance(messages, list) and messages, "messages: is empty")
+    _require(isinstance(messages, list) and messages, "messages: is empty")
     _encodable(body)
-    _say(isinstance(body.get("max_tokens"), int) and body["max_tokens"] > 0, "max_tokens: is missing")
-    _say(messages[0].get("role") == "user", "messages[0]: is not the user's")
+    _require(isinstance(body.get("max_tokens"), int) and body["max_tokens"] > 0, "max_tokens: is missing")
+    _require(messages[0].get("role") == "user", "messages[0]: is not the user's")
     tools = [tool for tool in body.get("tools", []) if "input_schema" in tool]
     _tool_names([tool["name"] for tool in tools])
     for tool in tools:
-        _say(tool["input_schema"].get("type") == "object", f"tools: {tool['name']} takes no object")
-    _say("tool_choice" not in body or body.get("tools"), "tool_choice: stands without tools")
+        _require(tool["input_schema"].get("type") == "object", f"tools: {tool['name']} takes no object")
+    _require("tool_choice" not in body or body.get("tools"), "tool_choice: stands without tools")
     _anthropic_blocks("system", body.get("system", []) if isinstance(body.get("system"), list) else [])
     waiting: list[str] = []
     known: set[str] = set()
     for at, message in enumerate(messages):
         place, content = f"messages[{at}]", message.get("content")
-        _say(message.get("role") == ("assistant" if at % 2 else "user"), f"{place}: breaks the alternation")
-        _say(isinstance(content, list) and content, f"{place}: is empty")
+        _require(message.get("role") == ("assistant" if at % 2 else "user"), f"{place}: breaks the alternation")
+        _require(isinstance(content, list) and content, f"{place}: is empty")
         _anthropic_blocks(place, content)
         if message["role"] == "user":
             _anthropic_results(place, content, waiting)
             waiting = []
         else:
-            _say(content[-1]["type"] not in ("thinking", "redacted_thinking"), f"{place}: ends in thinking")
+            _require(content[-1]["type"] not in ("thinking", "redacted_thinking"), f"{place}: ends in thinking")
             waiting = _anthropic_calls(place, content, known)
-            _say(not waiting or body.get("tools"), f"{place}: calls a tool, and the request defines none")
-    _say(not waiting, f"messages: end before the results of {waiting}")
+            _require(not waiting or body.get("tools"), f"{place}: calls a tool, and the request defines none")
+    _require(not waiting, f"messages: end before the results of {waiting}")
     marks = len(re.findall(r'"cache_control"', json.dumps(body)))
-    _say(marks <= MAX_CACHE_MARKS, f"cache_control: stands {marks} times")
+    _require(marks <= MAX_CACHE_MARKS, f"cache_control: stands {marks} times")
 
 
 def _anthropic_blocks(place: str, blocks: list[Body]) -> None:
     for block in blocks:
         kind = block.get("type")
-        _say(kind, f"{place}: a block has no type")
+        _require(kind, f"{place}: a block has no type")
         if kind == "text":
-            _say(block.get("text", "").strip(), f"{place}: a text is empty")
+            _require(block.get("text", "").strip(), f"{place}: a text is empty")
         if kind == "thinking":
-            _say(isinstance(block.get("thinking"), str), f"{place}: thinking has no text")
-            _say(block.get("signature"), f"{place}: thinking is not signed")
+            _require(isinstance(block.get("thinking"), str), f"{place}: thinking has no text")
+            _require(block.get("signature"), f"{place}: thinking is not signed")
         if kind == "redacted_thinking":
-            _say(block.get("data"), f"{place}: redacted thinking has no data")
+            _require(block.get("data"), f"{place}: redacted thinking has no data")
         if kind in ("thinking", "redacted_thinking"):
-            _say("cache_control" not in block, f"{place}: thinking bears a cache mark")
+            _require("cache_control" not in block, f"{place}: thinking bears a cache mark")
         if kind == "tool_result" and isinstance(block.get("content"), list):
             _anthropic_blocks(f"{place}.tool_result", block["content"])
 
@@ -191,26 +195,26 @@ def _anthropic_blocks(place: str, blocks: list[Body]) -> None:
 def _anthropic_results(place: str, content: list[Body], waiting: list[str]) -> None:
     given = [block.get("tool_use_id") for block in content if block["type"] == "tool_result"]
     head = [block["type"] for block in content[: len(given)]]
-    _say(set(head) <= {"tool_result"}, f"{place}: something stands before the results")
-    _say(sorted(given) == sorted(waiting), f"{place}: has results for {given}, and {waiting} wait")
+    _require(set(head) <= {"tool_result"}, f"{place}: something stands before the results")
+    _require(sorted(given) == sorted(waiting), f"{place}: has results for {given}, and {waiting} wait")
 
 
 def _anthropic_calls(place: str, content: list[Body], known: set[str]) -> list[str]:
     calls = [block for block in content if block["type"] == "tool_use"]
     for call in calls:
         call_id = call.get("id", "")
-        _say(ANTHROPIC_ID.fullmatch(call_id), f"{place}: a call has the id {call_id!r}")
-        _say(call_id not in known, f"{place}: the id {call_id!r} was used before")
-        _say(NAME.fullmatch(call.get("name", "")), f"{place}: a call has the name {call.get('name')!r}")
-        _say(isinstance(call.get("input"), dict), f"{place}: the input of a call is no object")
+        _require(ANTHROPIC_ID.fullmatch(call_id), f"{place}: a call has the id {call_id!r}")
+        _require(call_id not in known, f"{place}: the id {call_id!r} was used before")
+        _require(NAME.fullmatch(call.get("name", "")), f"{place}: a call has the name {call.get('name')!r}")
+        _require(isinstance(call.get("input"), dict), f"{place}: the input of a call is no object")
         known.add(call_id)
     return [call["id"] for call in calls]
 
 
 def _tool_names(names: list[str]) -> None:
     for name in names:
-        _say(NAME.fullmatch(name), f"tools: the name {name!r} does not fit")
-    _say(len(set(names)) == len(names), f"tools: a name stands twice in {names}")
+        _require(NAME.fullmatch(name), f"tools: the name {name!r} does not fit")
+    _require(len(set(names)) == len(names), f"tools: a name stands twice in {names}")
 
 
 def _encodable(body: Body) -> None:
@@ -228,6 +232,6 @@ def _is_object(arguments: Any) -> bool:
         return False
 
 
-def _say(holds: object, complaint: str) -> None:
+def _require(holds: object, complaint: str) -> None:
     if not holds:
         raise AssertionError(complaint)

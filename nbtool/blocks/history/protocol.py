@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 from nbtool.blocks.protocol import Patch
 from nbtool.events import TurnStatus
 
-Who = Literal["model", "person", "tool"]
+Party = Literal["model", "person", "tool"]
 """Whom the turn waits for."""
 
 
@@ -66,7 +66,7 @@ class Span(TypedDict):
     `state` is a word for how it ended: a call's status, a verdict, or a reply's stop reason; empty while it lasts.
     """
 
-    who: Who
+    who: Party
     label: str
     round: int
     call_id: str
@@ -92,7 +92,7 @@ class Detail(TypedDict):
     spans: list[Span]
 
 
-class Sum(TypedDict):
+class TotalRow(TypedDict):
     """What something took in all: `name` is a tool, a round or a model; `failed` counts calls that did not do well."""
 
     name: str
@@ -108,14 +108,14 @@ class Totals(TypedDict):
     """What a conversation took, versions that do not count included; `waited` is in seconds."""
 
     turns: int
-    all: Sum
-    waited: dict[Who, float]
-    tools: list[Sum]
-    rounds: list[Sum]
-    models: list[Sum]
+    all: TotalRow
+    waited: dict[Party, float]
+    tools: list[TotalRow]
+    rounds: list[TotalRow]
+    models: list[TotalRow]
 
 
-class Found(TypedDict):
+class SearchHit(TypedDict):
     """A turn that holds the words of a search, and what stands around the first of them."""
 
     turn_id: str

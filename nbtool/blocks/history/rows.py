@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 
 from nbtool.blocks.history.protocol import Index, Row, Version
-from nbtool.blocks.history.source import Place, Told
+from nbtool.blocks.history.source import NodeSource, TurnSource
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 
-MAX_PLACES = 5_000
+MAX_NODES = 5_000
 """Places that an index holds, the first ones of the tree's order."""
 
 MAX_VERSIONS = 50
@@ -23,29 +23,29 @@ MAX_VERSIONS = 50
 MAX_TOOLS = 8
 """Names of tools that a row holds."""
 
-SAID = 140
+MAX_PROMPT_CHARS = 140
 """Characters of a prompt that a row holds."""
 
 
-def index(roots: Sequence[Place], line: Container[str]) -> Index:
+def tree_rows(roots: Sequence[NodeSource], line: Container[str]) -> Index:
     """Give the tree as rows; `line` are the ids of the places on the active line."""
     rows: list[Row] = []
     left_out = 0
     waiting = [(root, -1, 0, len(roots) > 1) for root in reversed(roots)]
     while waiting:
-        place, parent, depth, branches = waiting.pop()
+        node, parent, depth, branches = waiting.pop()
         at = len(rows)
-        if at < MAX_PLACES:
-            rows.append(_row(place, parent, depth, branches=branches, is_on_line=place.node_id in line))
+        if at < MAX_NODES:
+            rows.append(_row(node, parent, depth, branches=branches, is_on_line=node.node_id in line))
         else:
             left_out += 1
-        main, sides = _parted(place.children, line)
+        main, sides = _split_branches(node.children, line)
         waiting += [(main, at, depth, False)] if main else []
         waiting += [(side, at, depth + 1, True) for side in reversed(sides)]
     return {"rows": rows, "left_out": left_out}
 
 
-def version(turn: Told) -> Version:
+def version_row(turn: TurnSource) -> Version:
     """Give a turn as a row tells of it."""
     log = list(turn.log)
     began = next((event for event in log if isinstance(event, TurnStarted)), None)
@@ -56,7 +56,7 @@ def version(turn: Told) -> Version:
     names = dict.fromkeys(one_line(call.name, 64) for call in calls)
     return {
         "turn_id": turn.turn_id,
-        "said": one_line(turn.prompt.text, SAID),
+        "said": one_line(turn.prompt.text, MAX_PROMPT_CHARS),
         "status": turn.status,
         "model": one_line(turn.model, 80),
         "started": began.started if began else None,
@@ -67,32 +67,32 @@ def version(turn: Told) -> Version:
         "cost": usage.cost,
         "tools": list(names)[:MAX_TOOLS],
         "replayed": one_line(began.replayed, 40) if began else "",
-        "made": made(turn),
+        "made": origin_of(turn),
     }
 
 
-def made(turn: Told) -> str:
+def origin_of(turn: TurnSource) -> str:
     """Say in one line how a turn was made from another version; empty where it was not."""
     return one_line(str(turn.difference), 300) if turn.difference is not None else ""
 
 
-def _row(place: Place, parent: int, depth: int, *, branches: bool, is_on_line: bool) -> Row:
-    versions = list(place.versions)
+def _row(node: NodeSource, parent: int, depth: int, *, branches: bool, is_on_line: bool) -> Row:
+    versions = list(node.versions)
     dropped = max(0, len(versions) - MAX_VERSIONS)
     return {
-        "node_id": place.node_id,
+        "node_id": node.node_id,
         "parent": parent,
         "depth": depth,
         "branches": branches,
         "line": is_on_line,
-        "hidden": place.hidden,
-        "pinned": place.pinned,
-        "current": max(0, place.current - dropped),
-        "versions": [version(turn) for turn in versions[dropped:]],
+        "hidden": node.hidden,
+        "pinned": node.pinned,
+        "current": max(0, node.current - dropped),
+        "versions": [version_row(turn) for turn in versions[dropped:]],
     }
 
 
-def _parted(children: Sequence[Place], line: Container[str]) -> tuple[Place | None, list[Place]]:
+def _split_branches(children: Sequence[NodeSource], line: Container[str]) -> tuple[NodeSource | None, list[NodeSource]]:
     """Give the place that goes on, and those that branch off."""
     if not children:
         return None, []

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nbtool.blocks.history.protocol import Found
-from nbtool.blocks.history.source import Told
+from nbtool.blocks.history.protocol import SearchHit
+from nbtool.blocks.history.source import TurnSource
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, CallReady, ReplyFinished
 
 MAX_QUERY = 200
 """Characters of a search."""
 
-MAX_FOUND = 2_000
+MAX_HITS = 2_000
 """Turns that a search gives, the first ones."""
 
 MAX_WORDS = 200_000
@@ -22,22 +22,22 @@ _SNIPPET = 120
 _BEFORE = 30
 
 
-def search(turns: Iterable[Told], text: str) -> list[Found]:
+def search(turns: Iterable[TurnSource], text: str) -> list[SearchHit]:
     """Give the turns that hold all these words, whatever their case; none for no words."""
     words = text[:MAX_QUERY].casefold().split()
-    found: list[Found] = []
+    hits: list[SearchHit] = []
     for turn in turns if words else ():
-        said = _said(turn)
-        folded = said.casefold()
+        content = _searchable_text(turn)
+        folded = content.casefold()
         if all(word in folded for word in words):
             at = max(0, min(folded.find(word) for word in words) - _BEFORE)
-            found.append({"turn_id": turn.turn_id, "snippet": one_line(said[at : at + 2 * _SNIPPET], _SNIPPET)})
-            if len(found) == MAX_FOUND:
+            hits.append({"turn_id": turn.turn_id, "snippet": one_line(content[at : at + 2 * _SNIPPET], _SNIPPET)})
+            if len(hits) == MAX_HITS:
                 break
-    return found
+    return hits
 
 
-def _said(turn: Told) -> str:
+def _searchable_text(turn: TurnSource) -> str:
     pieces = [turn.prompt.text, turn.turn_id]
     for event in list(turn.log):
         match event:

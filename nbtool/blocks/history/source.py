@@ -9,7 +9,7 @@ from nbtool.events import Event, TurnStatus
 from nbtool.messages import Message
 
 
-class Told(Protocol):
+class TurnSource(Protocol):
     """A turn, running or ended. `moments` are the times of `log`, in seconds since the epoch, where they are known."""
 
     @property
@@ -23,31 +23,31 @@ class Told(Protocol):
     @property
     def log(self) -> Sequence[Event]: ...  # noqa: D102
     @property
-    def moments(self) -> Sequence[float | None]: ...  # noqa: D102
+    def event_times(self) -> Sequence[float | None]: ...  # noqa: D102
     @property
     def difference(self) -> object | None: ...  # noqa: D102
 
 
-class Place(Protocol):
+class NodeSource(Protocol):
     """One place of a conversation, the versions that are seen there, and the places that follow."""
 
     @property
     def node_id(self) -> str: ...  # noqa: D102 - the names are those of `Node`
     @property
-    def versions(self) -> Sequence[Told]: ...  # noqa: D102
+    def versions(self) -> Sequence[TurnSource]: ...  # noqa: D102
     @property
     def current(self) -> int: ...  # noqa: D102
     @property
-    def children(self) -> Sequence[Place]: ...  # noqa: D102
+    def children(self) -> Sequence[NodeSource]: ...  # noqa: D102
     @property
     def hidden(self) -> bool: ...  # noqa: D102
     @property
     def pinned(self) -> bool: ...  # noqa: D102
 
 
-def log_of(turn: Told) -> list[tuple[float | None, Event]]:
+def timed_log(turn: TurnSource) -> list[tuple[float | None, Event]]:
     """Give what happened in a turn, each event with its time where that is known; safe while the turn goes on."""
-    log, moments = list(turn.log), list(turn.moments)
-    if len(moments) < len(log):
+    log, event_times = list(turn.log), list(turn.event_times)
+    if len(event_times) < len(log):
         return [(None, event) for event in log]
-    return list(zip(moments, log, strict=False))
+    return list(zip(event_times, log, strict=False))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nbtool.blocks.history.protocol import Span, Who
-from nbtool.blocks.labels import decision_words
+from nbtool.blocks.history.protocol import Party, Span
+from nbtool.blocks.labels import decision_text
 from nbtool.blocks.sanitize import one_line
 from nbtool.events import (
     CallAsked,
@@ -31,38 +31,40 @@ def spans(log: Sequence[tuple[float | None, Event]]) -> list[Span]:
     Where times are not known they are reckoned from what the events themselves say: then a person's thinking is as long
     as the turn cannot be accounted for otherwise.
     """
-    line = _Line()
+    timeline = _Timeline()
     for at, event in log:
-        line.take(at, event)
-    return line.closed()
+        timeline.feed(at, event)
+    return timeline.close()
 
 
-def waited(stretches: Sequence[Span]) -> dict[Who, float]:
+def total_waits(stretches: Sequence[Span]) -> dict[Party, float]:
     """Give how long a turn waited for each, in seconds; what overlaps, such as calls in parallel, counts once."""
-    return {who: _covered([span for span in stretches if span["who"] == who]) for who in ("model", "person", "tool")}
+    return {
+        who: _union_length([span for span in stretches if span["who"] == who]) for who in ("model", "person", "tool")
+    }
 
 
-class _Line:
+class _Timeline:
     """The stretches so far, those that are open by whom and what they wait for, and the time."""
 
     def __init__(self) -> None:
-        self._began = self._now = 0.0
+        self._start = self._now = 0.0
         self._spans: list[Span] = []
-        self._open: dict[tuple[Who, str], Span] = {}
+        self._open: dict[tuple[Party, str], Span] = {}
         self._names: dict[str, tuple[str, int]] = {}
 
-    def take(self, at: float | None, event: Event) -> None:
+    def feed(self, at: float | None, event: Event) -> None:
         """Take the next event."""
         match event:
             case TurnStarted():
-                self._began = event.started
+                self._start = event.started
                 self._at(at)
             case RequestStarted():
                 self._begin(at, "model", "", f"round {event.round}", event.round)
             case ReplyFinished():
-                self._end(self._later(at, "model", "", event.seconds), "model", "", event.stop_reason)
+                self._end(self._end_time(at, "model", "", event.seconds), "model", "", event.stop_reason)
             case TurnEnded():
-                self._at(self._began + event.seconds if event.seconds and at is None else at)
+                self._at(self._start + event.seconds if event.seconds and at is None else at)
             case _:
                 self._call(at, event)
 
@@ -74,19 +76,19 @@ class _Line:
             case CallAsked():
                 if event.gate == "result":
                     self._end(at, "tool", event.call_id, "ran")
-                self._begin(at, "person", event.call_id, *self._named(event.call_id, event.tool))
+                self._begin(at, "person", event.call_id, *self._call_label(event.call_id, event.tool))
             case CallDecided():
-                self._end(at, "person", event.call_id, decision_words(event.verdict, event.by))
+                self._end(at, "person", event.call_id, decision_text(event.verdict, event.by))
             case CallStarted():
                 self._end(event.started, "person", event.call_id, "")
-                self._begin(event.started, "tool", event.call_id, *self._named(event.call_id, ""))
+                self._begin(event.started, "tool", event.call_id, *self._call_label(event.call_id, ""))
             case CallFinished():
                 for who in ("tool", "person"):
-                    self._end(self._later(at, who, event.call_id, event.seconds), who, event.call_id, event.status)
+                    self._end(self._end_time(at, who, event.call_id, event.seconds), who, event.call_id, event.status)
             case _:
                 self._at(at)
 
-    def closed(self) -> list[Span]:
+    def close(self) -> list[Span]:
         """Give all stretches; those that are open last until now."""
         for span in self._open.values():
             span["end"] = max(span["start"], self._now)
@@ -96,7 +98,7 @@ class _Line:
         last = self._spans[MAX_SPANS]
         return [*self._spans[:MAX_SPANS], {**last, "label": left_out(more, "stretches"), "end": self._now}]
 
-    def _begin(self, at: float | None, who: Who, call_id: str, label: str, round: int = 0) -> None:
+    def _begin(self, at: float | None, who: Party, call_id: str, label: str, round: int = 0) -> None:
         now = self._at(at)
         span: Span = {
             "who": who, "label": label, "round": round, "call_id": call_id, "start": now, "end": now, "state": "",
@@ -104,29 +106,29 @@ class _Line:
         self._open[who, call_id] = span
         self._spans.append(span)
 
-    def _end(self, at: float | None, who: Who, call_id: str, state: str) -> None:
+    def _end(self, at: float | None, who: Party, call_id: str, state: str) -> None:
         now = self._at(at)
         if span := self._open.pop((who, call_id), None):
             span["end"], span["state"] = max(span["start"], now), state
 
-    def _later(self, at: float | None, who: Who, call_id: str, seconds: float) -> float | None:
+    def _end_time(self, at: float | None, who: Party, call_id: str, seconds: float) -> float | None:
         """Give when a stretch of this length ended, where nothing else tells it."""
         span = self._open.get((who, call_id))
-        return at if at is not None or span is None else self._began + span["start"] + seconds
+        return at if at is not None or span is None else self._start + span["start"] + seconds
 
     def _at(self, at: float | None) -> float:
         """Let the time go on to this moment; it never goes back. Gives the seconds since the turn began."""
         if at is not None:
-            self._now = max(self._now, at - self._began)
+            self._now = max(self._now, at - self._start)
         return self._now
 
-    def _named(self, call_id: str, name: str) -> tuple[str, int]:
+    def _call_label(self, call_id: str, name: str) -> tuple[str, int]:
         return self._names.get(call_id, (one_line(name or "a call", 64), 0))
 
 
-def _covered(stretches: Sequence[Span]) -> float:
-    covered = upto = 0.0
+def _union_length(stretches: Sequence[Span]) -> float:
+    total = end = 0.0
     for span in sorted(stretches, key=lambda span: span["start"]):
-        covered += max(0.0, span["end"] - max(upto, span["start"]))
-        upto = max(upto, span["end"])
-    return covered
+        total += max(0.0, span["end"] - max(end, span["start"]))
+        end = max(end, span["end"])
+    return total

@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from nbtool.blocks.history.protocol import Detail, Step
-from nbtool.blocks.history.rows import made
-from nbtool.blocks.history.source import Told, log_of
+from nbtool.blocks.history.rows import origin_of
+from nbtool.blocks.history.source import TurnSource, timed_log
 from nbtool.blocks.history.timeline import spans
-from nbtool.blocks.labels import STATES, decision_words
-from nbtool.blocks.limits import clip, marker
+from nbtool.blocks.labels import CALL_STATE_LABELS, decision_text
+from nbtool.blocks.limits import omitted_marker, truncate
 from nbtool.blocks.protocol import Patch
 from nbtool.blocks.sanitize import one_line
 from nbtool.blocks.transcript import Transcript
@@ -28,19 +28,19 @@ MAX_STEPS = 500
 DETAIL_LIMIT = 1_500_000
 """Bytes that the steps of one turn take on their way to the page; longer texts are cut until they fit."""
 
-_SMALLEST = 500
+_MIN_CHARS = 500
 """Characters that are left of a text at least."""
 
-_NAMED = 48
+_MAX_NAME_CHARS = 48
 
 
-def detail(turn: Told) -> Detail:
+def detail(turn: TurnSource) -> Detail:
     """Give one turn: its steps and its time line."""
-    log = log_of(turn)
-    return {"turn_id": turn.turn_id, "made": made(turn), "steps": _fitted(_steps(log)), "spans": spans(log)}
+    log = timed_log(turn)
+    return {"turn_id": turn.turn_id, "made": origin_of(turn), "steps": _fit_steps(_steps(log)), "spans": spans(log)}
 
 
-def media(turn: Told) -> Mapping[str, Media]:
+def media(turn: TurnSource) -> Mapping[str, Media]:
     """Give the images and sounds that a turn's steps tell of, by their keys."""
     transcript = Transcript()
     for event in turn.log:
@@ -49,18 +49,18 @@ def media(turn: Told) -> Mapping[str, Media]:
 
 
 def _steps(log: list[tuple[float | None, Event]]) -> list[Step]:
-    transcript, names = Transcript(), _Names()
+    transcript, names = Transcript(), _StepLabels()
     began = next((event.started for _, event in log if isinstance(event, TurnStarted)), 0.0)
     steps: list[Step] = []
     last = ""
     for at, event in log:
         patches = transcript.feed(_without_result(event))
         label = names.label(event)
-        if steps and (not label or _grows(event, last) or len(steps) > MAX_STEPS):
+        if steps and (not label or _continues(event, last) or len(steps) > MAX_STEPS):
             steps[-1]["patches"] += patches
         elif label or patches:
-            told = None if at is None else max(0.0, at - began)
-            steps.append({"label": label or "Began", "at": told, "patches": patches})
+            elapsed = None if at is None else max(0.0, at - began)
+            steps.append({"label": label or "Began", "at": elapsed, "patches": patches})
         last = _key(event)
     if len(steps) > MAX_STEPS:
         steps[-1]["label"] = "All that came after"
@@ -74,7 +74,7 @@ def _without_result(event: Event) -> Event:
     return event
 
 
-def _grows(event: Event, last: str) -> bool:
+def _continues(event: Event, last: str) -> bool:
     """Whether this only goes on with the step before: prose that streams, or what one call prints."""
     return (type(event) in DELTAS or event.kind == "call_progress") and _key(event) == last
 
@@ -83,7 +83,7 @@ def _key(event: Event) -> str:
     return f"{event.kind} {getattr(event, 'call_id', '')}"
 
 
-class _Names:
+class _StepLabels:
     """Words for what happens; a call is known by its name from its first event on."""
 
     def __init__(self) -> None:
@@ -93,9 +93,9 @@ class _Names:
         """Say in a few words what happened; empty for what no step is made of."""
         call_id = getattr(event, "call_id", "")
         if name := getattr(event, "name", "") or getattr(event, "tool", ""):
-            self._names[call_id] = one_line(name, _NAMED)
-        said = _LABELS.get(event.kind)
-        return said(event, self._names.get(call_id, "a call")) if said else ""
+            self._names[call_id] = one_line(name, _MAX_NAME_CHARS)
+        template = _LABELS.get(event.kind)
+        return template(event, self._names.get(call_id, "a call")) if template else ""
 
 
 _LABELS: Mapping[str, Callable[[Any, str], str]] = {
@@ -106,10 +106,10 @@ _LABELS: Mapping[str, Callable[[Any, str], str]] = {
     "reply_finished": lambda event, _: f"Round {event.round}: the reply {'came' if event.complete else 'broke off'}",
     "call_ready": lambda _, name: f"{name} is asked for",
     "call_asked": lambda event, name: f"{name}: {'may it run?' if event.gate == 'run' else 'may its result be read?'}",
-    "call_decided": lambda event, name: f"{name} {decision_words(event.verdict, event.by)}",
+    "call_decided": lambda event, name: f"{name} {decision_text(event.verdict, event.by)}",
     "call_started": lambda _, name: f"{name} runs",
     "call_progress": lambda _, name: f"{name} prints",
-    "call_finished": lambda event, name: f"{name}: {STATES[event.status][1]}",
+    "call_finished": lambda event, name: f"{name}: {CALL_STATE_LABELS[event.status][1]}",
     "notice": lambda _, __: "A notice",
     "error_raised": lambda _, __: "An error",
     "turn_parked": lambda _, __: "Parked",
@@ -117,20 +117,20 @@ _LABELS: Mapping[str, Callable[[Any, str], str]] = {
 }
 
 
-def _fitted(steps: list[Step]) -> list[Step]:
+def _fit_steps(steps: list[Step]) -> list[Step]:
     """Cut the longest texts until all steps fit."""
     cap = DETAIL_LIMIT
-    while cap > _SMALLEST and len(json.dumps(steps)) > DETAIL_LIMIT:
+    while cap > _MIN_CHARS and len(json.dumps(steps)) > DETAIL_LIMIT:
         cap //= 4
         for step in steps:
-            step["patches"] = cast("list[Patch]", _cut(step["patches"], cap))
+            step["patches"] = cast("list[Patch]", _truncate(step["patches"], cap))
     return steps
 
 
-def _cut(value: Any, cap: int) -> Any:
+def _truncate(value: Any, cap: int) -> Any:
     if isinstance(value, str):
-        kept, omitted = clip(value, cap)
-        return f"{kept}\n{marker(omitted)}" if omitted else value
+        beginning, omitted = truncate(value, cap)
+        return f"{beginning}\n{omitted_marker(omitted)}" if omitted else value
     if isinstance(value, dict):
-        return {key: _cut(one, cap) for key, one in value.items()}
-    return [_cut(one, cap) for one in value] if isinstance(value, list) else value
+        return {key: _truncate(one, cap) for key, one in value.items()}
+    return [_truncate(one, cap) for one in value] if isinstance(value, list) else value

@@ -9,11 +9,22 @@ progress.py  a line that says how far it is
 settings.py  how many at a time, how often again, for how much
 """
 
-from nbtool.chat.batch.answer_cache import Conditions, value_of
-from nbtool.chat.batch.batch import Answer, Asking, Batch
-from nbtool.chat.batch.prompts import Asked, questions
-from nbtool.chat.batch.rate_limit import Pace
+from nbtool.chat.batch.answer_cache import BatchKey, answer_value
+from nbtool.chat.batch.batch import Answer, Batch, BatchDriver
+from nbtool.chat.batch.prompts import PromptItem, parse_prompts
+from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
-from nbtool.chat.batch.start import batch
+from nbtool.chat.batch.start import start_batch
 
-__all__ = ["Answer", "Asked", "Asking", "Batch", "Conditions", "MapSettings", "Pace", "batch", "questions", "value_of"]
+__all__ = [
+    "Answer",
+    "Batch",
+    "BatchDriver",
+    "BatchKey",
+    "MapSettings",
+    "PromptItem",
+    "SharedBackoff",
+    "answer_value",
+    "parse_prompts",
+    "start_batch",
+]

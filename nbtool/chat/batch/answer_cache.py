@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbtool.chat import restore
-from nbtool.chat.batch.prompts import Asked
-from nbtool.chat.journal import hiding, journal, queries
-from nbtool.chat.recording.cache_key import Key, Scene, key_of, word
+from nbtool.chat.batch.prompts import PromptItem
+from nbtool.chat.journal import journal, queries, redactor_for
+from nbtool.chat.recording.cache_key import CacheKey, TurnInputs, hash_json, make_key
 from nbtool.chat.recording.key_part import labelled
 from nbtool.chat.turn import Turn
 from nbtool.errors import NbtoolError
@@ -20,63 +20,63 @@ from nbtool.messages import Message, Text
 from nbtool.plugins.structured import Structured
 from nbtool.tools.variables.references import Reference, parse
 
-MARK = "map:"
+CELL_ID_PREFIX = "map:"
 """Begins what stands in place of a cell's id for a prompt of a map."""
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class BatchKey:
     """What all prompts of a map have in common: model, system text, tools, options, objects.
 
     `chat_id` is where their turns are journalled: the same conditions, in whatever kernel, have the same one. Where
     something of them cannot be compared, or plugins keep values out of the journal, nothing is taken from there.
     """
 
-    base: Key
+    base: CacheKey
     is_comparable: bool
 
     @classmethod
-    def of(cls, scene: Scene) -> Conditions:
+    def of(cls, scene: TurnInputs) -> BatchKey:
         """Compare everything; takes a while where objects are large."""
-        base = key_of(scene)
-        return cls(base, not base.unknown and hiding(scene.plugins, "") is None)
+        base = make_key(scene)
+        return cls(base, not base.uncomparable and redactor_for(scene.plugins, "") is None)
 
     @property
     def chat_id(self) -> str:
         """The id of the chat that these turns are journalled under."""
-        return f"map_{word([labelled(self.base.parts), sorted(labelled(self.base.unknown).items())])}"
+        return f"map_{hash_json([labelled(self.base.parts), sorted(labelled(self.base.uncomparable).items())])}"
 
-    def keys(self, asked: Sequence[Asked]) -> list[str]:
+    def keys(self, items: Sequence[PromptItem]) -> list[str]:
         """Give the key of each prompt; one that stands there several times is asked as often, and so has several."""
-        seen: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         keys = []
-        for one in asked:
-            key = word(_said(one.prompt))
-            seen[key] += 1
-            keys.append(f"{MARK}{key}:{seen[key]}")
+        for one in items:
+            key = hash_json(_prompt_parts(one.prompt))
+            counts[key] += 1
+            keys.append(f"{CELL_ID_PREFIX}{key}:{counts[key]}")
         return keys
 
-    def answered(self, asked: Sequence[Asked]) -> dict[str, Turn]:
+    def find_answered(self, items: Sequence[PromptItem]) -> dict[str, Turn]:
         """Read the turns that answered these prompts before, by their keys.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
         """
-        wanted = set(self.keys(asked)) if self.is_comparable else set()
+        wanted = set(self.keys(items)) if self.is_comparable else set()
         of_turn: dict[str, list[Event]] = {}
         if wanted:
             for turn_id, event in journal().read(lambda connection: queries.chat_events(connection, self.chat_id)):
                 of_turn.setdefault(turn_id, []).append(event)
-        found: dict[str, Turn] = {}
+        turns: dict[str, Turn] = {}
         for events in of_turn.values():
             began = next((event for event in events if isinstance(event, TurnStarted)), None)
-            if began and began.cell_id in wanted and _is_sound(events, self.base.maybe):
+            if began and began.cell_id in wanted and _is_sound(events, self.base.conditional):
                 with suppress(NbtoolError):  # what cannot be read is asked again
-                    found[began.cell_id] = restore.turn(events)
-        return found
+                    turns[began.cell_id] = restore.restore_turn(events)
+        return turns
 
 
-def value_of(turn: Turn, *, as_: Any) -> Any:
+def answer_value(turn: Turn, *, as_: Any) -> Any:
     """Take the value out of a completed turn, also out of one that the journal told of.
 
     Raises:
@@ -106,6 +106,8 @@ def _names(arguments: str) -> set[str]:
         return set()
 
 
-def _said(prompt: str | Message) -> list[object]:
+def _prompt_parts(prompt: str | Message) -> list[object]:
     parts = [Text(prompt)] if isinstance(prompt, str) else prompt.parts
-    return [part.text if isinstance(part, Text) else word(repr((part, getattr(part, "data", None)))) for part in parts]
+    return [
+        part.text if isinstance(part, Text) else hash_json(repr((part, getattr(part, "data", None)))) for part in parts
+    ]

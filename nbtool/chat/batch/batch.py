@@ -12,8 +12,8 @@ from html import escape
 from typing import Any, Self
 
 from nbtool.chat.batch.progress import ProgressLine
-from nbtool.chat.batch.prompts import Asked, Questions
-from nbtool.chat.batch.rate_limit import Pace
+from nbtool.chat.batch.prompts import PromptItem, PromptSet
+from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.turn import Turn
 from nbtool.errors import Cancelled, LimitReached, NbtoolError
@@ -23,34 +23,34 @@ from nbtool.messages import Message, Usage
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one prompt: its `value`, or the `error`; `is_kept` where the journal had it already.
+    """What came of one prompt: its `value`, or the `error`; `is_cached` where the journal had it already.
 
     `label` is that of its row, `place` counts from 0; a prompt that was never asked has no turn.
     """
 
-    place: int
+    index: int
     label: Any
     prompt: str | Message = field(repr=False)
     value: Any = None
     error: BaseException | None = None
     turn: Turn | None = field(default=None, repr=False)
-    is_kept: bool = False
+    is_cached: bool = False
 
 
-Ask = Callable[[Asked, str], Turn]
-Read = Callable[[Turn], Any]
+PrepareTurn = Callable[[PromptItem, str], Turn]
+ReadValue = Callable[[Turn], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class BatchDriver:
     """How a chat is asked: `ask` prepares the turn of a prompt and its key, `read` takes the value out of one.
 
     `keys` gives the key of every prompt, and the turns that answered some of them before; it takes its time.
     """
 
-    ask: Ask
-    read: Read
-    keys: Callable[[Sequence[Asked]], tuple[list[str], Mapping[str, Turn]]]
+    prepare: PrepareTurn
+    read: ReadValue
+    keys: Callable[[Sequence[PromptItem]], tuple[list[str], Mapping[str, Turn]]]
 
 
 class Batch:
@@ -61,27 +61,29 @@ class Batch:
     missing (`NA`) in a column of bool, int or float; `errors` has them all.
     """
 
-    def __init__(self, questions: Questions, asking: Asking, how: MapSettings, pace: Pace) -> None:
+    def __init__(
+        self, questions: PromptSet, driver: BatchDriver, settings: MapSettings, backoff: SharedBackoff
+    ) -> None:
         self._questions = questions
-        self._asking = asking
-        self._how = how
-        self._pace = pace
-        self._line = ProgressLine(is_shown=how.progress)
-        self._waiting: deque[tuple[Asked, str]] = deque()
+        self._driver = driver
+        self._settings = settings
+        self._backoff = backoff
+        self._progress = ProgressLine(is_shown=settings.progress)
+        self._waiting: deque[tuple[PromptItem, str]] = deque()
         self._running: set[Turn] = set()
         self._answers: list[Answer] = []
         self._listeners: list[Callable[[Answer | None], None]] = []
         self._usage = Usage()
-        self._failed = self._kept = 0
+        self._failed = self._cached = 0
         self._stopped: NbtoolError | None = None
-        self._lent = CallerThread()
+        self._caller_thread = CallerThread()
         self._work: Future[None] | None = None
         self.done: Future[Batch] = Future()
 
     @property
     def answers(self) -> list[Answer]:
         """The answers that have come, in the order of the prompts."""
-        return sorted(self._answers, key=lambda answer: answer.place)
+        return sorted(self._answers, key=lambda answer: answer.index)
 
     @property
     def errors(self) -> list[Answer]:
@@ -102,10 +104,10 @@ class Batch:
         """What the prompts have used so far; answers from the journal cost nothing again."""
         return self._usage
 
-    def begin(self) -> Self:
+    def start(self) -> Self:
         """Set the questions going on nbtool's own loop; a second time changes nothing."""
         if self._work is None:
-            self._work = background_loop().submit(self._all())
+            self._work = background_loop().submit(self._run_all())
             self._work.add_done_callback(self._close)
         return self
 
@@ -117,13 +119,13 @@ class Batch:
         if self.done.done():
             self.done.result()
             return self
-        self._lent.attach()
-        self.begin()
+        self._caller_thread.attach()
+        self.start()
         try:
-            self._lent.run_until(self.done)
+            self._caller_thread.run_until(self.done)
         except KeyboardInterrupt:
             self.cancel()
-            self._lent.run_until(self.done)
+            self._caller_thread.run_until(self.done)
             raise
         return self
 
@@ -134,83 +136,83 @@ class Batch:
 
     def __iter__(self) -> Iterator[Answer]:
         """Give each answer as it comes; synchronous tools run in worker threads meanwhile."""
-        inbox: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
-        background_loop().call_soon(lambda: self._listen(inbox.put))
-        self.begin()
-        while answer := inbox.get():
+        received: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        background_loop().call_soon(lambda: self._add_listener(received.put))
+        self.start()
+        while answer := received.get():
             yield answer
 
     async def __aiter__(self) -> AsyncIterator[Answer]:
         """Give each answer as it comes."""
-        inbox: asyncio.Queue[Answer | None] = asyncio.Queue()
+        received: asyncio.Queue[Answer | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
         def pass_on(one: Answer | None) -> None:
-            loop.call_soon_threadsafe(inbox.put_nowait, one)
+            loop.call_soon_threadsafe(received.put_nowait, one)
 
-        background_loop().call_soon(lambda: self._listen(pass_on))
-        self.begin()
-        while answer := await inbox.get():
+        background_loop().call_soon(lambda: self._add_listener(pass_on))
+        self.start()
+        while answer := await received.get():
             yield answer
 
     def __await__(self) -> Generator[Any, None, Self]:
         try:
-            yield from asyncio.shield(asyncio.wrap_future(self.begin().done)).__await__()
+            yield from asyncio.shield(asyncio.wrap_future(self.start().done)).__await__()
         except asyncio.CancelledError:
             self.cancel()
             raise
         return self
 
     def __len__(self) -> int:
-        return len(self._questions.asked)
+        return len(self._questions.items)
 
     def __repr__(self) -> str:
-        return f"<Batch: {self._told()}>"
+        return f"<Batch: {self._status_line()}>"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": f"<div>{escape(self._told())}</div>"}
+        return {"text/plain": repr(self), "text/html": f"<div>{escape(self._status_line())}</div>"}
 
-    async def _all(self) -> None:
-        asked = self._questions.asked
-        keys, kept = await asyncio.to_thread(self._asking.keys, asked)
-        for one, key in zip(asked, keys, strict=True):
+    async def _run_all(self) -> None:
+        items = self._questions.items
+        keys, cached = await asyncio.to_thread(self._driver.keys, items)
+        for one, key in zip(items, keys, strict=True):
             if one.problem:
-                self._take(self._answer(one, error=one.problem))
-            elif (turn := kept.get(key)) and (answer := self._as_kept(one, turn)):
-                self._take(answer)
+                self._add(self._answer(one, error=one.problem))
+            elif (turn := cached.get(key)) and (answer := self._cached_answer(one, turn)):
+                self._add(answer)
             else:
                 self._waiting.append((one, key))
-        await asyncio.gather(*(self._some() for _ in range(min(self._how.concurrency, len(self._waiting)))))
+        await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
 
-    async def _some(self) -> None:
+    async def _run_worker(self) -> None:
         """Ask one prompt after another while there are any."""
         while self._waiting:
             one, key = self._waiting.popleft()
-            self._take(self._answer(one, error=self._stopped) if self._stopped else await self._asked(one, key))
+            self._add(self._answer(one, error=self._stopped) if self._stopped else await self._ask_one(one, key))
 
-    async def _asked(self, one: Asked, key: str) -> Answer:
+    async def _ask_one(self, one: PromptItem, key: str) -> Answer:
         """Ask one prompt, and again where the provider was busy and nothing was done yet."""
-        for attempt in range(1, self._how.retries + 2):
+        for attempt in range(1, self._settings.retries + 2):
             try:
-                turn = self._asking.ask(one, key)
+                turn = self._driver.prepare(one, key)
             except NbtoolError as error:
                 return self._answer(one, error=error)
-            await self._see_through(turn)
+            await self._wait_for(turn)
             has_acted = any(call.started for call in turn.calls)
-            if self._stopped or has_acted or not self._pace.wants_again(turn.error, attempt):
+            if self._stopped or has_acted or not self._backoff.should_retry(turn.error, attempt):
                 break
         is_own_limit = bool(turn.end_reason)  # of this turn alone: the others go on
         if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
             self._stopped = self._stopped or LimitReached(f"{turn.error.message} This prompt was not asked.")
         if turn.status != "completed":
             return self._answer(one, turn=turn, error=turn.error or Cancelled(f"The turn was {turn.status}."))
-        return self._answer(one, turn=turn, value=self._asking.read(turn))
+        return self._answer(one, turn=turn, value=self._driver.read(turn))
 
-    async def _see_through(self, turn: Turn) -> None:
-        turn.lent = self._lent
+    async def _wait_for(self, turn: Turn) -> None:
+        turn.caller_thread = self._caller_thread
         self._running.add(turn)
         try:
-            turn.begin()
+            turn.start()
             if self._stopped:
                 turn.cancel()
             await asyncio.wrap_future(turn.done)
@@ -222,24 +224,24 @@ class Batch:
         for turn in tuple(self._running):
             turn.cancel()
 
-    def _as_kept(self, one: Asked, turn: Turn) -> Answer | None:
+    def _cached_answer(self, one: PromptItem, turn: Turn) -> Answer | None:
         try:
-            return self._answer(one, turn=turn, value=self._asking.read(turn), is_kept=True)
+            return self._answer(one, turn=turn, value=self._driver.read(turn), is_cached=True)
         except NbtoolError:
             return None  # what was answered does not fit any more, so it is asked again
 
-    def _answer(self, one: Asked, **came: Any) -> Answer:
-        return Answer(one.place, one.label, one.prompt, **came)
+    def _answer(self, one: PromptItem, **fields: Any) -> Answer:
+        return Answer(one.index, one.label, one.prompt, **fields)
 
-    def _take(self, answer: Answer) -> None:
+    def _add(self, answer: Answer) -> None:
         self._answers.append(answer)
         self._failed += answer.error is not None
-        self._kept += answer.is_kept
-        self._line.show(f"nbtool: {self._told()}")
+        self._cached += answer.is_cached
+        self._progress.show(f"nbtool: {self._status_line()}")
         for listener in tuple(self._listeners):
             listener(answer)
 
-    def _listen(self, listener: Callable[[Answer | None], None]) -> None:
+    def _add_listener(self, listener: Callable[[Answer | None], None]) -> None:
         """Tell a listener every answer, those that came already first, and None at the end; on nbtool's own thread."""
         for answer in self._answers:
             listener(answer)
@@ -249,7 +251,7 @@ class Batch:
             self._listeners.append(listener)
 
     def _close(self, work: Future[None]) -> None:
-        self._line.show(f"nbtool: {self._told()}", is_last=True)
+        self._progress.show(f"nbtool: {self._status_line()}", is_last=True)
         error = Cancelled("The prompts were cancelled.") if work.cancelled() else work.exception()
         if error:
             self.done.set_exception(error)
@@ -258,12 +260,14 @@ class Batch:
         for listener in self._listeners:
             listener(None)
 
-    def _told(self) -> str:
+    def _status_line(self) -> str:
         """Say how far it is."""
-        failed, kept = self._failed, self._kept
-        told = [f"{len(self._answers):,} of {len(self):,} prompts"]
-        told += [f"{failed:,} failed"] if failed else []
-        told += [f"{kept:,} answered before"] if kept else []
-        told += [f"{self.usage.total_tokens:,} tokens"] if self.usage.total_tokens else []
-        told += [f"waiting {held:.0f} s for the provider"] if (held := self._pace.seconds) >= 1 else []
-        return ", ".join(told)
+        failed, cached = self._failed, self._cached
+        parts = [f"{len(self._answers):,} of {len(self):,} prompts"]
+        parts += [f"{failed:,} failed"] if failed else []
+        parts += [f"{cached:,} answered before"] if cached else []
+        parts += [f"{self.usage.total_tokens:,} tokens"] if self.usage.total_tokens else []
+        parts += (
+            [f"waiting {wait_seconds:.0f} s for the provider"] if (wait_seconds := self._backoff.remaining) >= 1 else []
+        )
+        return ", ".join(parts)

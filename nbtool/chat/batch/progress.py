@@ -17,8 +17,8 @@ class ProgressLine:
     """
 
     def __init__(self, *, is_shown: bool) -> None:
-        stream = sys.stdout if _is_under_a_cell(sys.stdout) else sys.stderr
-        self._stream: TextIO | None = stream if is_shown and _is_watched(stream) else None
+        stream = sys.stdout if _is_notebook_stream(sys.stdout) else sys.stderr
+        self._stream: TextIO | None = stream if is_shown and _is_interactive(stream) else None
         self._last = 0.0
         self._width = 0
 
@@ -33,10 +33,10 @@ class ProgressLine:
         self._width = len(text)
 
 
-def _is_watched(stream: TextIO) -> bool:
+def _is_interactive(stream: TextIO) -> bool:
     """Whether a person sees the stream at once: a terminal, or the output of a notebook's cell."""
-    return stream.isatty() or _is_under_a_cell(stream)
+    return stream.isatty() or _is_notebook_stream(stream)
 
 
-def _is_under_a_cell(stream: TextIO) -> bool:
+def _is_notebook_stream(stream: TextIO) -> bool:
     return type(stream).__module__.startswith("ipykernel")

@@ -22,29 +22,29 @@ MAX_COLUMNS_NAMED = 20
 MAX_PROMPTS = 1_000_000
 """Prompts that are asked in one go."""
 
-Shape = Callable[[list[Any]], Any]
+OutputShape = Callable[[list[Any]], Any]
 Pieces = Sequence[tuple[str, str | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PromptItem:
     """One prompt, its place from 0, and the label of its row; `problem` is why it cannot be asked."""
 
-    place: int
+    index: int
     label: Any
     prompt: str | Message = ""
     problem: BadUsage | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class PromptSet:
     """All prompts in order; `shape` makes their answers a list, or a column where the prompts came of one."""
 
-    asked: Sequence[Asked]
-    shape: Shape
+    items: Sequence[PromptItem]
+    shape: OutputShape
 
 
-def questions(prompts: Any, rows: Any = None) -> Questions:
+def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
     """Read what `Chat.map` is given: prompts or a column; or a template and the rows to fill it with.
 
     Raises:
@@ -53,16 +53,16 @@ def questions(prompts: Any, rows: Any = None) -> Questions:
     if rows is not None:
         if not isinstance(prompts, str):
             raise BadUsage("With rows, the prompt is one text: a template.", fix='chat.map("Classify {text}", frame)')
-        return _of_rows(prompts, rows)
+        return _from_rows(prompts, rows)
     if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
         raise BadUsage(
             f"chat.map takes many prompts, not a {type(prompts).__name__}.", fix="Give a list, a column, or rows too."
         )
     labels, shape = _index_of(prompts)
-    return _together([_asked(place, value) for place, value in enumerate(_bounded(prompts))], labels, shape)
+    return _prompt_set([_prompt_item(index, value) for index, value in enumerate(_bounded(prompts))], labels, shape)
 
 
-def _of_rows(template: str, rows: Any) -> Questions:
+def _from_rows(template: str, rows: Any) -> PromptSet:
     pieces = _pieces(template)
     wanted = list(dict.fromkeys(name for _, name in pieces if name is not None))
     if not wanted:
@@ -78,25 +78,25 @@ def _of_rows(template: str, rows: Any) -> Questions:
     if not hasattr(rows, "columns"):
         if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
             raise BadUsage(f"Rows are a frame or a list of dicts, not a {type(rows).__name__}.")
-        asked = [_of_row(place, row, pieces) for place, row in enumerate(_bounded(rows))]
-        return _together(asked, labels, shape)
-    known = [str(column) for column in rows.columns]
-    if missing := [name for name in wanted if name not in known]:
-        raise _no_column(missing[0], known)
+        items = [_from_row(index, row, pieces) for index, row in enumerate(_bounded(rows))]
+        return _prompt_set(items, labels, shape)
+    column_names = [str(column) for column in rows.columns]
+    if missing := [name for name in wanted if name not in column_names]:
+        raise _no_column(missing[0], column_names)
     columns = [list(rows[column]) for column in wanted]
     texts = [dict(zip(wanted, values, strict=True)) for values in zip(*columns, strict=True)]
-    return _together([_of_row(place, row, pieces) for place, row in enumerate(_bounded(texts))], labels, shape)
+    return _prompt_set([_from_row(index, row, pieces) for index, row in enumerate(_bounded(texts))], labels, shape)
 
 
-def _of_row(place: int, row: Any, pieces: Pieces) -> Asked:
+def _from_row(index: int, row: Any, pieces: Pieces) -> PromptItem:
     if not isinstance(row, Mapping):
-        return Asked(place, place, problem=BadUsage(f"Row {place} is a {type(row).__name__}, not a dict."))
+        return PromptItem(index, index, problem=BadUsage(f"Row {index} is a {type(row).__name__}, not a dict."))
     missing = next((name for _, name in pieces if name is not None and name not in row), None)
     if missing is not None:
-        return Asked(place, place, problem=_no_column(missing, [str(key) for key in row]))
+        return PromptItem(index, index, problem=_no_column(missing, [str(key) for key in row]))
     if empty := [name for _, name in pieces if name is not None and _is_missing(row[name])]:
-        return Asked(place, place, problem=BadUsage(f"Row {place} has no value for {shorten(empty[0], 60)!r}."))
-    return Asked(place, place, "".join(f"{text}{'' if name is None else row[name]}" for text, name in pieces))
+        return PromptItem(index, index, problem=BadUsage(f"Row {index} has no value for {shorten(empty[0], 60)!r}."))
+    return PromptItem(index, index, "".join(f"{text}{'' if name is None else row[name]}" for text, name in pieces))
 
 
 def _is_missing(value: Any) -> bool:
@@ -119,19 +119,19 @@ def _pieces(template: str) -> Pieces:
     return [(text, name) for text, name, _, _ in parsed]
 
 
-def _asked(place: int, value: Any) -> Asked:
+def _prompt_item(index: int, value: Any) -> PromptItem:
     if isinstance(value, str | Message):
-        return Asked(place, place, value)
-    return Asked(place, place, problem=BadUsage(f"Prompt {place} is a {type(value).__name__}, not a text."))
+        return PromptItem(index, index, value)
+    return PromptItem(index, index, problem=BadUsage(f"Prompt {index} is a {type(value).__name__}, not a text."))
 
 
-def _together(asked: list[Asked], labels: Sequence[Any] | None, shape: Shape) -> Questions:
+def _prompt_set(items: list[PromptItem], labels: Sequence[Any] | None, shape: OutputShape) -> PromptSet:
     if labels is None:
-        return Questions(asked, shape)
-    return Questions([Asked(one.place, labels[one.place], one.prompt, one.problem) for one in asked], shape)
+        return PromptSet(items, shape)
+    return PromptSet([PromptItem(one.index, labels[one.index], one.prompt, one.problem) for one in items], shape)
 
 
-def _index_of(table: Any) -> tuple[Sequence[Any] | None, Shape]:
+def _index_of(table: Any) -> tuple[Sequence[Any] | None, OutputShape]:
     """Give the labels of a pandas column or frame, and how the answers become a column beside it."""
     if not type(table).__module__.startswith("pandas") or not hasattr(table, "index"):
         return None, list
@@ -146,28 +146,28 @@ _DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64"
 
 def _column(values: list[Any], pandas: Any) -> dict[str, Any]:
     """Return the data and the dtype of a column: answers of one plain type have its dtype, and failures are missing."""
-    came = [value for value in values if not isinstance(value, BaseException)]
-    kind = type(came[0]) if came else object
-    has_failed = len(came) < len(values)
-    if kind not in _DTYPES or any(type(value) is not kind for value in came):
+    answers = [value for value in values if not isinstance(value, BaseException)]
+    kind = type(answers[0]) if answers else object
+    has_failed = len(answers) < len(values)
+    if kind not in _DTYPES or any(type(value) is not kind for value in answers):
         return {"data": values, "dtype": object}
-    if kind is int and not all(-(2**63) <= value < 2**63 for value in came):
+    if kind is int and not all(-(2**63) <= value < 2**63 for value in answers):
         return {"data": values, "dtype": object}
     data = [pandas.NA if isinstance(value, BaseException) else value for value in values]
     return {"data": data, "dtype": _DTYPES[kind][has_failed]}
 
 
 def _bounded(items: Iterable[Any]) -> list[Any]:
-    found = []
+    result = []
     for item in items:
-        found.append(item)
-        if len(found) > MAX_PROMPTS:
+        result.append(item)
+        if len(result) > MAX_PROMPTS:
             raise BadUsage(f"More than {MAX_PROMPTS:,} prompts are asked in parts.")
-    return found
+    return result
 
 
-def _no_column(name: str, known: Sequence[str]) -> BadUsage:
-    shown = list_names(known, MAX_COLUMNS_NAMED) or "none"
+def _no_column(name: str, columns: Sequence[str]) -> BadUsage:
+    listing = list_names(columns, MAX_COLUMNS_NAMED) or "none"
     return BadUsage(
-        f"There is no column {shorten(name, 60)!r}.", fix=f"Columns: {shown}. Double braces that are meant so."
+        f"There is no column {shorten(name, 60)!r}.", fix=f"Columns: {listing}. Double braces that are meant so."
     )

@@ -10,16 +10,16 @@ from nbtool.errors import ConnectionFailed, ProviderError, RateLimited, ServerOv
 from nbtool.events import Retrying
 from nbtool.wire.transport.retry import RetryPolicy
 
-MOST = 600.0
+MAX_WAIT_SECONDS = 600.0
 """Seconds that a provider may ask everybody to wait; who is told to wait longer gets the error instead."""
 
-PASSING = (RateLimited, ServerOverloaded, TimedOut, ConnectionFailed)
+TRANSIENT_ERRORS = (RateLimited, ServerOverloaded, TimedOut, ConnectionFailed)
 """Errors that may be gone when a prompt is asked again."""
 
 _RETRIES = RetryPolicy()
 
 
-class Pace:
+class SharedBackoff:
     """A plugin that holds every request while one of them was told to wait."""
 
     hook_seconds = None  # a provider may ask for more patience than a hook has
@@ -29,30 +29,30 @@ class Pace:
         self._until = 0.0
 
     @property
-    def seconds(self) -> float:
+    def remaining(self) -> float:
         """How long requests are held from now on."""
         return max(0.0, self._until - time.monotonic())
 
-    def hold(self, seconds: float) -> None:
+    def pause(self, seconds: float) -> None:
         """Let nobody ask for so long; the longest wish counts."""
-        self._until = max(self._until, time.monotonic() + min(seconds, MOST))
+        self._until = max(self._until, time.monotonic() + min(seconds, MAX_WAIT_SECONDS))
 
-    def wants_again(self, error: BaseException | None, attempt: int) -> bool:
+    def should_retry(self, error: BaseException | None, attempt: int) -> bool:
         """Whether a prompt that ended so may be asked again; holds everybody until then. Attempts count from 1."""
-        if not isinstance(error, PASSING):
+        if not isinstance(error, TRANSIENT_ERRORS):
             return False
-        asked = error.retry_after if isinstance(error, ProviderError) else None
-        if asked is not None and asked > MOST:
+        retry_after = error.retry_after if isinstance(error, ProviderError) else None
+        if retry_after is not None and retry_after > MAX_WAIT_SECONDS:
             return False
-        self.hold(_RETRIES.delay(attempt, asked))
+        self.pause(_RETRIES.delay(attempt, retry_after))
         return True
 
     async def on_before_request(self, _: RequestContext) -> None:
         """Wait until nobody has to."""
-        while left := self.seconds:
+        while left := self.remaining:
             await asyncio.sleep(left)
 
     def on_stream_data(self, stream: StreamContext) -> None:
         """Hear that a request is made again after a while, and let the others wait as long."""
         if isinstance(stream.delta, Retrying):
-            self.hold(stream.delta.seconds)
+            self.pause(stream.delta.seconds)

@@ -45,24 +45,24 @@ class MapSettings:
     progress: bool = True
 
     @classmethod
-    def of(cls, said: Mapping[str, Any]) -> Self:
+    def of(cls, options: Mapping[str, Any]) -> Self:
         """Make settings of keywords.
 
         Raises:
             BadUsage: one is unknown, or makes no sense.
         """
-        known = [one.name for one in fields(cls)]
-        if unknown := [name for name in said if name not in known]:
-            raise BadUsage(f"chat.map knows no {unknown[0]!r}.", fix=f"It takes {', '.join(known)}.")
-        return cls(**said)
+        names = [one.name for one in fields(cls)]
+        if unknown := [name for name in options if name not in names]:
+            raise BadUsage(f"chat.map knows no {unknown[0]!r}.", fix=f"It takes {', '.join(names)}.")
+        return cls(**options)
 
     def __post_init__(self) -> None:
-        for name, value, least, most in (
+        for name, value, minimum, maximum in (
             ("concurrency", self.concurrency, 1, MAX_CONCURRENCY),
             ("retries", self.retries, 0, MAX_RETRIES),
         ):
-            if not least <= value <= most:
-                raise BadUsage(f"{name}={value!r}: {least} to {most} are expected.")
+            if not minimum <= value <= maximum:
+                raise BadUsage(f"{name}={value!r}: {minimum} to {maximum} are expected.")
         if self.executor is not None and not isinstance(self.executor, Executor):
             raise BadUsage(
                 f"executor={type(self.executor).__name__}: a concurrent.futures.Executor is expected.",
@@ -78,8 +78,8 @@ class MapSettings:
         """
         if self.tokens is None and self.usd is None:
             return None
-        return Budget(tokens=self.tokens, usd=self.usd, prices=self.prices, ask=_nobody)
+        return Budget(tokens=self.tokens, usd=self.usd, prices=self.prices, ask=_no_approver)
 
 
-def _nobody(_: Question) -> Decision:
+def _no_approver(_: Question) -> Decision:
     return Denied("the budget of chat.map is used up")

@@ -7,20 +7,20 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nbtool.chat.batch.answer_cache import Conditions, value_of
-from nbtool.chat.batch.batch import Asking, Batch
-from nbtool.chat.batch.prompts import Asked, questions
-from nbtool.chat.batch.rate_limit import Pace
+from nbtool.chat.batch.answer_cache import BatchKey, answer_value
+from nbtool.chat.batch.batch import Batch, BatchDriver
+from nbtool.chat.batch.prompts import PromptItem, parse_prompts
+from nbtool.chat.batch.rate_limit import SharedBackoff
 from nbtool.chat.batch.settings import MapSettings
 from nbtool.chat.turn import Turn
-from nbtool.chat.turn_builder import Speaker, TurnSettings
+from nbtool.chat.turn_builder import TurnBuilder, TurnSettings
 from nbtool.tools.approval import Approver
 from nbtool.tools.placed import ExecutorTools
 from nbtool.tools.toolset import Toolset
 
 
-def batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
-    chat: Speaker,
+def start_batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
+    chat: TurnBuilder,
     prompts: Any,
     rows: Any,
     *,
@@ -28,36 +28,36 @@ def batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
     options: Mapping[str, Any] | None = None,
     approver: Approver | None = None,
     settings: TurnSettings | None = None,
-    **how: Any,
+    **map_options: Any,
 ) -> Batch:
     """Prepare to ask many prompts; nothing has begun.
 
     Raises:
         nbtool.errors.BadUsage: a budget in dollars that nothing can measure, a setting that makes no sense.
     """
-    asked, plan, pace = questions(prompts, rows), MapSettings.of(how), Pace()
-    aside = chat.afresh()
+    prompt_set, plan, backoff = parse_prompts(prompts, rows), MapSettings.of(map_options), SharedBackoff()
+    fork = chat.afresh()
     if plan.tools is not None:
-        aside.tools = Toolset("chat", plan.tools)
-    first = aside.compose("-", as_=as_, options=options, settings=settings)
-    scene = aside.scene(first, {**chat.options, **(options or {})})
+        fork.tools = Toolset("chat", plan.tools)
+    first = fork.compose("-", as_=as_, options=options, settings=settings)
+    scene = fork.inputs_of(first, {**chat.options, **(options or {})})
     if plan.executor:
-        aside.tools = Toolset("chat", [ExecutorTools(aside.tools, plan.executor)])
+        fork.tools = Toolset("chat", [ExecutorTools(fork.tools, plan.executor)])
     if limit := plan.budget():
-        there = aside.model.endpoint()
-        limit.require_price(there.model, getattr(there, "abilities", frozenset()))
-    aside.plugins = [pace, *([limit] if limit else []), *chat.plugins]
+        endpoint = fork.model.endpoint()
+        limit.require_price(endpoint.model, getattr(endpoint, "abilities", frozenset()))
+    fork.plugins = [backoff, *([limit] if limit else []), *chat.plugins]
 
-    def ask(one: Asked, key: str) -> Turn:
-        one_off = aside.afresh(chat_id=aside.chat_id)
-        place = replace(settings or TurnSettings(), cell_id=key)
-        turn = one_off.compose(one.prompt, as_=as_, options=options, settings=place)
+    def prepare(one: PromptItem, key: str) -> Turn:
+        one_off = fork.afresh(chat_id=fork.chat_id)
+        turn_settings = replace(settings or TurnSettings(), cell_id=key)
+        turn = one_off.compose(one.prompt, as_=as_, options=options, settings=turn_settings)
         turn.approver = approver or chat.approver
         return turn
 
-    def keys(asked: Sequence[Asked]) -> tuple[list[str], Mapping[str, Turn]]:
-        conditions = Conditions.of(scene)
-        aside.chat_id = conditions.chat_id
-        return conditions.keys(asked), conditions.answered(asked) if plan.resume else {}
+    def keys(items: Sequence[PromptItem]) -> tuple[list[str], Mapping[str, Turn]]:
+        conditions = BatchKey.of(scene)
+        fork.chat_id = conditions.chat_id
+        return conditions.keys(items), conditions.find_answered(items) if plan.resume else {}
 
-    return Batch(asked, Asking(ask, partial(value_of, as_=as_), keys), plan, pace)
+    return Batch(prompt_set, BatchDriver(prepare, partial(answer_value, as_=as_), keys), plan, backoff)

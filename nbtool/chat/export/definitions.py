@@ -25,40 +25,40 @@ MAX_DEFINITIONS = 200
 class Definitions:
     """`imports` and `sources` stand before the calls; `needed` are the names that cannot be written, and what they are.
 
-    `of_nbtool` are those among them that do not work without nbtool.
+    `from_nbtool` are those among them that do not work without nbtool.
     """
 
     imports: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
-    needed: dict[str, str] = field(default_factory=dict)
-    of_nbtool: list[str] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    from_nbtool: list[str] = field(default_factory=list)
 
 
 def definitions_of(names: Iterable[str], notebook: Mapping[str, Any]) -> Definitions:
     """Return what these names of a notebook are, each after what it uses itself."""
-    found = _Search()
+    search = _Search()
     for name in names:
-        found.add(name, notebook)
-    return found.definitions
+        search.add(name, notebook)
+    return search.definitions
 
 
 @dataclass(slots=True)
 class _Search:
     definitions: Definitions = field(default_factory=Definitions)
-    seen: dict[str, Any] = field(default_factory=dict)
+    visited: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: str, namespace: Mapping[str, Any]) -> bool:
         """Write or name a thing and what it uses; whether it works without nbtool, and means one thing only."""
         value = namespace.get(name)
-        if name in self.seen:
-            return self.seen[name] is value and name not in self.definitions.of_nbtool
-        self.seen[name] = value
+        if name in self.visited:
+            return self.visited[name] is value and name not in self.definitions.from_nbtool
+        self.visited[name] = value
         if isinstance(value, ModuleType) and _root(value.__name__) != "nbtool":
             self.definitions.imports.append(_import(value.__name__, name))
         elif type(value) in (int, float, bool, type(None)) and name in namespace:
-            self.definitions.sources.append(_guarded(name, f"{name} = {_number(value)}"))
+            self.definitions.sources.append(_guard(name, f"{name} = {_number(value)}"))
         elif not self._define(name, value):
-            return self._need(name, value, is_there=name in namespace)
+            return self._add_missing(name, value, is_there=name in namespace)
         return True
 
     def _define(self, name: str, value: Any) -> bool:
@@ -68,23 +68,23 @@ class _Search:
         before = Definitions(
             [*self.definitions.imports],
             [*self.definitions.sources],
-            {**self.definitions.needed},
-            [*self.definitions.of_nbtool],
+            {**self.definitions.missing},
+            [*self.definitions.from_nbtool],
         )
-        seen = {**self.seen}
+        visited = {**self.visited}
         uses = [one for one in _globals_of(source) if one != name]
         if all(one in value.__globals__ and self.add(one, value.__globals__) for one in uses):
-            self.definitions.sources.append(_guarded(name, source))
+            self.definitions.sources.append(_guard(name, source))
             return True
-        self.definitions, self.seen = before, seen
+        self.definitions, self.visited = before, visited
         return False
 
-    def _need(self, name: str, value: Any, *, is_there: bool) -> bool:
+    def _add_missing(self, name: str, value: Any, *, is_there: bool) -> bool:
         uses_nbtool = _uses_nbtool(value)
         kind = "function" if isinstance(value, FunctionType) else type(value).__name__
-        self.definitions.needed[name] = kind if is_there else "no longer there"
+        self.definitions.missing[name] = kind if is_there else "no longer there"
         if uses_nbtool:
-            self.definitions.of_nbtool.append(name)
+            self.definitions.from_nbtool.append(name)
         return not uses_nbtool
 
 
@@ -109,29 +109,29 @@ def _source(name: str, value: Any) -> str:
 
 
 def _marks(value: FunctionType) -> set[str]:
-    return {name for name, held in value.__dict__.items() if _root(type(held).__module__) == "nbtool"}
+    return {name for name, attribute in value.__dict__.items() if _root(type(attribute).__module__) == "nbtool"}
 
 
 def _is_tool(decorator: ast.expr, namespace: Mapping[str, Any]) -> bool:
     """Whether a decorator is nbtool's, which marks a function and changes nothing about it."""
-    named = decorator.func if isinstance(decorator, ast.Call) else decorator
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
     steps: list[str] = []
-    while isinstance(named, ast.Attribute):
-        steps.append(named.attr)
-        named = named.value
-    held = namespace.get(named.id) if isinstance(named, ast.Name) else None
+    while isinstance(target, ast.Attribute):
+        steps.append(target.attr)
+        target = target.value
+    value = namespace.get(target.id) if isinstance(target, ast.Name) else None
     for step in reversed(steps):
-        held = inspect.getattr_static(held, step, None)
-    return getattr(held, "__module__", "") == "nbtool.tools.tool" and getattr(held, "__name__", "") == "tool"
+        value = inspect.getattr_static(value, step, None)
+    return getattr(value, "__module__", "") == "nbtool.tools.tool" and getattr(value, "__name__", "") == "tool"
 
 
 def _globals_of(source: str) -> list[str]:
     """Return the names that a definition takes from around it, those of its defaults and annotations too."""
     top = symtable.symtable(source, "<source>", "exec")
-    found: dict[str, None] = {symbol.get_name(): None for symbol in top.get_symbols() if symbol.is_referenced()}
+    names: dict[str, None] = {symbol.get_name(): None for symbol in top.get_symbols() if symbol.is_referenced()}
     for table in _inside(top):
-        found.update({symbol.get_name(): None for symbol in table.get_symbols() if symbol.is_global()})
-    return [name for name in found if not hasattr(builtins, name)]
+        names.update({symbol.get_name(): None for symbol in table.get_symbols() if symbol.is_global()})
+    return [name for name in names if not hasattr(builtins, name)]
 
 
 def _inside(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
@@ -140,27 +140,27 @@ def _inside(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
         yield from _inside(child)
 
 
-def _guarded(name: str, source: str) -> str:
+def _guard(name: str, source: str) -> str:
     """Let a definition take effect only where its name is free; the texts in it stay as they are."""
     test = f'if "{name}" not in globals():'
     indented = f"{test}\n" + "\n".join(f"    {line}" if line else "" for line in source.split("\n"))
     (node,) = ast.parse(source).body
-    (whole,) = ast.parse(f"{test}\n    pass").body
-    if not isinstance(whole, ast.If):  # it is what was just written
+    (statement,) = ast.parse(f"{test}\n    pass").body
+    if not isinstance(statement, ast.If):  # it is what was just written
         raise TypeError(test)
-    whole.body = [node]
-    exact = ast.parse(ast.unparse(ast.fix_missing_locations(whole)))
+    statement.body = [node]
+    exact = ast.parse(ast.unparse(ast.fix_missing_locations(statement)))
     return indented if ast.dump(ast.parse(indented)) == ast.dump(exact) else ast.unparse(exact)
 
 
 def _uses_nbtool(value: Any) -> bool:
     """Whether a thing is nbtool's, or a function that names one, or calls one that does."""
-    waiting, seen = [value], set()
+    waiting, visited = [value], set()
     while waiting:
         one = waiting.pop()
-        if id(one) in seen:
+        if id(one) in visited:
             continue
-        seen.add(id(one))
+        visited.add(id(one))
         if _root(_module_of(one)) == "nbtool":
             return True
         if isinstance(one, FunctionType) and _module_of(one) == _module_of(value):

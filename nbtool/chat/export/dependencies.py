@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nbtool.chat.export.calls import arguments_of
-from nbtool.chat.export.literals import Unwritable
+from nbtool.chat.export.literals import NotLiteral
 from nbtool.errors import UnknownReference
 from nbtool.messages import Message
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.references import Reference, parse
 
 
-class Told(Protocol):
+class TurnCalls(Protocol):
     """What is needed of a turn."""
 
     @property
@@ -26,7 +26,7 @@ class Told(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TurnPart:
     """A turn with some of its calls."""
 
     turn_id: str
@@ -34,35 +34,35 @@ class Part:
     calls: list[CallRecord]
 
 
-def needed(before: Sequence[Told], turns: Sequence[Told]) -> list[Part]:
+def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> list[TurnPart]:
     """Give the calls of earlier turns whose results these turns use, and those that such calls use in turn."""
     wanted: set[str] = set()
     for turn in reversed(turns):
-        for call in reversed(succeeded(turn)):
-            wanted = (wanted - gives(call)) | uses(call)
-    parts: list[Part] = []
+        for call in reversed(successful_calls(turn)):
+            wanted = (wanted - names_defined(call)) | names_read(call)
+    parts: list[TurnPart] = []
     for turn in reversed(before):
         calls: list[CallRecord] = []
-        for call in reversed(succeeded(turn)):
-            if gives(call) & wanted:
-                wanted = (wanted - gives(call)) | uses(call)
+        for call in reversed(successful_calls(turn)):
+            if names_defined(call) & wanted:
+                wanted = (wanted - names_defined(call)) | names_read(call)
                 calls.append(call)
         if calls:
-            parts.append(Part(turn.turn_id, turn.prompt, calls[::-1]))
+            parts.append(TurnPart(turn.turn_id, turn.prompt, calls[::-1]))
     return parts[::-1]
 
 
-def succeeded(turn: Told) -> list[CallRecord]:
+def successful_calls(turn: TurnCalls) -> list[CallRecord]:
     """Give the calls of a turn that ran and were told to the model."""
     return [call for call in turn.calls if call.status == "ok"]
 
 
-def used_by(turns: Iterable[Told]) -> set[str]:
+def names_used(turns: Iterable[TurnCalls]) -> set[str]:
     """Give every name that a reference in these turns' calls has."""
-    return {name for turn in turns for call in succeeded(turn) for name in uses(call)}
+    return {name for turn in turns for call in successful_calls(turn) for name in names_read(call)}
 
 
-def gives(call: CallRecord) -> set[str]:
+def names_defined(call: CallRecord) -> set[str]:
     """Give the names under which later references find what a call left behind."""
     names = {call.result_name, call.arguments_reference} - {""}
     if call.name == "WriteVar":
@@ -70,7 +70,7 @@ def gives(call: CallRecord) -> set[str]:
     return names
 
 
-def uses(call: CallRecord) -> set[str]:
+def names_read(call: CallRecord) -> set[str]:
     """Give the names of the references in a call's arguments."""
     return {name for text in _texts(_arguments(call)) if "$VAR_REF{{" in text for name in _names(text)}
 
@@ -78,7 +78,7 @@ def uses(call: CallRecord) -> set[str]:
 def _arguments(call: CallRecord) -> dict[str, Any]:
     try:
         return arguments_of(call)
-    except Unwritable:
+    except NotLiteral:
         return {}
 
 

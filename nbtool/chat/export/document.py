@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from nbtool.blocks.sanitize import visible
+from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat import restore
-from nbtool.chat.export.visibility import imported_notice, shared_events
+from nbtool.chat.export.visibility import imported_notice, shareable_events
 from nbtool.chat.tree import Node, Tree
 from nbtool.chat.turn import Messages, Turn
 from nbtool.errors import BadUsage, NbtoolError
@@ -35,11 +35,11 @@ MAX_BYTES = 256 * 1024 * 1024
 MAX_TURNS = 100_000
 """Turns of a conversation that is read."""
 
-ENDS = ("completed", "cancelled", "error", "timeout")
+FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodeData:
     """A place of the tree as it is written: `turns` are the ids of its versions, `current` the one that counts."""
 
     node_id: str
@@ -52,37 +52,37 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class ConversationFile:
     """All that a file holds: places, parents first; `tip` is where the active line ends; the events of each turn."""
 
     format: Literal["nbtool.conversation"]
     version: int
     tip: str
-    nodes: list[Place]
+    nodes: list[NodeData]
     turns: dict[str, list[dict[str, Any]]]
 
 
-def as_json(tree: Tree[Turn], plugins: Sequence[object] = ()) -> str:
+def dump_conversation(tree: Tree[Turn], plugins: Sequence[object] = ()) -> str:
     """Write a conversation; a turn that is still on its way is left out, and so is what the plugins hide."""
     nodes = list(_nodes(tree))
-    kept = {version.turn_id: version for node in nodes for version in _ended(node)}
-    line = [node for node in tree.line if _ended(node)]
-    whole = {
+    ended_turns = {version.turn_id: version for node in nodes for version in _ended_turns(node)}
+    line = [node for node in tree.active_path if _ended_turns(node)]
+    data = {
         "format": FORMAT,
         "version": VERSION,
         "tip": line[-1].node_id if line else "",
-        "nodes": [_place(node) for node in nodes],
+        "nodes": [_node_data(node) for node in nodes],
         "turns": {
-            turn_id: [json.loads(dump_event(one)) for one in shared_events(turn, plugins)]
-            for turn_id, turn in kept.items()
+            turn_id: [json.loads(dump_event(one)) for one in shareable_events(turn, plugins)]
+            for turn_id, turn in ended_turns.items()
         },
     }
-    text = json.dumps(whole, ensure_ascii=False, indent=1)
-    return (text if visible(text) == text else "".join(map(_escaped, text))) + "\n"
+    text = json.dumps(data, ensure_ascii=False, indent=1)
+    return (text if escape_invisible(text) == text else "".join(map(_escaped, text))) + "\n"
 
 
-def from_json(data: bytes | str) -> Tree[Turn]:
-    """Read a conversation that `as_json` wrote, or that somebody says it did.
+def load_conversation(data: bytes | str) -> Tree[Turn]:
+    """Read a conversation that `dump_conversation` wrote, or that somebody says it did.
 
     Raises:
         BadUsage: it is none, is of a newer nbtool, or does not hold together.
@@ -90,32 +90,32 @@ def from_json(data: bytes | str) -> Tree[Turn]:
     file = _file(data)
     rebuilt: Tree[Turn] = Tree()
     turns = {turn_id: _turn(turn_id, events) for turn_id, events in file.turns.items()}
-    for place in file.nodes:
-        for turn_id in place.turns:
-            began = TurnStarted(turn_id, "", turns[turn_id].prompt, 0.0, place.cell_id, place.node_id, place.parent_id)
-            rebuilt.put(rebuilt.placed(began), turns[turn_id])
-    for place in file.nodes:
-        for op, wanted in (("hide", place.hidden), ("pin", place.pinned)):
+    for node in file.nodes:
+        for turn_id in node.turns:
+            began = TurnStarted(turn_id, "", turns[turn_id].prompt, 0.0, node.cell_id, node.node_id, node.parent_id)
+            rebuilt.add_version(rebuilt.node_from_event(began), turns[turn_id])
+    for node in file.nodes:
+        for op, wanted in (("hide", node.hidden), ("pin", node.pinned)):
             if wanted:
-                rebuilt.apply(TreeChanged(op, place.node_id))  # type: ignore[arg-type]  # both are operations
-        rebuilt.apply(TreeChanged("switch", place.node_id, place.current))
+                rebuilt.apply(TreeChanged(op, node.node_id))  # type: ignore[arg-type]  # both are operations
+        rebuilt.apply(TreeChanged("switch", node.node_id, node.current))
     rebuilt.apply(TreeChanged("branch", file.tip))
     return rebuilt
 
 
 def _nodes(tree: Tree[Turn]) -> Iterator[Node[Turn]]:
-    return (node for node in tree.nodes() if _ended(node))
+    return (node for node in tree.nodes() if _ended_turns(node))
 
 
-def _ended(node: Node[Turn]) -> list[Turn]:
+def _ended_turns(node: Node[Turn]) -> list[Turn]:
     return [version for version in node.versions if version.done.done()]
 
 
-def _place(node: Node[Turn]) -> dict[str, Any]:
+def _node_data(node: Node[Turn]) -> dict[str, Any]:
     above = node.parent
-    while above and not _ended(above):
+    while above and not _ended_turns(above):
         above = above.parent
-    turns = [version.turn_id for version in _ended(node)]
+    turns = [version.turn_id for version in _ended_turns(node)]
     current = node.turn.turn_id if node.turn else ""
     return {
         "node_id": node.node_id,
@@ -129,10 +129,10 @@ def _place(node: Node[Turn]) -> dict[str, Any]:
 
 
 def _escaped(letter: str) -> str:
-    return letter if visible(letter) == letter else json.dumps(letter)[1:-1]
+    return letter if escape_invisible(letter) == letter else json.dumps(letter)[1:-1]
 
 
-def _file(data: bytes | str) -> File:
+def _file(data: bytes | str) -> ConversationFile:
     from pydantic import ValidationError  # noqa: PLC0415 - only where a file is read
     from pydantic_core import from_json as parsed  # noqa: PLC0415 - the same
 
@@ -146,44 +146,48 @@ def _file(data: bytes | str) -> File:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         where = shorten(".".join(map(str, first["loc"])), 100) or "the file"
-        raise _wrong(f"at {where!r}: {shorten(first['msg'], 100)}") from None
+        raise _invalid(f"at {where!r}: {shorten(first['msg'], 100)}") from None
     except (ValueError, RecursionError) as error:
-        raise _wrong(f"it is not JSON: {shorten(str(error), 100)}") from None
+        raise _invalid(f"it is not JSON: {shorten(str(error), 100)}") from None
     _check(file)
     return file
 
 
-def _check(file: File) -> None:
+def _check(file: ConversationFile) -> None:
     """Check that the places hold together, so that nothing is read twice, in circles or not at all."""
-    known: set[str] = set()
-    placed: list[str] = []
-    for place in file.nodes:
-        if place.node_id in known or not _is_id(place.node_id):
-            raise _wrong(f"the place {shorten(place.node_id, 64)!r} stands there twice, or is none")
-        if place.parent_id and place.parent_id not in known:
-            raise _wrong(f"the place {shorten(place.parent_id, 64)!r} does not stand before those that follow it")
-        if place.current not in place.turns:
-            raise _wrong(f"the place {place.node_id!r} counts a turn that it does not have")
-        known.add(place.node_id)
-        placed += place.turns
-    if file.version != VERSION or len(placed) > MAX_TURNS:
-        raise _wrong(f"it is of format {file.version}, with {len(placed):,} turns")
-    if len(set(placed)) != len(placed) or set(placed) != file.turns.keys() or (file.tip and file.tip not in known):
-        raise _wrong("its places and its turns do not fit together")
+    node_ids: set[str] = set()
+    turn_ids: list[str] = []
+    for node in file.nodes:
+        if node.node_id in node_ids or not _is_id(node.node_id):
+            raise _invalid(f"the place {shorten(node.node_id, 64)!r} stands there twice, or is none")
+        if node.parent_id and node.parent_id not in node_ids:
+            raise _invalid(f"the place {shorten(node.parent_id, 64)!r} does not stand before those that follow it")
+        if node.current not in node.turns:
+            raise _invalid(f"the place {node.node_id!r} counts a turn that it does not have")
+        node_ids.add(node.node_id)
+        turn_ids += node.turns
+    if file.version != VERSION or len(turn_ids) > MAX_TURNS:
+        raise _invalid(f"it is of format {file.version}, with {len(turn_ids):,} turns")
+    if (
+        len(set(turn_ids)) != len(turn_ids)
+        or set(turn_ids) != file.turns.keys()
+        or (file.tip and file.tip not in node_ids)
+    ):
+        raise _invalid("its places and its turns do not fit together")
 
 
 def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
     try:
         events = load_events(items)
-        turn = restore.turn(events)
+        turn = restore.restore_turn(events)
     except NbtoolError as error:
-        raise _wrong(f"the turn {shorten(turn_id, 64)!r}: {error.message}") from None
-    begun = [event for event in events if isinstance(event, TurnStarted)]
-    if not _is_id(turn_id) or len(begun) != 1 or begun[0] is not events[0] or turn.turn_id != turn_id:
-        raise _wrong(f"the turn {shorten(turn_id, 64)!r} does not begin as a turn does")
+        raise _invalid(f"the turn {shorten(turn_id, 64)!r}: {error.message}") from None
+    starts = [event for event in events if isinstance(event, TurnStarted)]
+    if not _is_id(turn_id) or len(starts) != 1 or starts[0] is not events[0] or turn.turn_id != turn_id:
+        raise _invalid(f"the turn {shorten(turn_id, 64)!r} does not begin as a turn does")
     ends = [event for event in events if isinstance(event, TurnEnded)]
-    if len(ends) > 1 or any(event.status not in ENDS for event in ends):
-        raise _wrong(f"the turn {turn_id!r} does not end as a turn does")
+    if len(ends) > 1 or any(event.status not in FINAL_STATUSES for event in ends):
+        raise _invalid(f"the turn {turn_id!r} does not end as a turn does")
     turn.log.insert(1, imported_notice())
     chain = tuple(replace(one, native=None) for one in turn.messages.chain if one.role != "system")
     turn.messages = Messages((replace(turn.prompt, native=None),), chain)
@@ -194,14 +198,14 @@ def _is_id(text: str) -> bool:
     return 0 < len(text) <= 64 and text.isascii() and text.replace("_", "a").isalnum()
 
 
-def _wrong(what: str) -> BadUsage:
+def _invalid(what: str) -> BadUsage:
     return BadUsage(
-        f"This is no conversation that nbtool wrote: {visible(what)}.", fix="`%chat export json` writes one."
+        f"This is no conversation that nbtool wrote: {escape_invisible(what)}.", fix="`%chat export json` writes one."
     )
 
 
 @cache
-def _adapter() -> TypeAdapter[File]:
+def _adapter() -> TypeAdapter[ConversationFile]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - only where a file is read
 
-    return TypeAdapter(File)
+    return TypeAdapter(ConversationFile)

@@ -9,7 +9,7 @@ from pathlib import Path
 from nbtool.errors import BadUsage
 
 
-def write(path: Path, text: str, *, force: bool = False) -> None:
+def write_new(path: Path, text: str, *, force: bool = False) -> None:
     """Write a text file; with `force` in place of one that is there.
 
     Raises:
@@ -25,10 +25,10 @@ def write(path: Path, text: str, *, force: bool = False) -> None:
     except FileExistsError:
         raise BadUsage(f"{path} exists and is not overwritten.", fix="Name another file, or add --overwrite.") from None
     except (OSError, ValueError) as error:
-        raise BadUsage(f"{path} cannot be written ({_said(error)}).", fix="Check the path.") from None
+        raise BadUsage(f"{path} cannot be written ({_os_error_text(error)}).", fix="Check the path.") from None
 
 
-def read(path: Path, most: int) -> bytes:
+def read_bounded(path: Path, max_bytes: int) -> bytes:
     """Read a file of at most so many bytes.
 
     Raises:
@@ -38,25 +38,27 @@ def read(path: Path, most: int) -> bytes:
         if not path.is_file():
             raise BadUsage(f"{path} is no file.", fix="Check the path.")
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
-        raise BadUsage(f"{path} cannot be read ({_said(error)}).", fix="Check the path.") from None
-    if len(data) > most:
-        raise BadUsage(f"{path} is larger than {most >> 20} MiB.", fix="Export a shorter line of the conversation.")
+        raise BadUsage(f"{path} cannot be read ({_os_error_text(error)}).", fix="Check the path.") from None
+    if len(data) > max_bytes:
+        raise BadUsage(
+            f"{path} is larger than {max_bytes >> 20} MiB.", fix="Export a shorter line of the conversation."
+        )
     return data
 
 
 def _replace(path: Path, data: bytes) -> None:
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    beside = Path(name)
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        beside.chmod(mode)
-        beside.replace(path)
+        temporary.chmod(mode)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 def _umask() -> int:
@@ -65,5 +67,5 @@ def _umask() -> int:
     return mask
 
 
-def _said(error: OSError | ValueError) -> str:
+def _os_error_text(error: OSError | ValueError) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

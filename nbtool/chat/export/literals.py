@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nbtool.blocks.sanitize import visible
-from nbtool.chat.export.names import Names, is_name
+from nbtool.blocks.sanitize import escape_invisible
+from nbtool.chat.export.names import NotebookNames, is_name
 from nbtool.messages import clean_text
 from nbtool.tools.values.describe import type_name
 from nbtool.tools.variables.references import Path
@@ -22,30 +22,30 @@ MAX_DEPTH = 50
 """Containers inside each other that are written."""
 
 
-class Unwritable(Exception):
+class NotLiteral(Exception):
     """A value, a reference or a function that Python source cannot stand for; the text says which, and why."""
 
 
 def text_literal(text: str) -> str:
     r"""Write a text as a string literal; every control, bidirectional and invisible character becomes an escape."""
-    written = repr(clean_text(text))
-    if written[0] == "'" and '"' not in written:
-        written = f'"{written[1:-1]}"'
-    return written if visible(written) == written else "".join(map(_escaped, written))
+    literal = repr(clean_text(text))
+    if literal[0] == "'" and '"' not in literal:
+        literal = f'"{literal[1:-1]}"'
+    return literal if escape_invisible(literal) == literal else "".join(map(_escaped, literal))
 
 
 def _escaped(letter: str) -> str:
-    if visible(letter) == letter:
+    if escape_invisible(letter) == letter:
         return letter
     return f"\\u{ord(letter):04x}" if ord(letter) < 0x10000 else f"\\U{ord(letter):08x}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Writer:
+class LiteralWriter:
     """Writes values for one piece of code; in `places` of a value an expression stands instead of what is there."""
 
-    names: Names
-    places: Mapping[Path, str] = dataclasses.field(default_factory=dict)
+    names: NotebookNames
+    locations: Mapping[Path, str] = dataclasses.field(default_factory=dict)
 
     def write(self, value: Any, path: Path = ()) -> str:
         """Give the source of a value.
@@ -54,9 +54,9 @@ class Writer:
             Unwritable: it is, or holds, something that no source stands for.
         """
         if len(path) > MAX_DEPTH:
-            raise Unwritable(f"a value of more than {MAX_DEPTH} levels")
-        if path in self.places:
-            return self.places[path]
+            raise NotLiteral(f"a value of more than {MAX_DEPTH} levels")
+        if path in self.locations:
+            return self.locations[path]
         kind = type(value)
         if value is None or kind in (bool, int, float, complex, bytes):
             return self._plain(value)
@@ -72,14 +72,14 @@ class Writer:
         try:
             return repr(value)
         except ValueError:  # an integer of more digits than Python writes
-            raise Unwritable("a number of very many digits") from None
+            raise NotLiteral("a number of very many digits") from None
 
     def _container(self, value: Any, path: Path) -> str:
         if type(value) is dict:
-            bare = Writer(self.names)
+            bare = LiteralWriter(self.names)
             return f"{{{', '.join(f'{bare.write(key)}: {self.write(value[key], (*path, key))}' for key in value)}}}"
-        if isinstance(value, set | frozenset) and any(place[: len(path)] == path for place in self.places):
-            raise Unwritable("a reference inside a set")  # which of the items it became is not known
+        if isinstance(value, set | frozenset) and any(location[: len(path)] == path for location in self.locations):
+            raise NotLiteral("a reference inside a set")  # which of the items it became is not known
         items = ", ".join(self.write(inner, (*path, index)) for index, inner in enumerate(value))
         match value:
             case list():
@@ -97,14 +97,14 @@ class Writer:
         if isinstance(value, dt.date | dt.time | dt.timedelta | dt.timezone):
             return self._time(value)
         if isinstance(value, decimal.Decimal | uuid.UUID):
-            return self._made(type(value), [text_literal(str(value))])
+            return self._constructor(type(value), [text_literal(str(value))])
         if isinstance(value, pathlib.PurePath):
             return f"{self.names.module('pathlib')}.Path({text_literal(str(value))})"
-        return self._made(type(value), self._fields(value, path))
+        return self._constructor(type(value), self._fields(value, path))
 
     def _member(self, value: enum.Enum) -> str:
         if value.name not in type(value).__members__:
-            return self._made(type(value), [self.write(value.value)])  # a flag of several bits has no name
+            return self._constructor(type(value), [self.write(value.value)])  # a flag of several bits has no name
         return f"{self._class(type(value))}.{value.name}"
 
     def _time(self, value: Any) -> str:
@@ -119,12 +119,12 @@ class Writer:
             case dt.timedelta():
                 parts, kind = [value.days, value.seconds, value.microseconds], dt.timedelta
             case _:
-                return self._made(dt.timezone, [self._time(value.utcoffset(None))])
+                return self._constructor(dt.timezone, [self._time(value.utcoffset(None))])
         while len(parts) > 3 and not parts[-1]:
             parts.pop()
         offset = value.utcoffset() if isinstance(value, dt.datetime | dt.time) else None
         zone = [] if offset is None else [f"tzinfo={self._time(dt.timezone(offset))}"]
-        return self._made(kind, [*map(str, parts), *zone])
+        return self._constructor(kind, [*map(str, parts), *zone])
 
     def _fields(self, value: Any, path: Path) -> list[str]:
         """Give the arguments that make a dataclass, a named tuple or a model anew."""
@@ -136,22 +136,22 @@ class Writer:
             fields = _model_fields(value)
         return [f"{name}={self.write(getattr(value, name), (*path, name))}" for name in fields]
 
-    def _made(self, cls: type, arguments: Iterable[str]) -> str:
+    def _constructor(self, cls: type, arguments: Iterable[str]) -> str:
         return f"{self._class(cls)}({', '.join(arguments)})"
 
     def _class(self, cls: type) -> str:
-        if found := self.names.where(cls):
-            return found
-        raise Unwritable(f"the class {visible(type_name(cls))}, which has no name in the notebook")
+        if path := self.names.find(cls):
+            return path
+        raise NotLiteral(f"the class {escape_invisible(type_name(cls))}, which has no name in the notebook")
 
 
 def _model_fields(value: Any) -> list[str]:
     """Give the fields that a pydantic model was made with."""
-    known: Mapping[str, Any] = getattr(type(value), "__pydantic_fields__", {})
-    given = getattr(value, "__pydantic_fields_set__", None)
-    if given is None:
-        raise Unwritable(f"a {visible(type_name(type(value)))}")
-    fields = [name for name in known if name in given]
-    if len(fields) < len(given) or any(known[name].validation_alias or not is_name(name) for name in fields):
-        raise Unwritable(f"a {visible(type_name(type(value)))}, whose fields go by other names")
+    declared: Mapping[str, Any] = getattr(type(value), "__pydantic_fields__", {})
+    fields_set = getattr(value, "__pydantic_fields_set__", None)
+    if fields_set is None:
+        raise NotLiteral(f"a {escape_invisible(type_name(type(value)))}")
+    fields = [name for name in declared if name in fields_set]
+    if len(fields) < len(fields_set) or any(declared[name].validation_alias or not is_name(name) for name in fields):
+        raise NotLiteral(f"a {escape_invisible(type_name(type(value)))}, whose fields go by other names")
     return fields

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 
-from nbtool.blocks.sanitize import one_line, visible
+from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.chat.turn import Turn
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall
 from nbtool.tools.calls.record import CallRecord
@@ -17,23 +17,23 @@ TITLES = {"text": "Reply", "thinking": "Thinking", "refusal": "Refusal"}
 def as_markdown(turns: Sequence[Turn]) -> str:
     """Write turns as Markdown, with each call, its arguments, decisions and result."""
     models = ", ".join(dict.fromkeys(span(turn.model) for turn in turns)) or "no model"
-    said = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number)]
-    return "\n\n".join([f"# A chat with {models}", *said]) + "\n"
+    lines = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number)]
+    return "\n\n".join([f"# A chat with {models}", *lines]) + "\n"
 
 
 def fenced(text: str, language: str) -> str:
     """Put a text into a fence that is longer than any in it, with nothing invisible left."""
-    shown = visible(text)
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    return f"{fence}{language}\n{shown}\n{fence}"
+    escaped = escape_invisible(text)
+    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", escaped)), default=0))
+    return f"{fence}{language}\n{escaped}\n{fence}"
 
 
 def span(text: str) -> str:
     """Write a text of one line as code in a line of prose."""
-    shown = one_line(text)
-    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
-    padding = " " if shown[:1] in ("`", "") or shown[-1:] == "`" else ""
-    return f"{ticks}{padding}{shown}{padding}{ticks}"
+    escaped = one_line(text)
+    ticks = "`" * (1 + max((len(run) for run in re.findall("`+", escaped)), default=0))
+    padding = " " if escaped[:1] in ("`", "") or escaped[-1:] == "`" else ""
+    return f"{ticks}{padding}{escaped}{padding}{ticks}"
 
 
 def _turn(turn: Turn, number: int) -> Iterable[str]:

@@ -6,8 +6,8 @@ import ast
 import warnings
 from collections.abc import Iterator
 
-from nbtool.blocks.sanitize import visible
-from nbtool.chat.export.literals import Unwritable
+from nbtool.blocks.sanitize import escape_invisible
+from nbtool.chat.export.literals import NotLiteral
 
 BY_MODEL = "# Written by the model, and run after you allowed it: read it before you run it again."
 UNSEEN = "# Code of a model, from an imported file: nobody here ran or allowed it."
@@ -18,8 +18,8 @@ def names_in(code: str) -> Iterator[str]:
     tree = _parsed(code)
     for node in ast.walk(tree) if tree else ():
         for name in ("id", "name", "asname", "arg"):
-            if isinstance(found := getattr(node, name, None), str):
-                yield found.partition(".")[0]
+            if isinstance(value := getattr(node, name, None), str):
+                yield value.partition(".")[0]
 
 
 def as_source(code: str, bind: str = "") -> str:
@@ -30,11 +30,11 @@ def as_source(code: str, bind: str = "") -> str:
     """
     tree = _parsed(code)
     if tree is None:
-        raise Unwritable("plain Python: the code is for IPython, or broken")
+        raise NotLiteral("plain Python: the code is for IPython, or broken")
     last = tree.body[-1] if tree.body else None
     if bind and not isinstance(last, ast.Expr):
-        raise Unwritable("a value: the last statement of the code has none")
-    source = code if visible(code) == code else ast.unparse(tree)
+        raise NotLiteral("a value: the last statement of the code has none")
+    source = code if escape_invisible(code) == code else ast.unparse(tree)
     if bind and isinstance(last, ast.Expr):
         if source == code and not last.col_offset:
             lines = code.splitlines(keepends=True)
@@ -46,7 +46,7 @@ def as_source(code: str, bind: str = "") -> str:
 
 def as_comment(code: str) -> str:
     """Give code that nothing can run."""
-    return "\n".join(f"#   {visible(line)}" for line in code.splitlines())
+    return "\n".join(f"#   {escape_invisible(line)}" for line in code.splitlines())
 
 
 def compiles(source: str, *, script: bool = False) -> bool:

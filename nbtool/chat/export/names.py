@@ -14,7 +14,7 @@ from typing import Any
 _RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "get_ipython", "In", "Out"))
 
 
-class Names:
+class NotebookNames:
     """The names that written code has around it.
 
     `notebook` is where the code will run. A name that the code takes for itself clashes with nothing there, with no
@@ -23,33 +23,33 @@ class Names:
     with it, whose names are `helpers`.
     """
 
-    def __init__(self, notebook: Mapping[str, Any], taken: Iterable[str] = ()) -> None:
+    def __init__(self, notebook: Mapping[str, Any], reserved: Iterable[str] = ()) -> None:
         self._notebook = notebook
-        self._taken = {*notebook, *taken}
+        self._reserved = {*notebook, *reserved}
         self._modules: dict[str, str] = {}
         self._instances: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self.imports: list[str] = []
-        self.made: list[str] = []
+        self.constructed: list[str] = []
         self.helpers: dict[str, str] = {}
         self.used: dict[str, None] = {}
 
-    def fresh(self, stem: str) -> str:
+    def unique(self, stem: str) -> str:
         """Take a name that nothing else has: `stem`, or `stem` with the lowest number that is free."""
         number, name = 0, stem
-        while not is_name(name) or name in self._taken:
+        while not is_name(name) or name in self._reserved:
             number += 1
             name = f"{stem}{number}"
-        self._taken.add(name)
+        self._reserved.add(name)
         return name
 
     def numbered(self, stem: str) -> str:
         """Take the next name of a row that is free: `r1`, `r2`, `r3`."""
         number = self._numbers.get(stem, 0) + 1
-        while f"{stem}{number}" in self._taken:
+        while f"{stem}{number}" in self._reserved:
             number += 1
         self._numbers[stem] = number
-        self._taken.add(f"{stem}{number}")
+        self._reserved.add(f"{stem}{number}")
         return f"{stem}{number}"
 
     def has(self, name: str) -> bool:
@@ -62,7 +62,7 @@ class Names:
 
     def use(self, name: str) -> str:
         """Give a name of the notebook, and remember that the code needs it."""
-        self._taken.add(name)
+        self._reserved.add(name)
         self.used[name] = None
         return name
 
@@ -73,16 +73,16 @@ class Names:
     def module(self, name: str) -> str:
         """Give the expression for a module; imported under a name that is free, unless the notebook has it."""
         if name not in self._modules:
-            found = self._by_identity(sys.modules.get(name))
-            self._modules[name] = self.use(found) if found else self._imported(name)
+            expression = self._by_identity(sys.modules.get(name))
+            self._modules[name] = self.use(expression) if expression else self._imported(name)
         return self._modules[name]
 
-    def where(self, thing: Any) -> str:
+    def find(self, thing: Any) -> str:
         """Give the expression for a function, a class or an instance; empty where it cannot be reached by name."""
-        if found := self._by_identity(thing):
-            return self.use(found)
+        if expression := self._by_identity(thing):
+            return self.use(expression)
         if isinstance(thing, functools.partial) and not thing.args and not thing.keywords:
-            return self.where(thing.func)  # what `@tool` makes of a method or a builtin
+            return self.find(thing.func)  # what `@tool` makes of a method or a builtin
         if inspect.ismethod(thing):
             return self._method(thing)
         return self._in_class(thing) or self._in_module(thing)
@@ -91,18 +91,18 @@ class Names:
         owner, name = method.__self__, method.__name__
         if inspect.getattr_static(owner, name, None) is None:
             return ""
-        of = self.where(owner) or self._instance(owner)
+        of = self.find(owner) or self._instance(owner)
         return f"{of}.{name}" if of else ""
 
     def _instance(self, owner: Any) -> str:
         """Make an instance like one that the notebook has no name for, if that takes no arguments."""
         if id(owner) not in self._instances:
-            made_by = "" if _is_own(type(owner)) else self.where(type(owner))
+            made_by = "" if _is_own(type(owner)) else self.find(type(owner))
             if not made_by or not _needs_nothing(type(owner)):
                 return ""
-            name = self.fresh(type(owner).__name__.lower())
+            name = self.unique(type(owner).__name__.lower())
             self._instances[id(owner)] = name
-            self.made.append(f"{name} = {made_by}()  # an instance as the chat had one, which has no name here")
+            self.constructed.append(f"{name} = {made_by}()  # an instance as the chat had one, which has no name here")
         return self._instances[id(owner)]
 
     def _by_identity(self, thing: Any) -> str:
@@ -115,19 +115,19 @@ class Names:
     def _in_class(self, thing: Any) -> str:
         """Give a static method, or an inner class, through the class of the notebook that holds it."""
         first, _, path = str(getattr(thing, "__qualname__", "")).partition(".")
-        found = self._notebook.get(first) if is_name(first) and path else None
-        return f"{self.use(first)}.{path}" if inspect.isclass(found) and _at(found, path) is thing else ""
+        owner = self._notebook.get(first) if is_name(first) and path else None
+        return f"{self.use(first)}.{path}" if inspect.isclass(owner) and _at(owner, path) is thing else ""
 
     def _in_module(self, thing: Any) -> str:
         module, path = getattr(thing, "__module__", None), getattr(thing, "__qualname__", None)
         if not isinstance(module, str) or not isinstance(path, str) or module in ("__main__", "") or _is_own(thing):
             return ""
-        found = _at(sys.modules.get(module), path)
-        return f"{self.module(module)}.{path}" if found is getattr(thing, "__func__", thing) else ""
+        value = _at(sys.modules.get(module), path)
+        return f"{self.module(module)}.{path}" if value is getattr(thing, "__func__", thing) else ""
 
     def _imported(self, module: str) -> str:
         last = module.rpartition(".")[2]
-        name = self.fresh(last)
+        name = self.unique(last)
         self.imports.append(f"import {module}" if name == module else f"import {module} as {name}")
         return name
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nbtool.blocks.mimebundle import saved
-from nbtool.blocks.sanitize import visible
-from nbtool.chat.export.calls import Around
-from nbtool.chat.export.python import code_of
-from nbtool.chat.export.visibility import shared
+from nbtool.blocks.mimebundle import turn_mimebundle
+from nbtool.blocks.sanitize import escape_invisible
+from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.python import export_python
+from nbtool.chat.export.visibility import shareable_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 
 LOAD = "%load_ext nbtool"
 
 
-def as_notebook(turns: Sequence[Turn], around: Around, plugins: Sequence[object] = ()) -> str:
+def as_notebook(turns: Sequence[Turn], context: ExportContext, plugins: Sequence[object] = ()) -> str:
     """Write turns as a notebook of format 4, without timestamps and with cell ids that stay the same.
 
     Raises:
@@ -29,14 +29,14 @@ def as_notebook(turns: Sequence[Turn], around: Around, plugins: Sequence[object]
         raise BadUsage("Writing notebooks needs the package nbformat.", fix=fix) from None
     untyped: Any = nbformat  # it ships no types
     new = untyped.v4
-    code = code_of(turns, around)
+    code = export_python(turns, context)
     cells = [new.new_code_cell(LOAD, id="load"), new.new_code_cell(code.cells[0].source, id="before")]
     for turn in turns:
-        told = shared(turn, plugins)
-        transcript = told.transcript()
-        bundle = saved(transcript.document(), transcript.media)
+        shareable = shareable_turn(turn, plugins)
+        transcript = shareable.transcript()
+        bundle = turn_mimebundle(transcript.document(), transcript.media)
         output = new.new_output("display_data", bundle, metadata={})
-        prompt = f"%%chat\n{visible(told.prompt.text)}"
+        prompt = f"%%chat\n{escape_invisible(shareable.prompt.text)}"
         cells.append(new.new_code_cell(prompt, id=f"{turn.turn_id}-prompt"[:64], outputs=[output]))
         cells += [
             new.new_code_cell(cell.source, id=f"{turn.turn_id}-code-{number}"[:64], metadata=_tags(cell.by_model))

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nbtool.blocks.sanitize import one_line, visible
-from nbtool.chat.export.calls import Around, CallWriter, arguments_of
+from nbtool.blocks.sanitize import escape_invisible, one_line
+from nbtool.chat.export.calls import CallWriter, ExportContext, arguments_of
 from nbtool.chat.export.definitions import Definitions, definitions_of
-from nbtool.chat.export.dependencies import Told, needed, succeeded, used_by
-from nbtool.chat.export.literals import Unwritable, Writer, text_literal
+from nbtool.chat.export.dependencies import TurnCalls, names_used, required_calls, successful_calls
+from nbtool.chat.export.literals import LiteralWriter, NotLiteral, text_literal
 from nbtool.chat.export.model_code import BY_MODEL, UNSEEN, as_comment, as_source, compiles, names_in
-from nbtool.chat.export.names import Names
-from nbtool.chat.export.references import References, Stand
+from nbtool.chat.export.names import NotebookNames
+from nbtool.chat.export.references import Binding, ReferenceWriter
 from nbtool.errors import UnknownReference
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.eviction import EvictedResult
@@ -27,10 +27,10 @@ TITLE = "# The calls of a chat as plain Python. nbtool wrote this; running it ne
 TITLE_WITH_NBTOOL = (
     "# The calls of a chat as plain Python. nbtool wrote this; running it needs no model, and nbtool only for: {names}."
 )
-DEFINED = "# Of your notebook, without tool decorators; where a name is taken, yours stays:"
+DEFINITIONS_TITLE = "# Of your notebook, without tool decorators; where a name is taken, yours stays:"
 FROM_FILE = "# It comes from an imported file: nobody here saw these calls happen. Read them before you run them."
 
-LEFT_OUT: dict[str, str] = {
+OMITTED_REASONS: dict[str, str] = {
     "denied": "denied",
     "withheld": "whose result was withheld",
     "error": "that failed",
@@ -45,12 +45,12 @@ LEFT_OUT: dict[str, str] = {
 }
 """How calls that are not written are counted, by their status or by why they are not."""
 
-_OF_VARIABLES = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
+_VARIABLE_TOOLS = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
 _RUN_PYTHON = "run_python"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class CodeCell:
     """A piece of code; `by_model`: the model wrote it. `turn_id` is empty for what stands before all turns."""
 
     source: str
@@ -59,12 +59,12 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class PythonExport:
     """Turns as code: cells that run one after another, how many calls they make, and what is left out, counted."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[CodeCell, ...]
     calls: int
-    left_out: Mapping[str, int]
+    omitted: Mapping[str, int]
 
     @property
     def text(self) -> str:
@@ -74,40 +74,42 @@ class Code:
     @property
     def summary(self) -> str:
         """How many calls are written, and how many are not and why."""
-        made = f"{self.calls} {'call' if self.calls == 1 else 'calls'}"
-        return f"{made}; left out: {_counted(self.left_out)}" if self.left_out else made
+        calls_text = f"{self.calls} {'call' if self.calls == 1 else 'calls'}"
+        return f"{calls_text}; left out: {_count_omitted(self.omitted)}" if self.omitted else calls_text
 
 
-def code_of(turns: Sequence[Told], around: Around, *, before: Sequence[Told] = ()) -> Code:
+def export_python(
+    turns: Sequence[TurnCalls], context: ExportContext, *, before: Sequence[TurnCalls] = ()
+) -> PythonExport:
     """Write turns as plain Python; of the turns `before` only those calls whose results the others use."""
-    parts = needed(before, turns)
-    everything: list[Told] = [*parts, *turns]
-    names = Names(around.notebook, _names_of_code(everything))
-    references = References(names, around.variables)
-    sheet = _Sheet(names, references, CallWriter(names, references, around), used_by(everything))
+    parts = required_calls(before, turns)
+    everything: list[TurnCalls] = [*parts, *turns]
+    names = NotebookNames(context.notebook, _names_of_code(everything))
+    references = ReferenceWriter(names, context.variables)
+    sheet = _Builder(names, references, CallWriter(names, references, context), names_used(everything))
     for part in parts:
         sheet.turn(part, "Needed from the turn")
     for turn in turns:
         sheet.turn(turn, "Turn")
     code = sheet.code()
-    return code if compiles(code.text, script=around.script) else _disarmed(code)
+    return code if compiles(code.text, script=context.script) else _commented_out(code)
 
 
-class _Sheet:
+class _Builder:
     """The code as it is written, one call after another."""
 
-    def __init__(self, names: Names, references: References, writer: CallWriter, used: set[str]) -> None:
+    def __init__(self, names: NotebookNames, references: ReferenceWriter, writer: CallWriter, used: set[str]) -> None:
         self._names = names
         self._references = references
         self._writer = writer
         self._used = used
         self._turn_id = ""
-        self._cells: list[Cell] = []
+        self._cells: list[CodeCell] = []
         self._lines: list[str] = []
         self._calls = 0
-        self._left_out: Counter[str] = Counter()
+        self._omitted: Counter[str] = Counter()
 
-    def turn(self, turn: Told, title: str) -> None:
+    def turn(self, turn: TurnCalls, title: str) -> None:
         """Write the calls of a turn, if there are any."""
         if not turn.calls:
             return
@@ -117,160 +119,162 @@ class _Sheet:
             if call.status == "ok":
                 self._call(call)
             else:
-                self._left_out[call.status if call.status in LEFT_OUT else "unknown"] += 1
-                self._lose(call, "a call that did not succeed")
+                self._omitted[call.status if call.status in OMITTED_REASONS else "unknown"] += 1
+                self._omit(call, "a call that did not succeed")
         self._close()
 
-    def code(self) -> Code:
+    def code(self) -> PythonExport:
         """Give everything that was written, with what it needs before it."""
-        used = definitions_of(sorted(self._names.used), self._writer.around.notebook)
-        head = [_title(used)] if self._writer.around.trusted else [_title(used), FROM_FILE]
-        if used.needed:
-            needed = ", ".join(f"{name} ({one_line(kind, 40)})" for name, kind in sorted(used.needed.items()))
+        used = definitions_of(sorted(self._names.used), self._writer.context.notebook)
+        head = [_title(used)] if self._writer.context.trusted else [_title(used), FROM_FILE]
+        if used.missing:
+            needed = ", ".join(f"{name} ({one_line(kind, 40)})" for name, kind in sorted(used.missing.items()))
             head.append(f"# Needs from your notebook: {needed}")
-        if self._left_out:
-            head.append(f"# Calls that are left out: {_counted(self._left_out)}.")
+        if self._omitted:
+            head.append(f"# Calls that are left out: {_count_omitted(self._omitted)}.")
         imports = sorted({*self._names.imports, *used.imports})
-        defined = "\n".join([DEFINED, *used.sources]) if used.sources else ""
-        pieces = ["\n".join(head), "\n".join(imports), defined, "\n".join(self._names.made)]
-        first = Cell("\n\n".join(piece.rstrip("\n") for piece in pieces if piece))
-        return Code((first, *self._cells), self._calls, dict(self._left_out))
+        defined = "\n".join([DEFINITIONS_TITLE, *used.sources]) if used.sources else ""
+        pieces = ["\n".join(head), "\n".join(imports), defined, "\n".join(self._names.constructed)]
+        first = CodeCell("\n\n".join(piece.rstrip("\n") for piece in pieces if piece))
+        return PythonExport((first, *self._cells), self._calls, dict(self._omitted))
 
     def _call(self, call: CallRecord) -> None:
         origin = self._origin(call)
         try:
             if origin.startswith("nbtool.variables."):
-                self._of_variables(call)
+                self._variable_tool(call)
             elif origin.startswith("nbtool.python."):
                 self._code(call)
             elif origin == "nbtool.script":
                 self._lines.append("# A script of the model made these calls; what it did besides is not written:")
             else:
                 self._plain(call)
-        except Unwritable as missing:
-            self._left_out["unwritten"] += 1
-            self._lose(call, "a call that is not written here")
-            shown = f"{one_line(call.name, 64)}({one_line(call.edited or call.arguments, 200)})"
-            self._lines += [f"# Not written: {shown}", f"#   It needs {visible(str(missing))}."]
+        except NotLiteral as missing:
+            self._omitted["unwritten"] += 1
+            self._omit(call, "a call that is not written here")
+            description = f"{one_line(call.name, 64)}({one_line(call.edited or call.arguments, 200)})"
+            self._lines += [f"# Not written: {description}", f"#   It needs {escape_invisible(str(missing))}."]
 
     def _origin(self, call: CallRecord) -> str:
         """Say where a tool comes from; one that is gone is known by its name, unless the notebook has that."""
-        if tool := self._writer.around.tools.get(call.name):
+        if tool := self._writer.context.tools.get(call.name):
             return tool.origin
         if self._names.has(call.name):
             return ""
-        if call.name in _OF_VARIABLES:
+        if call.name in _VARIABLE_TOOLS:
             return f"nbtool.variables.{call.name}"
         return f"nbtool.python.{_RUN_PYTHON}" if call.name == _RUN_PYTHON else ""
 
     def _plain(self, call: CallRecord) -> None:
-        written = self._writer.write(call)
+        code = self._writer.write(call)
         gives_nothing = call.result is None and call.shown.strip() in ("", "None")
         name = "" if gives_nothing else self._names.numbered("r")
-        self._lines += [f"# {remark}" for remark in written.remarks]
-        self._lines.append(f"{name} = {written.expression}" if name else written.expression)
+        self._lines += [f"# {remark}" for remark in code.remarks]
+        self._lines.append(f"{name} = {code.expression}" if name else code.expression)
         self._calls += 1
         if any(decided.gate == "result" and decided.edited for decided in call.decisions):
-            self._put_in_place(call)
+            self._insert_text(call)
         elif call.reference:
-            stand = Stand(name or "None")
+            binding = Binding(name or "None")
             is_there = not isinstance(call.result, EvictedResult)
-            self._references.know(call.reference, replace(stand, value=call.result) if is_there else stand)
+            self._references.bind(call.reference, replace(binding, value=call.result) if is_there else binding)
         elif call.dead_reference:  # the object is gone, and what it was is what the code gives
-            self._references.know(call.dead_reference, Stand(name or "None"))
+            self._references.bind(call.dead_reference, Binding(name or "None"))
         self._keep_arguments(call)
 
     def _keep_arguments(self, call: CallRecord) -> None:
         """Give a name to long arguments that later calls refer to; in them references are text."""
         if call.arguments_reference in self._used:
             name, arguments = self._names.numbered("r"), arguments_of(call)
-            self._lines.append(f"{name} = {Writer(self._names).write(arguments)}")
-            self._references.know(call.arguments_reference, Stand(name, value=arguments))
+            self._lines.append(f"{name} = {LiteralWriter(self._names).write(arguments)}")
+            self._references.bind(call.arguments_reference, Binding(name, value=arguments))
 
-    def _put_in_place(self, call: CallRecord) -> None:
+    def _insert_text(self, call: CallRecord) -> None:
         """Write the text that a person put in place of a result, where later calls use it."""
         if call.result_name not in self._used:
             return
         try:
-            text = self._writer.around.variables.value(call.result_name)
+            text = self._writer.context.variables.value(call.result_name)
         except UnknownReference:
             text = None
         if not isinstance(text, str):
-            return self._lose(call, "a text that you put in place of a result, and that is gone")
+            return self._omit(call, "a text that you put in place of a result, and that is gone")
         name = self._names.numbered("r")
         self._lines.append(f"{name} = {text_literal(text)}  # put in place of the result")
-        self._references.know(call.result_name, Stand(name, value=text))
+        self._references.bind(call.result_name, Binding(name, value=text))
 
-    def _of_variables(self, call: CallRecord) -> None:
+    def _variable_tool(self, call: CallRecord) -> None:
         """Write a note that later calls use; looking at variables and removing them does nothing here."""
         arguments = arguments_of(call) if call.name == "WriteVar" else {}
         note, text = arguments.get("name"), arguments.get("value")
         if note in self._used and isinstance(note, str) and isinstance(text, str):
             name = self._names.numbered("r")
             self._lines.append(f"{name} = {text_literal(text)}  # a note of the model")
-            self._references.know(note, Stand(name, value=text))
+            self._references.bind(note, Binding(name, value=text))
             self._calls += 1
         else:
-            self._left_out["looked"] += 1
+            self._omitted["looked"] += 1
 
     def _code(self, call: CallRecord) -> None:
         """Write code of the model as a cell of its own."""
         code = arguments_of(call).get("code")
         if not isinstance(code, str):
-            raise Unwritable("code")
+            raise NotLiteral("code")
         is_used = call.result_name in self._used
         name = self._names.numbered("r") if is_used else ""
         self._close()
         try:
-            if not self._writer.around.trusted:
-                raise Unwritable("somebody who has read that code")
+            if not self._writer.context.trusted:
+                raise NotLiteral("somebody who has read that code")
             source = as_source(code, name)
-        except Unwritable:
-            mark = BY_MODEL if self._writer.around.trusted else UNSEEN
-            self._cells.append(Cell(f"{mark}\n{as_comment(code)}", by_model=True, turn_id=self._turn_id))
+        except NotLiteral:
+            mark = BY_MODEL if self._writer.context.trusted else UNSEEN
+            self._cells.append(CodeCell(f"{mark}\n{as_comment(code)}", by_model=True, turn_id=self._turn_id))
             raise
-        self._cells.append(Cell(f"{BY_MODEL}\n{source}", by_model=True, turn_id=self._turn_id))
+        self._cells.append(CodeCell(f"{BY_MODEL}\n{source}", by_model=True, turn_id=self._turn_id))
         self._calls += 1
         if is_used:
             value = call.result.get("value") if isinstance(call.result, dict) else None
-            self._references.know(call.result_name, Stand(name, value=value, keys=("value",)))
+            self._references.bind(call.result_name, Binding(name, value=value, keys=("value",)))
 
-    def _lose(self, call: CallRecord, why: str) -> None:
+    def _omit(self, call: CallRecord, reason: str) -> None:
         """Let later references to what a call gave say why it is not there."""
         if call.result_name:
-            self._references.know(call.result_name, Stand(missing=f"the result of `{one_line(call.name)}`, {why}"))
+            self._references.bind(call.result_name, Binding(missing=f"the result of `{one_line(call.name)}`, {reason}"))
 
     def _close(self) -> None:
         if self._lines:
-            self._cells.append(Cell("\n".join(self._lines), turn_id=self._turn_id))
+            self._cells.append(CodeCell("\n".join(self._lines), turn_id=self._turn_id))
             self._lines = []
 
 
 def _title(used: Definitions) -> str:
-    return TITLE_WITH_NBTOOL.format(names=", ".join(used.of_nbtool)) if used.of_nbtool else TITLE
+    return TITLE_WITH_NBTOOL.format(names=", ".join(used.from_nbtool)) if used.from_nbtool else TITLE
 
 
-def _names_of_code(turns: Sequence[Told]) -> set[str]:
+def _names_of_code(turns: Sequence[TurnCalls]) -> set[str]:
     """Give the names in code of the model: the code around it must not use them for something else."""
-    codes = [_code_in(call) for turn in turns for call in succeeded(turn)]
+    codes = [_code_in(call) for turn in turns for call in successful_calls(turn)]
     return {name for code in codes for name in names_in(code)}
 
 
 def _code_in(call: CallRecord) -> str:
     try:
         return str(arguments_of(call).get("code", ""))
-    except Unwritable:
+    except NotLiteral:
         return ""
 
 
-def _disarmed(code: Code) -> Code:
+def _commented_out(code: PythonExport) -> PythonExport:
     """Turn the model's code into comments where it cannot stand in one piece with the rest."""
     cells = [replace(cell, source=as_comment(cell.source)) if cell.by_model else cell for cell in code.cells]
-    lost = sum(cell.by_model for cell in cells)
-    return Code(
-        tuple(cells), code.calls - lost, {**code.left_out, "unwritten": code.left_out.get("unwritten", 0) + lost}
+    omitted_count = sum(cell.by_model for cell in cells)
+    return PythonExport(
+        tuple(cells),
+        code.calls - omitted_count,
+        {**code.omitted, "unwritten": code.omitted.get("unwritten", 0) + omitted_count},
     )
 
 
-def _counted(left_out: Mapping[str, int]) -> str:
-    return ", ".join(f"{left_out[why]} {said}" for why, said in LEFT_OUT.items() if left_out.get(why))
+def _count_omitted(omitted: Mapping[str, int]) -> str:
+    return ", ".join(f"{omitted[reason]} {text}" for reason, text in OMITTED_REASONS.items() if omitted.get(reason))

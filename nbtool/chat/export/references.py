@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from nbtool.blocks.sanitize import one_line
-from nbtool.chat.export.literals import Unwritable, Writer, text_literal
-from nbtool.chat.export.names import Names, is_name
+from nbtool.chat.export.literals import LiteralWriter, NotLiteral, text_literal
+from nbtool.chat.export.names import NotebookNames, is_name
 from nbtool.errors import UnknownReference
 from nbtool.tools.values.silence import suppress_output
 from nbtool.tools.variables.references import Path, Reference, parse, resolve_one
@@ -18,13 +18,13 @@ from nbtool.tools.variables.store import Variables
 MAX_QUOTED = 10_000
 """Characters of a text that is written out because no expression gives the same one."""
 
-_GONE = object()
-_OF_CALLS = ("_result", "_args")
+_MISSING = object()
+_CALL_SUFFIXES = ("_result", "_args")
 """How the names end that nbtool gives to what calls leave behind; a notebook's own seldom do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class Binding:
     """What a reference's name stands for in the code: an expression, or why there is none (`missing`).
 
     `value` is the object, as far as it is still there. References reach it under `keys`, which the code leaves out.
@@ -32,7 +32,7 @@ class Stand:
 
     expression: str = ""
     missing: str = ""
-    value: Any = field(default=_GONE, repr=False)
+    value: Any = field(default=_MISSING, repr=False)
     keys: tuple[str, ...] = ()
 
 
@@ -44,23 +44,23 @@ class _Text:
     kind: Literal["literal", "text", "value"] = "text"
 
 
-class References:
+class ReferenceWriter:
     """Knows what each reference's name stands for while calls are written one after another.
 
     `remarks` gathers what a reader should know of the references that were written last.
     """
 
-    def __init__(self, names: Names, variables: Variables) -> None:
+    def __init__(self, names: NotebookNames, variables: Variables) -> None:
         self._names = names
         self._variables = variables
-        self._known: dict[str, Stand] = {}
+        self._bindings: dict[str, Binding] = {}
         self.remarks: list[str] = []
 
-    def know(self, name: str, stand: Stand) -> None:
+    def bind(self, name: str, binding: Binding) -> None:
         """Let a name stand for what a call gave, from here on."""
-        self._known[name] = stand
+        self._bindings[name] = binding
 
-    def places(self, arguments: Mapping[str, Any]) -> dict[Path, str]:
+    def locations(self, arguments: Mapping[str, Any]) -> dict[Path, str]:
         """Give an expression for every place in the arguments where something else is meant than what is written.
 
         Raises:
@@ -72,69 +72,69 @@ class References:
         if isinstance(value, str):
             return [(path, self._string(value))] if "$VAR_REF{{" in value else []
         if isinstance(value, Mapping):
-            return [found for key, inner in value.items() for found in self._walk(inner, (*path, key))]
+            return [pair for key, inner in value.items() for pair in self._walk(inner, (*path, key))]
         if isinstance(value, list):
-            return [found for index, inner in enumerate(value) for found in self._walk(inner, (*path, index))]
+            return [pair for index, inner in enumerate(value) for pair in self._walk(inner, (*path, index))]
         return []
 
     def _string(self, text: str) -> str:
         try:
             pieces = parse(text)
         except UnknownReference as error:
-            raise Unwritable(one_line(str(error))) from None
+            raise NotLiteral(one_line(str(error))) from None
         if len(pieces) == 1 and isinstance(pieces[0], Reference) and pieces[0].start is None:
-            return self._whole(pieces[0])
+            return self._expression(pieces[0])
         texts = [
             _Text(text_literal(piece), "literal") if isinstance(piece, str) else self._text(piece)
-            for piece in _merged(pieces)
+            for piece in _join_texts(pieces)
         ]
-        return _as_one(texts) or self._sum(texts)
+        return _single_literal(texts) or self._sum(texts)
 
     def _sum(self, texts: list[_Text]) -> str:
         as_text = self._names.builtin("str")
         return " + ".join(text.source if text.kind != "value" else f"{as_text}({text.source})" for text in texts)
 
-    def _whole(self, reference: Reference) -> str:
-        stand = self._stand(reference)
-        own = reference.keys[len(stand.keys) :]
-        expression, value = stand.expression, stand.value
+    def _expression(self, reference: Reference) -> str:
+        binding = self._binding(reference)
+        own = reference.keys[len(binding.keys) :]
+        expression, value = binding.expression, binding.value
         for key in own:
-            expression += f"{_place(value, key)}[{Writer(self._names).write(key)}]"
+            expression += f"{_accessor(value, key)}[{LiteralWriter(self._names).write(key)}]"
             value = _item(value, key)
         return expression
 
     def _text(self, reference: Reference) -> _Text:
         """Give what stands for the text of a reference, or for a part of it."""
-        expression, value = self._whole(replace(reference, start=None)), self._value(reference)
+        expression, value = self._expression(replace(reference, start=None)), self._value(reference)
         start = reference.start or 0
         end = "" if reference.length is None else str(start + reference.length)
         part = "" if reference.start is None else f"[{start or ''}:{end}]"
-        if value is _GONE:
-            said = one_line(reference.name)
-            self.remarks.append(f"`{said}` is gone, so it is not certain that str() gives the text that the call had.")
+        if value is _MISSING:
+            label = one_line(reference.name)
+            self.remarks.append(f"`{label}` is gone, so it is not certain that str() gives the text that the call had.")
             return _Text(f"{self._names.builtin('str')}({expression}){part}")
         text = self._text_of(reference, value)
         if type(value) is str and value == text:
             return _Text(f"{expression}{part}")
-        if _said_by(str, value) == text:
+        if _text_of_result(str, value) == text:
             return _Text(f"{self._names.builtin('str')}({expression}){part}") if part else _Text(expression, "value")
-        if _said_by(_as_json, value) == text:
+        if _text_of_result(_as_json, value) == text:
             return _Text(f"{self._names.module('json')}.dumps({expression}, ensure_ascii=False){part}")
-        return self._quoted(text, reference)
+        return self._quote(text, reference)
 
-    def _quoted(self, text: str, reference: Reference) -> _Text:
+    def _quote(self, text: str, reference: Reference) -> _Text:
         start = reference.start or 0
         part = text[start:] if reference.length is None else text[start : start + reference.length]
-        said = one_line(reference.name)
+        label = one_line(reference.name)
         if len(part) > MAX_QUOTED:
-            raise Unwritable(f"the text of `{said}`, which no expression gives")
-        self.remarks.append(f"The text of `{said}` is nbtool's own, and written out as it is now.")
+            raise NotLiteral(f"the text of `{label}`, which no expression gives")
+        self.remarks.append(f"The text of `{label}` is nbtool's own, and written out as it is now.")
         return _Text(text_literal(part), "literal")
 
     def _value(self, reference: Reference) -> Any:
-        stand = self._stand(reference)
-        value = stand.value
-        for key in reference.keys[len(stand.keys) :]:
+        binding = self._binding(reference)
+        value = binding.value
+        for key in reference.keys[len(binding.keys) :]:
             value = _item(value, key)
         return value
 
@@ -146,33 +146,33 @@ class References:
                 pass  # dropped meanwhile; the value is the record's
         return self._variables.render(value)
 
-    def _stand(self, reference: Reference) -> Stand:
+    def _binding(self, reference: Reference) -> Binding:
         name = reference.name
-        stand = self._known.get(name) or self._in_notebook(name)
-        if stand.missing:
-            raise Unwritable(stand.missing)
-        if reference.keys[: len(stand.keys)] != stand.keys:
-            raise Unwritable(f"`{one_line(reference.text)}`, which is more than the value that the code gives")
-        return stand
+        binding = self._bindings.get(name) or self._in_notebook(name)
+        if binding.missing:
+            raise NotLiteral(binding.missing)
+        if reference.keys[: len(binding.keys)] != binding.keys:
+            raise NotLiteral(f"`{one_line(reference.text)}`, which is more than the value that the code gives")
+        return binding
 
-    def _in_notebook(self, name: str) -> Stand:
+    def _in_notebook(self, name: str) -> Binding:
         try:
             entry = self._variables.get(name)
             value = self._variables.value(name)
         except UnknownReference:
-            if not is_name(name) or (name.endswith(_OF_CALLS) and not self._names.has(name)):
-                return Stand(missing=f"`{one_line(name)}`, which no call here gives")
-            return Stand(self._names.use(name))
+            if not is_name(name) or (name.endswith(_CALL_SUFFIXES) and not self._names.has(name)):
+                return Binding(missing=f"`{one_line(name)}`, which no call here gives")
+            return Binding(self._names.use(name))
         if entry.kind != "exposed":
-            return Stand(missing=f"`{one_line(name)}`, which no call here gives")
+            return Binding(missing=f"`{one_line(name)}`, which no call here gives")
         if entry.is_live and is_name(name):
-            return Stand(self._names.use(name), value=value)
-        expression = self._names.where(value) or (self._names.use(name) if is_name(name) else "")
+            return Binding(self._names.use(name), value=value)
+        expression = self._names.find(value) or (self._names.use(name) if is_name(name) else "")
         missing = "" if expression else f"`{one_line(name)}`, which has no name in the notebook"
-        return Stand(expression, missing, value)
+        return Binding(expression, missing, value)
 
 
-def _merged(pieces: list[str | Reference]) -> list[str | Reference]:
+def _join_texts(pieces: list[str | Reference]) -> list[str | Reference]:
     """Join texts that stand side by side: an undone escape parts them."""
     merged: list[str | Reference] = []
     for piece in pieces:
@@ -184,7 +184,7 @@ def _merged(pieces: list[str | Reference]) -> list[str | Reference]:
     return merged
 
 
-def _as_one(texts: list[_Text]) -> str:
+def _single_literal(texts: list[_Text]) -> str:
     """Give the text itself where it is one, or an f-string where names alone stand in it; else nothing."""
     if len(texts) == 1 and texts[0].kind != "value":
         return texts[0].source
@@ -199,29 +199,29 @@ def _as_one(texts: list[_Text]) -> str:
     return f'f"{"".join(parts)}"'
 
 
-def _place(value: Any, key: str | int) -> str:
+def _accessor(value: Any, key: str | int) -> str:
     """Give the accessor that a reference uses: a Series is counted by position."""
     is_series = type(value).__module__.startswith("pandas") and type(value).__name__ == "Series"
     return ".iloc" if is_series and isinstance(key, int) else ""
 
 
 def _item(value: Any, key: str | int) -> Any:
-    if value is _GONE:
-        return _GONE
+    if value is _MISSING:
+        return _MISSING
     try:
-        return resolve_one(Reference("", "", (key,)), _Only(value))
+        return resolve_one(Reference("", "", (key,)), _SingleStore(value))
     except UnknownReference:
-        return _GONE
+        return _MISSING
 
 
 @dataclass(frozen=True, slots=True)
-class _Only:
+class _SingleStore:
     """A store of one object."""
 
-    held: Any
+    target: Any
 
     def value(self, _: str) -> Any:
-        return self.held
+        return self.target
 
     def text(self, _: str) -> str:
         raise NotImplementedError
@@ -230,7 +230,7 @@ class _Only:
         raise NotImplementedError
 
 
-def _said_by(form: Any, value: Any) -> str | None:
+def _text_of_result(form: Any, value: Any) -> str | None:
     with suppress_output():
         try:
             return str(form(value))

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any, Literal
 
-from nbtool.chat.export.names import Names
+from nbtool.chat.export.names import NotebookNames
 
 Kind = Literal["plain", "awaitable", "generator", "async_generator", "unknown"]
 
-JOINED = """def {joined}(pieces):
+JOIN_SOURCE = """def {joined}(pieces):
     # Texts joined, anything else as a list, without reports of progress.
     pieces = [one for one in pieces if {type}(one).__name__ != "Progress" or not {hasattr}(one, "fraction")]
     is_text = pieces and {all}({isinstance}(one, {str}) for one in pieces)
     return "".join(pieces) if is_text else pieces or None
 """
-COLLECTED = """def {collected}(steps):
+COLLECT_SOURCE = """def {collected}(steps):
     # What a generator returns, or else what it yields.
     pieces = []
     while True:
@@ -32,10 +32,10 @@ COLLECTED = """def {collected}(steps):
         except {StopIteration} as end:
             return end.value if end.value is not None else {joined}(pieces)
 """
-COLLECTED_ASYNC = """async def {collected_async}(steps):
+COLLECT_ASYNC_SOURCE = """async def {collected_async}(steps):
     return {joined}([piece async for piece in steps])
 """
-FOLLOWED = """async def {followed}(value):
+FOLLOW_SOURCE = """async def {followed}(value):
     # What a function gives, awaited and gathered where it has to be.
     value = await value if {inspect}.isawaitable(value) else value
     if {inspect}.isgenerator(value):
@@ -50,7 +50,7 @@ _YIELDS = ("Generator", "Iterator", "Awaitable", "Coroutine", "AsyncGenerator", 
 class StepWriter:
     """Writes how a call is followed; in a `script` nothing can be awaited."""
 
-    names: Names
+    names: NotebookNames
     script: bool
 
     def write(self, expression: str, function: Callable[..., Any]) -> str:
@@ -59,42 +59,42 @@ class StepWriter:
             case "plain":
                 return expression
             case "awaitable":
-                return self._awaited(expression)
+                return self._await(expression)
             case "generator":
-                return f"{self._collected()}({expression})"
+                return f"{self._collect()}({expression})"
             case "async_generator":
-                return self._awaited(f"{self._helper('collected_async', COLLECTED_ASYNC)}({expression})")
+                return self._await(f"{self._helper('collected_async', COLLECT_ASYNC_SOURCE)}({expression})")
             case "unknown":
-                self._collected()
-                return self._awaited(f"{self._helper('followed', FOLLOWED)}({expression})")
+                self._collect()
+                return self._await(f"{self._helper('followed', FOLLOW_SOURCE)}({expression})")
 
-    def _awaited(self, expression: str) -> str:
+    def _await(self, expression: str) -> str:
         return f"{self.names.module('asyncio')}.run({expression})" if self.script else f"await {expression}"
 
-    def _collected(self) -> str:
-        return self._helper("collected", COLLECTED)
+    def _collect(self) -> str:
+        return self._helper("collected", COLLECT_SOURCE)
 
     def _helper(self, name: str, source: str) -> str:
         """Write a function once, under a name that is free, with those that it calls before it."""
         if name in self.names.helpers:
             return self.names.helpers[name]
-        needed = {"joined": self._helper("joined", JOINED)} if "{joined}" in source and name != "joined" else {}
+        needed = {"joined": self._helper("joined", JOIN_SOURCE)} if "{joined}" in source and name != "joined" else {}
         if "{inspect}" in source:
             needed["inspect"] = self.names.module("inspect")
-        own = self.names.helpers[name] = self.names.fresh(name)
+        own = self.names.helpers[name] = self.names.unique(name)
         builtins = {one: self.names.builtin(one) for one in _BUILTINS if f"{{{one}}}" in source}
-        known = {**self.names.helpers, **needed, **builtins}
-        self.names.made.append(source.format(**{**known, name: own}))
+        sources = {**self.names.helpers, **needed, **builtins}
+        self.names.constructed.append(source.format(**{**sources, name: own}))
         return own
 
 
 def kind_of(function: Callable[..., Any]) -> Kind:
     """Say what calling a function gives; `unknown` where that shows only when it is called."""
     own = _without_partials(function)
-    if found := _kind(own):
-        return found
+    if kind := _kind(own):
+        return kind
     inner = inspect.unwrap(own)
-    if _kind(inner) or _is_annotated(own) or any(map(_kind, _called(inner))):
+    if _kind(inner) or _is_annotated(own) or any(map(_kind, _referenced(inner))):
         return "unknown"
     return "plain"
 
@@ -115,11 +115,11 @@ def _kind(function: Any) -> Kind | None:
 
 
 def _is_annotated(function: Any) -> bool:
-    told = getattr(function, "__annotations__", {}).get("return")
-    return any(name in str(told) for name in _YIELDS)
+    annotation = getattr(function, "__annotations__", {}).get("return")
+    return any(name in str(annotation) for name in _YIELDS)
 
 
-def _called(function: Any) -> Iterator[Any]:
+def _referenced(function: Any) -> Iterator[Any]:
     """Give what a function names outside itself, and what it closes over."""
     function = getattr(function, "__func__", function)
     if isinstance(function, FunctionType):

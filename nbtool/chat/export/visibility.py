@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from nbtool.chat import restore
-from nbtool.chat.journal import hiding
-from nbtool.chat.journal.redaction import without_private
+from nbtool.chat.journal import redactor_for
+from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.turn import Turn
 from nbtool.event_json import dump_event, load_event
 from nbtool.events import (
@@ -24,25 +24,25 @@ from nbtool.events import (
 )
 
 
-def shared(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
+def shareable_turn(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
     """Give a turn as it may be shown to others."""
-    return restore.turn(shared_events(turn, plugins))
+    return restore.restore_turn(shareable_events(turn, plugins))
 
 
-def shared_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
+def shareable_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
     """Give a turn's events as they may be shown to others: with private values hidden, as in the journal.
 
     What was asked about a result is left out, with what its call printed where the result was withheld or edited; so is
     what only the model's provider can read.
     """
-    kept_back = _kept_back(turn.log)
-    told = [
-        _for_others(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
+    withheld = _withheld_calls(turn.log)
+    events = [
+        _without_native(replace(event, shown="") if isinstance(event, CallAsked) and event.gate == "result" else event)
         for event in turn.log
-        if not (isinstance(event, CallProgress) and event.call_id in kept_back) and not _says_imported(event)
+        if not (isinstance(event, CallProgress) and event.call_id in withheld) and not _says_imported(event)
     ]
-    hide = hiding(plugins, turn.turn_id)
-    return told if hide is None else [load_event(without_private(dump_event(event), hide)) for event in told]
+    hide = redactor_for(plugins, turn.turn_id)
+    return events if hide is None else [load_event(redact_event(dump_event(event), hide)) for event in events]
 
 
 def is_imported(turn: Turn) -> bool:
@@ -59,15 +59,15 @@ def _says_imported(event: Event) -> bool:
     return isinstance(event, Notice) and event.topic == "imported"
 
 
-def _kept_back(log: Sequence[Event]) -> set[str]:
+def _withheld_calls(log: Sequence[Event]) -> set[str]:
     """Give the calls whose results the model was not told, or told otherwise."""
     guarded = {event.call_id for event in log if isinstance(event, CallStarted) and event.guarded}
-    told = {event.call_id for event in log if isinstance(event, CallFinished) and event.status in ("ok", "error")}
+    delivered = {event.call_id for event in log if isinstance(event, CallFinished) and event.status in ("ok", "error")}
     decided = [event for event in log if isinstance(event, CallDecided) and event.gate == "result"]
-    return guarded - told | {event.call_id for event in decided if event.edited or event.verdict == "withheld"}
+    return guarded - delivered | {event.call_id for event in decided if event.edited or event.verdict == "withheld"}
 
 
-def _for_others(event: Event) -> Event:
+def _without_native(event: Event) -> Event:
     match event:
         case TurnStarted():
             return replace(event, prompt=replace(event.prompt, native=None))

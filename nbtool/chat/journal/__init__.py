@@ -12,7 +12,7 @@ worse for it. Nothing that is read here runs, and no approval comes back.
 """
 
 from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal
-from nbtool.chat.journal.redaction import hiding
-from nbtool.chat.journal.turn_writer import Scribe
+from nbtool.chat.journal.redaction import redactor_for
+from nbtool.chat.journal.turn_writer import TurnWriter
 
-__all__ = ["WAIT_SECONDS", "Journal", "Scribe", "hiding", "journal"]
+__all__ = ["WAIT_SECONDS", "Journal", "TurnWriter", "journal", "redactor_for"]

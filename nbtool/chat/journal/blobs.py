@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-LONG = 1_000
+MIN_BLOB_CHARS = 1_000
 """Characters from which on a text is kept apart from its event."""
 
 PREVIEW = 100
@@ -32,15 +32,15 @@ class Content:
     data: str | bytes | None
 
 
-def split(body: str) -> tuple[str, list[Content]]:
+def extract(body: str) -> tuple[str, list[Content]]:
     """Part an event's JSON from its long contents."""
-    if len(body) < LONG:
+    if len(body) < MIN_BLOB_CHARS:
         return body, []
     from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where something long is written
 
     plain = from_json(body)
-    found = [_taken_out(holder, key, path) for holder, key, path in list(_long_texts(plain))]
-    return (to_json(plain).decode(), found) if found else (body, [])
+    contents = [_extract_text(holder, key, path) for holder, key, path in list(_find_long_texts(plain))]
+    return (to_json(plain).decode(), contents) if contents else (body, [])
 
 
 def save(connection: sqlite3.Connection, seq: int, contents: Iterable[Content]) -> None:
@@ -51,7 +51,7 @@ def save(connection: sqlite3.Connection, seq: int, contents: Iterable[Content]) 
         connection.execute("INSERT INTO places VALUES (?, ?, ?)", (seq, content.path, content.hash))
 
 
-def whole(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
+def restore(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
     """Give an event as plain data with its contents in their places; one that is lost or changed stays a beginning.
 
     Raises:
@@ -63,7 +63,7 @@ def whole(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
     query = "SELECT path, places.hash, data FROM places LEFT JOIN contents USING (hash) WHERE seq = ?"
     for path, hash_, data in connection.execute(query, (seq,)).fetchall():
         if isinstance(data, str | bytes) and digest(data) == hash_ and isinstance(path, str):
-            _put_back(plain, path, data)
+            _insert_text(plain, path, data)
     return plain
 
 
@@ -72,7 +72,7 @@ def digest(data: str | bytes) -> str:
     return hashlib.sha256(data.encode("utf-8", "replace") if isinstance(data, str) else data).hexdigest()
 
 
-def _long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
+def _find_long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
     """Give each long text by what holds it, its key there, and its path."""
     waiting: list[tuple[Any, list[Any]]] = [(plain, [])]
     while waiting:
@@ -80,20 +80,20 @@ def _long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
         items = holder.items() if isinstance(holder, dict) else enumerate(holder)
         for key, value in items:
             if isinstance(value, str):
-                if len(value) >= LONG:
+                if len(value) >= MIN_BLOB_CHARS:
                     yield holder, key, [*path, key]
             elif isinstance(value, dict | list):
                 waiting.append((value, [*path, key]))
 
 
-def _taken_out(holder: Any, key: Any, path: list[Any]) -> Content:
+def _extract_text(holder: Any, key: Any, path: list[Any]) -> Content:
     from pydantic_core import to_json  # noqa: PLC0415 - only where something long is written
 
     text: str = holder[key]
     data = _bytes_of(text) if key == "data" and holder.get("kind") == "media" else None
     holder[key] = "" if data is not None else text[:PREVIEW]
-    kept = text if data is None else data
-    return Content(to_json(path).decode(), digest(kept), kept if len(kept) <= MAX_CONTENT else None)
+    stored = text if data is None else data
+    return Content(to_json(path).decode(), digest(stored), stored if len(stored) <= MAX_CONTENT else None)
 
 
 def _bytes_of(text: str) -> bytes | None:
@@ -104,7 +104,7 @@ def _bytes_of(text: str) -> bytes | None:
     return data if urlsafe_b64encode(data).decode() == text else None
 
 
-def _put_back(plain: Any, path: str, data: str | bytes) -> None:
+def _insert_text(plain: Any, path: str, data: str | bytes) -> None:
     from pydantic_core import from_json  # noqa: PLC0415 - only where history is read
 
     try:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Any
 
-from nbtool.chat.journal.queries import TurnLine
+from nbtool.chat.journal.queries import TurnRow
 from nbtool.errors import BadUsage
 
 
-def frame(lines: Iterable[TurnLine]) -> Any:
-    """Give a `pandas.DataFrame` with the fields of `TurnLine` as columns; `started` is a time in UTC.
+def frame(lines: Iterable[TurnRow]) -> Any:
+    """Give a `pandas.DataFrame` with the fields of `TurnRow` as columns; `started` is a time in UTC.
 
     Raises:
         BadUsage: pandas is not installed.
@@ -20,7 +20,7 @@ def frame(lines: Iterable[TurnLine]) -> Any:
         import pandas as pd  # noqa: PLC0415 - only where somebody wants a frame
     except ImportError:
         raise BadUsage("A frame needs pandas, which is not installed.", fix="`%pip install pandas`") from None
-    made = pd.DataFrame([asdict(line) for line in lines], columns=[one.name for one in fields(TurnLine)])
+    table = pd.DataFrame([asdict(line) for line in lines], columns=[one.name for one in fields(TurnRow)])
     # A time that no calendar knows is no time: whoever wrote it did not write this journal.
-    made["started"] = pd.to_datetime(made["started"], unit="s", utc=True, errors="coerce")
-    return made
+    table["started"] = pd.to_datetime(table["started"], unit="s", utc=True, errors="coerce")
+    return table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-NETWORK = frozenset({
+NETWORK_TYPES = frozenset({
     "9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "fuse.beegfs", "fuse.ceph", "fuse.cephfs", "fuse.davfs",
     "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys", "fuse.juicefs", "fuse.moosefs", "fuse.mfs", "fuse.rclone",
     "fuse.s3fs", "fuse.sshfs", "fuseblk.sshfs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "orangefs",
@@ -17,13 +17,13 @@ NETWORK = frozenset({
 MOUNTS = Path("/proc/self/mountinfo")
 
 
-def is_network(path: Path) -> bool:
+def is_network_path(path: Path) -> bool:
     """Whether a path is on a network file system, as far as this system says: Linux by its mounts, Windows by `//`."""
-    whole = str(path.absolute())
-    if whole.startswith(("\\\\", "//")):
+    text = str(path.absolute())
+    if text.startswith(("\\\\", "//")):
         return True
     try:
-        return file_system(path, MOUNTS.read_text(encoding="utf-8", errors="replace")) in NETWORK
+        return file_system(path, MOUNTS.read_text(encoding="utf-8", errors="replace")) in NETWORK_TYPES
     except OSError:
         return False
 
@@ -33,7 +33,7 @@ def file_system(path: Path, mounts: str) -> str:
 
     The fields are told in proc(5): the fifth is the place, the first after the dash the type.
     """
-    place = path.absolute().resolve()
+    resolved = path.absolute().resolve()
     best, kind = Path(), ""
     for line in mounts.splitlines():
         fields, _, after = line.partition(" - ")
@@ -41,6 +41,6 @@ def file_system(path: Path, mounts: str) -> str:
         if len(words) < 5 or not after:
             continue
         mounted = Path(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), words[4]))
-        if (mounted == place or mounted in place.parents) and len(mounted.parts) >= len(best.parts):
+        if (mounted == resolved or mounted in resolved.parents) and len(mounted.parts) >= len(best.parts):
             best, kind = mounted, after.split(" ")[0]  # of two on one place, the later covers the earlier
     return kind

@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 
 from nbtool import settings
 from nbtool.chat.journal import queries
-from nbtool.chat.journal.redaction import without_private
+from nbtool.chat.journal.redaction import redact_event
 from nbtool.chat.journal.row import Row
-from nbtool.chat.journal.schema import BUSY_SECONDS, TROUBLE
+from nbtool.chat.journal.schema import BUSY_SECONDS, DISK_ERRORS
 from nbtool.chat.journal.sidecar import write_sidecar
-from nbtool.chat.journal.store import Store, forget_in_children
+from nbtool.chat.journal.store import Store, call_in_children
 from nbtool.errors import JournalError, SettingsError
 from nbtool.event_json import dump_event
 from nbtool.events import Event
@@ -39,7 +39,7 @@ MAX_BEHIND = 64 * 1024 * 1024
 EXIT_SECONDS = 5.0
 """How long the end of the process waits for a locked or slow file, where something still has to be written."""
 
-PATIENCE = 600.0
+ADMIN_TIMEOUT_SECONDS = 600.0
 """Seconds that a person who asked for it waits for the journal to be searched or cleaned."""
 
 BEHIND_SECONDS = 5.0
@@ -62,14 +62,14 @@ class Journal:
         self._store = Store(path, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
         self._closing.atexit = False
-        self._given_up: Path | None = None
+        self._abandoned_store: Path | None = None
         self._behind: dict[Future[None], list[Row]] = {}
         self._size_behind = 0
         self._has_warned_of_delay = False
         self._lock = threading.Lock()
         _OPEN.add(self)
 
-    async def record(
+    async def write(
         self, chat_id: str, turn_id: str, events: Iterable[Event], *, hide: Callable[[str], str] | None = None
     ) -> None:
         """Write events; returns when they are on disk, or when a turn waits no longer for it.
@@ -80,22 +80,22 @@ class Journal:
         `hide` takes private values out of every text before it is written.
         """
         now = time.time()
-        rows = [Row(now, chat_id, turn_id, event.kind, _written(event, hide)) for event in events]
+        rows = [Row(now, chat_id, turn_id, event.kind, _event_body(event, hide)) for event in events]
         store = self._store
         write = store.write(rows)
         try:
             if self._behind:
-                self._put_off(write, rows)
+                self._postpone(write, rows)
             else:
-                await _in_time(write)
+                await _wait_for_disk(write)
         except TimeoutError:
-            self._put_off(write, rows)
+            self._postpone(write, rows)
         except asyncio.CancelledError:
-            self._put_off(write, rows, is_quiet=True)  # nobody waits; the end of the process has to know of it
+            self._postpone(write, rows, is_quiet=True)  # nobody waits; the end of the process has to know of it
             raise
-        except (*TROUBLE, JournalError) as error:
+        except (*DISK_ERRORS, JournalError) as error:
             if store is self._store:
-                self._give_up(error)
+                self._fall_back_to_memory(error)
             self._store.write(rows)
 
     def events(self, turn_id: str) -> list[dict[str, Any]]:
@@ -106,32 +106,36 @@ class Journal:
         """
         return self.read(lambda connection: queries.events(connection, turn_id))
 
-    def read(self, ask: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
+    def read(self, query: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
         """Ask the journal something: what is in the file, and what had to stay in memory.
 
         Raises:
             JournalError: the journal cannot be read.
         """
-        found = self._store.read(ask, seconds=PATIENCE) if self.path is None else self._read(self._store, ask)
-        if self._given_up:
-            former = Store(self._given_up)
+        results = (
+            self._store.read(query, seconds=ADMIN_TIMEOUT_SECONDS)
+            if self.path is None
+            else self._read(self._store, query)
+        )
+        if self._abandoned_store:
+            former = Store(self._abandoned_store)
             try:
-                found = [*self._read(former, ask), *found]
+                results = [*self._read(former, query), *results]
             except JournalError:
-                return found  # it was said already that the file cannot be used
+                return results  # it was said already that the file cannot be used
             finally:
                 former.close()
-        return found
+        return results
 
-    def change(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def execute(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do something to the journal that takes its time.
 
         Raises:
             JournalError: the journal cannot be written.
         """
         try:
-            return self._store.change(work).result(BEHIND_SECONDS if self._behind else PATIENCE)
-        except TROUBLE as error:
+            return self._store.change(work).result(BEHIND_SECONDS if self._behind else ADMIN_TIMEOUT_SECONDS)
+        except DISK_ERRORS as error:
             raise JournalError(
                 f"The journal {settings.display_path(self.path)} cannot be changed ({_reason(error)})."
             ) from None
@@ -139,7 +143,7 @@ class Journal:
     def catch_up(self, seconds: float) -> None:
         """Wait for what has still to be written, where the file was locked or slow."""
         if self._behind:
-            with suppress(*TROUBLE, JournalError):
+            with suppress(*DISK_ERRORS, JournalError):
                 self._store.change(lambda _: None).result(seconds)
 
     def finish(self) -> None:
@@ -157,9 +161,9 @@ class Journal:
                 left.unlink(missing_ok=True)
             return
         count = sum(map(len, self._behind.values()))
-        became = f"they are kept in {left.name}, which the next process reads in" if left else "they are lost"
-        said = f"nbtool: {count} records could not be written to {settings.display_path(self.path)}; {became}."
-        print(said, file=sys.stderr)  # noqa: T201 - at the end of the process no warning is shown
+        outcome = f"they are kept in {left.name}, which the next process reads in" if left else "they are lost"
+        message = f"nbtool: {count} records could not be written to {settings.display_path(self.path)}; {outcome}."
+        print(message, file=sys.stderr)  # noqa: T201 - at the end of the process no warning is shown
 
     def _write_sidecar(self) -> Path | None:
         self._store.expect_sidecar()
@@ -167,22 +171,22 @@ class Journal:
             behind = list(self._behind.values())
         try:
             return write_sidecar(self.path, self.notebook, behind) if self.path else None
-        except TROUBLE:
+        except DISK_ERRORS:
             return None
 
     def close(self) -> None:
         """Close the file; later records open it again."""
         self._store.close().result(WAIT_SECONDS)
 
-    def _read(self, store: Store, ask: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
+    def _read(self, store: Store, query: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
         try:
-            return store.read(ask, seconds=WAIT_SECONDS)
-        except TROUBLE as error:
+            return store.read(query, seconds=WAIT_SECONDS)
+        except DISK_ERRORS as error:
             raise JournalError(
                 f"The journal {settings.display_path(store.path)} cannot be read ({_reason(error)})."
             ) from None
 
-    def _put_off(self, write: Future[None], rows: list[Row], *, is_quiet: bool = False) -> None:
+    def _postpone(self, write: Future[None], rows: list[Row], *, is_quiet: bool = False) -> None:
         """Keep rows until they are on the disk, and say once that the file is locked or slow."""
         if self.path is None:
             return
@@ -194,29 +198,29 @@ class Journal:
             self._behind[write] = rows
             self._size_behind += sum(len(row.body) for row in rows)
             size = self._size_behind
-        write.add_done_callback(self._caught_up)
+        write.add_done_callback(self._on_written)
         if size > MAX_BEHIND:
-            self._give_up(JournalError(f"more than {MAX_BEHIND >> 20} MiB wait for it"))
+            self._fall_back_to_memory(JournalError(f"more than {MAX_BEHIND >> 20} MiB wait for it"))
         elif is_first:
-            why = "is locked by another process" if is_locked else "is slow to answer"
+            reason = "is locked by another process" if is_locked else "is slow to answer"
             until = "it is free" if is_locked else "it answers"
             warnings.warn(
-                f"The journal {settings.display_path(self.path)} {why}; history stays in memory until {until}, and is"
-                " written then.",
+                f"The journal {settings.display_path(self.path)} {reason}; history stays in memory until {until},"
+                " and is written then.",
                 stacklevel=2,
             )
 
-    def _caught_up(self, write: Future[None]) -> None:
+    def _on_written(self, write: Future[None]) -> None:
         """Forget rows that are on the disk now; those that cannot come there go to memory."""
         with self._lock:
             rows = self._behind.pop(write, None)
             self._size_behind -= sum(len(row.body) for row in rows or ())
         error = write.exception()
         if rows is not None and error is not None:
-            self._give_up(error)
+            self._fall_back_to_memory(error)
             self._store.write(rows)
 
-    def _give_up(self, error: BaseException) -> None:
+    def _fall_back_to_memory(self, error: BaseException) -> None:
         """Go on in memory, and say so; the file is left as it is, and closed when nothing hangs there any more."""
         if self.path is None:
             return
@@ -228,7 +232,7 @@ class Journal:
         self._store.abandon()
         self._closing.detach()
         self._store.close()  # not waited for: a disk that hangs hangs alone
-        self._given_up, self.path = self.path, None
+        self._abandoned_store, self.path = self.path, None
         self._store = Store(None, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
         self._closing.atexit = False
@@ -259,11 +263,11 @@ def finish_all() -> None:
 
 
 atexit.register(finish_all)
-forget_in_children(journal.cache_clear)
-forget_in_children(_OPEN.clear)
+call_in_children(journal.cache_clear)
+call_in_children(_OPEN.clear)
 
 
-async def _in_time(write: Future[None]) -> None:
+async def _wait_for_disk(write: Future[None]) -> None:
     """Wait for the disk as long as a turn does; a write goes on when nobody waits for it any more.
 
     It waits on one future of its own: each wrapper around another one costs a pass of the loop, several times a round.
@@ -271,24 +275,24 @@ async def _in_time(write: Future[None]) -> None:
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[None] = loop.create_future()
 
-    def settle(error: BaseException | None) -> None:
+    def resolve(error: BaseException | None) -> None:
         if not waiting.done():
             waiting.set_exception(error) if error else waiting.set_result(None)
 
-    def tell(done: Future[None]) -> None:
+    def notify(done: Future[None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, done.exception())
+            loop.call_soon_threadsafe(resolve, done.exception())
 
-    timer = loop.call_later(WAIT_SECONDS, settle, TimeoutError())
-    write.add_done_callback(tell)
+    timer = loop.call_later(WAIT_SECONDS, resolve, TimeoutError())
+    write.add_done_callback(notify)
     try:
         await waiting
     finally:
         timer.cancel()
 
 
-def _written(event: Event, hide: Callable[[str], str] | None) -> str:
-    return dump_event(event) if hide is None else without_private(dump_event(event), hide)
+def _event_body(event: Event, hide: Callable[[str], str] | None) -> str:
+    return dump_event(event) if hide is None else redact_event(dump_event(event), hide)
 
 
 def _reason(error: BaseException) -> str:

@@ -7,23 +7,23 @@ from typing import Any
 
 from nbtool.chain.hooks import JournalContext
 
-FAILED = "[kept out: a plugin's on_journal failed]"
+HOOK_FAILED = "[kept out: a plugin's on_journal failed]"
 """What is written in place of a text that a plugin could not look at."""
 
-NAMES = frozenset({
+ID_FIELDS = frozenset({
     "kind", "role", "turn_id", "call_id", "id", "message_id", "digest", "node_id", "parent_id", "child_id", "cell_id",
     "mime", "verdict", "gate", "status", "stop_reason", "end_reason", "topic", "level", "op", "phase", "wire",
 })  # fmt: skip
 """Fields of ours that hold names and ids: never private, and needed to read the event back."""
 
-FREE = frozenset({"args", "payload", "schema"})
+FREE_FORM_FIELDS = frozenset({"args", "payload", "schema"})
 """Fields whose inside is not ours: there every key and every text is looked at."""
 
 FREE_KEYS = frozenset({"resolved"})
 """Fields whose keys are not ours, while what they hold is: the names of arguments."""
 
 
-def hiding(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | None:
+def redactor_for(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | None:
     """Give what hides the private values of a turn: the `on_journal` of all plugins; None where none has one."""
     hooks = [hook for plugin in plugins if (hook := getattr(plugin, "on_journal", None))]
 
@@ -33,39 +33,39 @@ def hiding(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | No
             for hook in hooks:
                 hook(context)
         except BaseException:  # noqa: BLE001 - what could not be looked at is not kept, whatever was raised
-            return FAILED
+            return HOOK_FAILED
         return context.text
 
     return hide if hooks else None
 
 
-def without_private(body: str, hide: Callable[[str], str]) -> str:
+def redact_event(body: str, hide: Callable[[str], str]) -> str:
     """Give an event's JSON with its private values hidden."""
     from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where history is written
 
-    return to_json(_hidden(from_json(body), hide, is_free=False)).decode()
+    return to_json(_redact(from_json(body), hide, is_free=False)).decode()
 
 
-def _hidden(value: Any, hide: Callable[[str], str], *, is_free: bool) -> Any:
+def _redact(value: Any, hide: Callable[[str], str], *, is_free: bool) -> Any:
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, list):
-        return [_hidden(inner, hide, is_free=is_free) for inner in value]
+        return [_redact(inner, hide, is_free=is_free) for inner in value]
     if not isinstance(value, dict):
         return value if not is_free or isinstance(value, bool | None) else _number(value, hide)
     if is_free:
-        return {hide(key): _hidden(inner, hide, is_free=True) for key, inner in value.items()}
-    kept = NAMES | {"data"} if value.get("kind") == "media" else NAMES
+        return {hide(key): _redact(inner, hide, is_free=True) for key, inner in value.items()}
+    id_fields = ID_FIELDS | {"data"} if value.get("kind") == "media" else ID_FIELDS
     return {
-        key: inner if key in kept and isinstance(inner, str) else _field(key, inner, hide)
+        key: inner if key in id_fields and isinstance(inner, str) else _field(key, inner, hide)
         for key, inner in value.items()
     }
 
 
 def _field(key: str, inner: Any, hide: Callable[[str], str]) -> Any:
     if key in FREE_KEYS and isinstance(inner, dict):
-        return {hide(name): _hidden(one, hide, is_free=False) for name, one in inner.items()}
-    return _hidden(inner, hide, is_free=key in FREE)
+        return {hide(name): _redact(one, hide, is_free=False) for name, one in inner.items()}
+    return _redact(inner, hide, is_free=key in FREE_FORM_FIELDS)
 
 
 def _number(value: float, hide: Callable[[str], str]) -> Any:

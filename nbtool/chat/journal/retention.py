@@ -33,7 +33,7 @@ class Retention:
     megabytes: float | None = None
 
     @classmethod
-    def of_settings(cls) -> Retention:
+    def from_environment(cls) -> Retention:
         """Read the environment.
 
         Raises:
@@ -41,13 +41,13 @@ class Retention:
         """
         days, megabytes = settings.env(DAYS), settings.env(MEGABYTES)
         return cls(
-            None if days is None else as_number(DAYS, days),
-            None if megabytes is None else as_number(MEGABYTES, megabytes),
+            None if days is None else parse_limit(DAYS, days),
+            None if megabytes is None else parse_limit(MEGABYTES, megabytes),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class VacuumResult:
     """What a vacuum did: turns that went, and the file's bytes before and after."""
 
     turns: int
@@ -55,16 +55,16 @@ class Swept:
     after: int
 
 
-def vacuum(connection: sqlite3.Connection, retention: Retention) -> Swept:
+def vacuum(connection: sqlite3.Connection, retention: Retention) -> VacuumResult:
     """Let go what is too old or too much, what is said twice, and the room it took."""
     before, turns = _size(connection), _count(connection)
-    _together(connection, lambda: _drop_older(connection, retention.days))
-    _together(connection, lambda: _drop_doubles(connection))
+    _in_transaction(connection, lambda: _drop_older(connection, retention.days))
+    _in_transaction(connection, lambda: _drop_superseded_deltas(connection))
     while retention.megabytes is not None and _used(connection) > retention.megabytes * 1_000_000:
-        if not _together(connection, lambda: _drop_oldest(connection)):
+        if not _in_transaction(connection, lambda: _drop_oldest(connection)):
             break
-    _shrink(connection)
-    return Swept(turns - _count(connection), before, _size(connection))
+    _compact(connection)
+    return VacuumResult(turns - _count(connection), before, _size(connection))
 
 
 def erase(connection: sqlite3.Connection, id_: str = "") -> int:
@@ -78,23 +78,23 @@ def erase(connection: sqlite3.Connection, id_: str = "") -> int:
             for table in ("events", "places", "contents", "chats"):
                 connection.execute(f"DELETE FROM {table}")
 
-    _together(connection, drop)
-    _shrink(connection)
+    _in_transaction(connection, drop)
+    _compact(connection)
     return turns - _count(connection)
 
 
-def as_number(name: str, said: str) -> float:
+def parse_limit(name: str, text: str) -> float:
     """Read how much is kept.
 
     Raises:
         BadUsage: it is no number, or less than nothing.
     """
     try:
-        number = float(said)
+        number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise BadUsage(f"{name} is {shorten(said, 40)!r}; a number of 0 or more is expected.")
+        raise BadUsage(f"{name} is {shorten(text, 40)!r}; a number of 0 or more is expected.")
     return number
 
 
@@ -116,7 +116,7 @@ def _drop(connection: sqlite3.Connection, which: str, values: tuple[float, ...])
     return dropped
 
 
-def _drop_doubles(connection: sqlite3.Connection) -> None:
+def _drop_superseded_deltas(connection: sqlite3.Connection) -> None:
     """Drop the fragments of replies that were written whole afterwards, and what nothing points to any more."""
     connection.execute("""
         DELETE FROM events WHERE kind IN ('text_delta', 'thinking_delta') AND EXISTS (
@@ -132,15 +132,15 @@ def _drop_orphans(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM chats WHERE chat_id NOT IN (SELECT chat_id FROM events)")
 
 
-def _shrink(connection: sqlite3.Connection) -> None:
+def _compact(connection: sqlite3.Connection) -> None:
     """Give back the room, also in the log; where another kernel reads just now, its log goes when it is done."""
-    _together(connection, lambda: _drop_orphans(connection))
-    _together(connection, lambda: search.forget(connection))
+    _in_transaction(connection, lambda: _drop_orphans(connection))
+    _in_transaction(connection, lambda: search.clear_index(connection))
     connection.execute("VACUUM")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-def _together(connection: sqlite3.Connection, work: Callable[[], object]) -> object:
+def _in_transaction(connection: sqlite3.Connection, work: Callable[[], object]) -> object:
     connection.execute("BEGIN IMMEDIATE")
     try:
         done = work()

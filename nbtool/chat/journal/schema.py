@@ -9,7 +9,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from nbtool.chat.journal.filesystem import is_network
+from nbtool.chat.journal.filesystem import is_network_path
 from nbtool.errors import JournalError
 from nbtool.settings import display_path
 from nbtool.shorten import shorten
@@ -20,7 +20,7 @@ BUSY_SECONDS = 1.0
 CHECK_SECONDS = 0.1
 """How long a file is looked through for damage when it is opened; a small one wholly, a large one in part."""
 
-TROUBLE = (sqlite3.Error, OSError, UnicodeError, OverflowError)
+DISK_ERRORS = (sqlite3.Error, OSError, UnicodeError, OverflowError)
 """What comes of a disk or a file that is not in order; a damaged one may hold names and numbers that Python cannot."""
 
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
@@ -73,7 +73,7 @@ def connect(path: Path | None) -> sqlite3.Connection:
         path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
-        _set(connection, "DELETE" if path and is_network(path) else "WAL")
+        _set(connection, "DELETE" if path and is_network_path(path) else "WAL")
         _migrate(connection)
     except BaseException:
         connection.close()
@@ -89,14 +89,16 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
         sqlite3.Error: it is no database, or cannot be opened.
     """
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?{_way_to_read(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
+        f"{path.absolute().as_uri()}?{_read_only_uri(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
     )
     connection.text_factory = _decoded
     try:
         connection.execute("PRAGMA trusted_schema = OFF")
-        if (found := version(connection)) > VERSION:
-            raise JournalError(f"The journal {display_path(path)} was written by a newer nbtool (format {found}).")
-        if check and (damage := _damage(connection)):
+        if (file_version := version(connection)) > VERSION:
+            raise JournalError(
+                f"The journal {display_path(path)} was written by a newer nbtool (format {file_version})."
+            )
+        if check and (damage := _find_damage(connection)):
             raise JournalError(
                 f"The journal {display_path(path)} is damaged ({damage}).", fix="Move it away, or restore a copy."
             )
@@ -106,7 +108,7 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def _way_to_read(path: Path) -> str:
+def _read_only_uri(path: Path) -> str:
     """Say how SQLite is to open a file that is only read, as the options of its address.
 
     What a killed process had half done outside the log is undone by whoever reads next, who has to be able to write:
@@ -125,8 +127,8 @@ def is_locked(error: BaseException) -> bool:
 
 def version(connection: sqlite3.Connection) -> int:
     """Give the version of the tables in a file; 0 where there are none yet."""
-    (found,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(found)
+    (number,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(number)
 
 
 def _set(connection: sqlite3.Connection, mode: str) -> None:
@@ -155,19 +157,19 @@ def _migrate(connection: sqlite3.Connection) -> None:
         raise
 
 
-def _damage(connection: sqlite3.Connection) -> str:
+def _find_damage(connection: sqlite3.Connection) -> str:
     """Look for damage, not for ever; a check that was not finished found none."""
-    until = time.monotonic() + CHECK_SECONDS
-    connection.set_progress_handler(lambda: time.monotonic() > until, 1_000)
+    deadline = time.monotonic() + CHECK_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, 1_000)
     try:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        (report,) = connection.execute("PRAGMA quick_check(1)").fetchone()
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
             return ""
         raise
     finally:
         connection.set_progress_handler(None, 0)
-    return "" if found == "ok" else shorten(" ".join(str(found).split()), 200)
+    return "" if report == "ok" else shorten(" ".join(str(report).split()), 200)
 
 
 def _make_private(path: Path) -> None:

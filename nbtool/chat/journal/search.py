@@ -11,10 +11,10 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
-from nbtool.chat.journal.queries import number, plain
+from nbtool.chat.journal.queries import as_number, raw_event
 from nbtool.errors import JournalError
 
-MAX_FOUND = 100
+MAX_HITS = 100
 """Places that a search gives at most, the latest first."""
 
 MAX_QUERY = 1_000
@@ -30,7 +30,7 @@ SNIPPET = 160
 """Characters that are shown around a word."""
 
 KINDS = ("turn_started", "reply_finished", "call_ready", "call_finished")
-WHAT = {"turn_started": "prompt", "reply_finished": "reply", "call_ready": "call", "call_finished": "result"}
+HIT_KINDS = {"turn_started": "prompt", "reply_finished": "reply", "call_ready": "call", "call_finished": "result"}
 
 # Chinese, Japanese, Korean, Thai and their like are written without spaces: each of their letters is a word of its own.
 _SPACELESS = re.compile(
@@ -39,7 +39,7 @@ _SPACELESS = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JournalHit:
     """One place where the words stand; `what` is prompt, reply, call or result."""
 
     chat_id: str
@@ -49,7 +49,7 @@ class Found:
     snippet: str
 
 
-def prepare(connection: sqlite3.Connection) -> None:
+def update_index(connection: sqlite3.Connection) -> None:
     """Take into the index what was written since the last search.
 
     Raises:
@@ -65,17 +65,17 @@ def prepare(connection: sqlite3.Connection) -> None:
         raise
     connection.execute("CREATE TABLE IF NOT EXISTS searchable (id INTEGER PRIMARY KEY CHECK (id = 0), upto INTEGER)")
     connection.execute("INSERT OR IGNORE INTO searchable VALUES (0, 0)")
-    while _take_in(connection):
+    while _index_batch(connection):
         pass
 
 
-def forget(connection: sqlite3.Connection) -> None:
+def clear_index(connection: sqlite3.Connection) -> None:
     """Drop the index; the next search makes it anew."""
     connection.execute("DROP TABLE IF EXISTS words")
     connection.execute("DROP TABLE IF EXISTS searchable")
 
 
-def search(connection: sqlite3.Connection, text: str) -> list[Found]:
+def search(connection: sqlite3.Connection, text: str) -> list[JournalHit]:
     """Give the places that hold all these words, the latest first; the last word may be the beginning of one.
 
     Raises:
@@ -86,17 +86,17 @@ def search(connection: sqlite3.Connection, text: str) -> list[Found]:
         raise JournalError("There is no word to search for.", fix="Give letters or digits.")
     query = f"""
         SELECT seq, at, chat_id, turn_id, kind, body FROM words JOIN events ON events.seq = words.rowid
-        WHERE words MATCH ? ORDER BY seq DESC LIMIT {MAX_FOUND}
+        WHERE words MATCH ? ORDER BY seq DESC LIMIT {MAX_HITS}
     """
-    asked = " ".join(f'"{_spaced(word)}"' for word in words) + "*"
-    found = []
-    for seq, at, chat_id, turn_id, kind, body in connection.execute(query, (asked,)).fetchall():
-        shown = _snippet(_words(plain(connection, seq, body)), words)
-        found.append(Found(str(chat_id), str(turn_id), number(at), WHAT.get(kind, str(kind)), shown))
-    return found
+    match_query = " ".join(f'"{_tokenized(word)}"' for word in words) + "*"
+    hits = []
+    for seq, at, chat_id, turn_id, kind, body in connection.execute(query, (match_query,)).fetchall():
+        snippet = _snippet(_words(raw_event(connection, seq, body)), words)
+        hits.append(JournalHit(str(chat_id), str(turn_id), as_number(at), HIT_KINDS.get(kind, str(kind)), snippet))
+    return hits
 
 
-def _take_in(connection: sqlite3.Connection) -> bool:
+def _index_batch(connection: sqlite3.Connection) -> bool:
     connection.execute("BEGIN IMMEDIATE")
     try:
         (since,) = connection.execute("SELECT upto FROM searchable").fetchone()
@@ -104,11 +104,11 @@ def _take_in(connection: sqlite3.Connection) -> bool:
         query = f"SELECT seq, body FROM events WHERE seq > ? AND kind IN ({kinds}) ORDER BY seq LIMIT {BATCH}"
         rows = connection.execute(query, (since,)).fetchall()
         for seq, body in rows:
-            words = _spaced(_words(plain(connection, seq, body)))
+            words = _tokenized(_words(raw_event(connection, seq, body)))
             connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (seq, words))
         (last,) = connection.execute("SELECT max(seq) FROM events").fetchone()
-        upto = rows[-1][0] if len(rows) == BATCH else last or 0
-        connection.execute("UPDATE searchable SET upto = ?", (upto,))
+        last_seq = rows[-1][0] if len(rows) == BATCH else last or 0
+        connection.execute("UPDATE searchable SET upto = ?", (last_seq,))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -133,7 +133,7 @@ def _words(event: dict[str, Any] | None) -> str:
     return "\n".join(filter(None, pieces))[:MAX_WORDS]
 
 
-def _spaced(text: str) -> str:
+def _tokenized(text: str) -> str:
     return _SPACELESS.sub(r" \1 ", text)
 
 
@@ -144,8 +144,8 @@ def _prose(parts: list[Any]) -> list[str]:
 
 def _snippet(text: str, words: list[str]) -> str:
     """Give what stands around the first of the words."""
-    places = (re.search(rf"\b{re.escape(word)}|{re.escape(word)}", text, re.IGNORECASE) for word in words)
-    at = min((place.start() for place in places if place), default=0)
+    matches = (re.search(rf"\b{re.escape(word)}|{re.escape(word)}", text, re.IGNORECASE) for word in words)
+    at = min((match.start() for match in matches if match), default=0)
     start = max(0, at - SNIPPET // 4)
     piece = text[start : start + SNIPPET]
     return f"{'…' if start else ''}{piece}{'…' if start + SNIPPET < len(text) else ''}"

@@ -16,9 +16,9 @@ from contextlib import closing
 from itertools import groupby
 from pathlib import Path
 
-from nbtool.chat.journal.blobs import split
+from nbtool.chat.journal.blobs import extract
 from nbtool.chat.journal.row import Row
-from nbtool.chat.journal.schema import TROUBLE
+from nbtool.chat.journal.schema import DISK_ERRORS
 from nbtool.settings import display_path
 
 MARK = ".left-"
@@ -61,11 +61,11 @@ def read_in_sidecars(connection: sqlite3.Connection, journal: Path, insert: Inse
             continue
         try:
             writes = list(_read(path))
-        except (*TROUBLE, TypeError) as error:
+        except (*DISK_ERRORS, TypeError) as error:
             if path.exists():  # another process may have read it in meanwhile
                 warnings.warn(f"The rest of a journal {display_path(path)} cannot be read ({error}).", stacklevel=2)
             continue
-        _take_in(connection, writes, insert)
+        _insert_writes(connection, writes, insert)
         path.unlink(missing_ok=True)
 
 
@@ -74,12 +74,12 @@ def is_recorded(connection: sqlite3.Connection, rows: list[Row]) -> bool:
     if not rows:
         return True
     first = rows[0]
-    body, _ = split(first.body)
-    found = connection.execute(
+    body, _ = extract(first.body)
+    stored = connection.execute(
         "SELECT 1 FROM events WHERE turn_id = ? AND at = ? AND kind = ? AND body = ? LIMIT 1",
         (first.turn_id, first.at, first.kind, body),
     )
-    return found.fetchone() is not None
+    return stored.fetchone() is not None
 
 
 def _read(path: Path) -> Iterator[tuple[str, list[Row]]]:
@@ -92,7 +92,7 @@ def _read(path: Path) -> Iterator[tuple[str, list[Row]]]:
         yield notebook, [Row(float(row[2]), *map(str, row[3:])) for row in rows]
 
 
-def _take_in(connection: sqlite3.Connection, writes: list[tuple[str, list[Row]]], insert: Insert) -> None:
+def _insert_writes(connection: sqlite3.Connection, writes: list[tuple[str, list[Row]]], insert: Insert) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         for notebook, rows in writes:

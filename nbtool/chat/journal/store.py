@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from nbtool.chat.journal import schema
-from nbtool.chat.journal.blobs import save, split
+from nbtool.chat.journal.blobs import extract, save
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
 
@@ -27,7 +27,7 @@ RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5)
 CHANGE_SECONDS = 30.0
 """How long one statement of a change waits for another process's lock."""
 
-MAX_TOGETHER = 100
+MAX_BATCH = 100
 """Writes that are put into one transaction, where so many wait."""
 
 
@@ -53,7 +53,7 @@ class Store:
     def __init__(self, path: Path | None, *, notebook: str = "") -> None:
         self.path = path
         self._notebook = notebook
-        self._known: set[str] = set()
+        self._known_chats: set[str] = set()
         self._waiting: queue.SimpleQueue[_Write | _Job] = queue.SimpleQueue()
         self._starting = threading.RLock()  # a journal is closed where it is collected, which may be inside of this
         self._thread: threading.Thread | None = None
@@ -68,7 +68,7 @@ class Store:
         A file that another process has locked is tried again until it is free, or until `abandon`.
         """
         write = _Write(rows)
-        self._put(write)
+        self._enqueue(write)
         return write.done
 
     def change(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
@@ -77,15 +77,15 @@ class Store:
 
         def do() -> None:
             try:
-                with _patient(self._open()) as connection:
+                with _long_busy_timeout(self._open()) as connection:
                     done.set_result(work(connection))
             except BaseException as error:  # noqa: BLE001 - it is the caller's
                 done.set_exception(error)
 
-        self._put(_Job(do))
+        self._enqueue(_Job(do))
         return done
 
-    def read(self, ask: Callable[[sqlite3.Connection], T], *, seconds: float) -> T:
+    def read(self, query: Callable[[sqlite3.Connection], T], *, seconds: float) -> T:
         """Ask the database something, after what was written before; the writing thread is not kept from its work.
 
         Raises:
@@ -93,19 +93,19 @@ class Store:
             sqlite3.Error, JournalError: it cannot be read.
         """
         if self.path is None:
-            return self.change(ask).result(seconds)
+            return self.change(query).result(seconds)
         if not self.path.exists():
             with closing(schema.connect(None)) as empty:
-                return ask(empty)
+                return query(empty)
         try:
             self.change(lambda _: None).result(seconds)  # makes the tables those of this version, too
         except TimeoutError:
             raise
-        except schema.TROUBLE:
+        except schema.DISK_ERRORS:
             pass  # what cannot be written may yet be read
         connection = schema.open_to_read(self.path)
         try:
-            return ask(connection)
+            return query(connection)
         finally:
             connection.close()
 
@@ -129,80 +129,80 @@ class Store:
             finally:
                 done.set_result(None)
 
-        self._put(_Job(do, is_last=True))
+        self._enqueue(_Job(do, is_last=True))
         return done
 
     # --- on the thread ----------------------------------------------------------------------------------------
 
-    def _put(self, job: _Write | _Job) -> None:
+    def _enqueue(self, job: _Write | _Job) -> None:
         self._waiting.put(job)
         with self._starting:
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="nbtool-journal", daemon=True)
+                self._thread = threading.Thread(target=self._run, name="nbtool-journal", daemon=True)
                 self._thread.start()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
             job = self._waiting.get()
-            together: list[_Write] = []
+            batch: list[_Write] = []
             while isinstance(job, _Write):
-                together.append(job)
-                if self._waiting.empty() or len(together) == MAX_TOGETHER:
+                batch.append(job)
+                if self._waiting.empty() or len(batch) == MAX_BATCH:
                     break
                 job = self._waiting.get()
-            if together:
-                self._write(together)
+            if batch:
+                self._write(batch)
             if isinstance(job, _Job):
                 job.work()
-                if job.is_last and self._ends():
+                if job.is_last and self._is_idle():
                     return
 
-    def _ends(self) -> bool:
+    def _is_idle(self) -> bool:
         """Whether the thread may end, now that the file is closed; the next write makes another one."""
         with self._starting:
             if self._waiting.empty():
                 self._thread = None
             return self._thread is None
 
-    def _write(self, together: list[_Write]) -> None:
+    def _write(self, batch: list[_Write]) -> None:
         """Write what waits in one transaction: one wait for the disk, however many ask for it."""
         for attempt in count():
             try:
-                self._commit(together)
+                self._commit(batch)
             except BaseException as error:  # noqa: BLE001 - it is told to those who wait
                 self.is_locked = schema.is_locked(error)
                 pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 if self.is_locked and not self._abandoned.wait(pause):
                     continue
-                for write in together:
+                for write in batch:
                     write.done.set_exception(error)
             else:
                 self.is_locked = False
-                for write in together:
+                for write in batch:
                     write.done.set_result(None)
             return
 
-    def _commit(self, together: list[_Write]) -> None:
+    def _commit(self, batch: list[_Write]) -> None:
         connection = self._open()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            for write in together:
+            for write in batch:
                 if not (self._has_sidecar and is_recorded(connection, write.rows)):
                     self._insert(connection, write.rows, self._notebook)
             connection.execute("COMMIT")
         except BaseException:
-            self._known.clear()  # the chats of this transaction are in no table now
+            self._known_chats.clear()  # the chats of this transaction are in no table now
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
 
     def _insert(self, connection: sqlite3.Connection, rows: list[Row], notebook: str) -> None:
         for row in rows:
-            if row.chat_id not in self._known:
+            if row.chat_id not in self._known_chats:
                 values = (row.chat_id, row.at, notebook)
                 connection.execute("INSERT OR IGNORE INTO chats VALUES (?, ?, ?)", values)
-                self._known.add(row.chat_id)
-            body, contents = split(row.body)
+                self._known_chats.add(row.chat_id)
+            body, contents = extract(row.body)
             inserted = connection.execute(
                 "INSERT INTO events (at, chat_id, turn_id, kind, body) VALUES (?, ?, ?, ?, ?)",
                 (row.at, row.chat_id, row.turn_id, row.kind, body),
@@ -211,13 +211,13 @@ class Store:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._known.clear()
+            self._known_chats.clear()
             connection = schema.connect(self.path)
             try:
                 if self.path:
                     read_in_sidecars(connection, self.path, self._insert)
             except BaseException:
-                self._known.clear()
+                self._known_chats.clear()
                 connection.close()
                 raise
             self._connection = connection
@@ -225,7 +225,7 @@ class Store:
 
 
 @contextmanager
-def _patient(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+def _long_busy_timeout(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Let statements wait longer for another process: a change is asked for by a person, and no turn waits for it."""
     connection.execute(f"PRAGMA busy_timeout = {CHANGE_SECONDS * 1000:.0f}")
     try:
@@ -235,7 +235,7 @@ def _patient(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
             connection.execute(f"PRAGMA busy_timeout = {schema.BUSY_SECONDS * 1000:.0f}")
 
 
-def forget_in_children(forget: Callable[[], object]) -> None:
+def call_in_children(forget: Callable[[], object]) -> None:
     """Call something in every forked child: a connection must not be carried over (https://www.sqlite.org/howtocorrupt.html)."""
     if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
         os.register_at_fork(after_in_child=forget)

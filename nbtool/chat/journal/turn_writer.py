@@ -19,16 +19,16 @@ from nbtool.events import (
     ThinkingDelta,
 )
 
-GATHER_SECONDS = 1.0
+FLUSH_SECONDS = 1.0
 """How long prose, and what running calls print, is gathered before it is written."""
 
-MAX_HELD = 10_000
+MAX_WITHHELD_CHUNKS = 10_000
 """Pieces that one guarded call prints and that are held back until its result is released; more are not kept."""
 
 _Prose = TextDelta | ThinkingDelta
 
 
-class Scribe:
+class TurnWriter:
     """Writes one turn into a journal: joins deltas, and lets nothing else pass before it is written.
 
     A result is written when it is released: not the question about it, and nothing that its call printed before. With
@@ -45,37 +45,37 @@ class Scribe:
         self._pending: list[Event] = []
         self._pieces: list[str] = []
         self._since = 0.0
-        self._held: dict[str, list[CallProgress]] = {}
+        self._withheld: dict[str, list[CallProgress]] = {}
         self._withdrawn: set[str] = set()
 
-    def note(self, delta: _Prose) -> bool:
+    def buffer(self, delta: _Prose) -> bool:
         """Take a piece of prose; says whether it is time to write what has gathered."""
         if self._hide:
             return False
         if not self._pending or type(self._pending[-1]) is not type(delta):
-            self._settle()
+            self._flush_text()
             self._pending.append(type(delta)(""))
         self._pieces.append(delta.text)
-        return self._is_time()
+        return self._is_due()
 
     async def write(self, *events: Event) -> None:
         """Write what has gathered, then these events; what a call prints may be gathered for a while too."""
-        self._settle()
+        self._flush_text()
         for event in events:
-            self._take(event)
-        if events and all(isinstance(event, CallProgress) for event in events) and not self._is_time():
+            self._withhold(event)
+        if events and all(isinstance(event, CallProgress) for event in events) and not self._is_due():
             return
         gathered, self._pending, self._since = self._pending, [], 0.0
         if gathered:
-            await self._journal.record(*self._ids, gathered, hide=self._hide)
+            await self._journal.write(*self._ids, gathered, hide=self._hide)
 
-    def _take(self, event: Event) -> None:
+    def _withhold(self, event: Event) -> None:
         match event:
             case CallStarted() if event.guarded or self._hide:
-                self._held[event.call_id] = []
-            case CallProgress() if event.call_id in self._held:
-                if len(self._held[event.call_id]) < MAX_HELD:
-                    self._held[event.call_id].append(event)
+                self._withheld[event.call_id] = []
+            case CallProgress() if event.call_id in self._withheld:
+                if len(self._withheld[event.call_id]) < MAX_WITHHELD_CHUNKS:
+                    self._withheld[event.call_id].append(event)
                 return
             case CallAsked(gate="result"):
                 event = replace(event, shown="", media=())  # a result that may yet be withheld or edited
@@ -92,22 +92,22 @@ class Scribe:
 
     def _release(self, event: CallFinished) -> None:
         """Write what a call printed, now that its result is told; nothing where it was withheld, edited or lost."""
-        printed = self._held.pop(event.call_id, [])
+        printed = self._withheld.pop(event.call_id, [])
         if event.status in ("ok", "error") and event.call_id not in self._withdrawn:
-            self._pending += _joined(printed)
+            self._pending += _join_progress(printed)
 
-    def _settle(self) -> None:
+    def _flush_text(self) -> None:
         if self._pieces and isinstance(last := self._pending[-1], _Prose):
             last.text += "".join(self._pieces)
         self._pieces = []
 
-    def _is_time(self) -> bool:
+    def _is_due(self) -> bool:
         now = time.monotonic()
         self._since = self._since or now
-        return now - self._since > GATHER_SECONDS
+        return now - self._since > FLUSH_SECONDS
 
 
-def _joined(printed: list[CallProgress]) -> list[CallProgress]:
+def _join_progress(printed: list[CallProgress]) -> list[CallProgress]:
     """Put what a call printed into one piece, with how far it came last."""
     if not printed:
         return []

@@ -27,13 +27,13 @@ from nbtool.tools.variables.store import Variables
 SECONDS = MAX_SECONDS
 """Seconds that the objects of one turn may take together."""
 
-WORD = 20
+DIGEST_CHARS = 20
 """Hexadecimal digits of a part's word: 80 bits."""
 
 REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]+)")
 _MENTION = re.compile(r"(?<![\\\w])\$`([A-Za-z_]\w*)`")
 
-ANY = ""
+ANY_MODEL = ""
 """What stands for a model that nobody named: whatever was recorded will do where none can be asked."""
 
 _OPTIONAL = ("reads", "result")
@@ -41,7 +41,7 @@ _OPTIONAL = ("reads", "result")
 
 
 @dataclass(frozen=True)
-class Scene:
+class TurnInputs:
     """What a turn is made of before it begins, but for what is told of the turns before.
 
     `choices` are what else decides how it goes: which tools it may use, in what words outcomes are told.
@@ -61,17 +61,17 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class CacheKey:
     """The parts of a turn with their words; `unknown` are those that cannot be compared, with why.
 
     `maybe` are exposed objects without a fingerprint: they matter once a call refers to them.
     """
 
     parts: Mapping[Part, str]
-    unknown: Mapping[Part, str] = field(default_factory=dict)
-    maybe: Mapping[str, str] = field(default_factory=dict)
+    uncomparable: Mapping[Part, str] = field(default_factory=dict)
+    conditional: Mapping[str, str] = field(default_factory=dict)
 
-    def changes(self, recorded: Mapping[Part, str], variables: Variables, *, any_model: bool = False) -> list[str]:
+    def diff(self, recorded: Mapping[Part, str], variables: Variables, *, any_model: bool = False) -> list[str]:
         """Say what is different now, a phrase for each part."""
         now = dict(self.parts)
         now |= {part: _result(part.name, variables) for part in recorded if part.kind == "result"}
@@ -83,142 +83,144 @@ class Key:
         return [_phrase(part, recorded.get(part), now.get(part)) for part in differ]
 
 
-def key_of(scene: Scene) -> Key:
+def make_key(inputs: TurnInputs) -> CacheKey:
     """Make the key of a turn; takes a while where its objects are large, so it is made off the loop."""
     parts = {
-        Part("prompt"): word([_part(part) for part in scene.prompt.parts]),
-        **_of_model(scene.model, scene.model_name),
-        Part("system"): word([scene.system.strip(), [list(rule) for rule in scene.rules]]),
-        Part("options"): word(content_hash(dict(scene.options))),
-        Part("answer"): word(scene.answer.schema if scene.answer else None),
-        Part("choices"): (content_hash(scene.choices) or "unknown")[:WORD],
+        Part("prompt"): hash_json([_part(part) for part in inputs.prompt.parts]),
+        **_model_parts(inputs.model, inputs.model_name),
+        Part("system"): hash_json([inputs.system.strip(), [list(rule) for rule in inputs.rules]]),
+        Part("options"): hash_json(content_hash(dict(inputs.options))),
+        Part("answer"): hash_json(inputs.answer.schema if inputs.answer else None),
+        Part("choices"): (content_hash(inputs.choices) or "unknown")[:DIGEST_CHARS],
     }
     deadline = time.monotonic() + SECONDS
-    unknown = _add_code(parts, scene)
-    parts |= reads_of(scene.tools, deadline)
-    key = _with_objects(parts, scene, deadline)
-    return replace(key, unknown={**unknown, **key.unknown})
+    unknown = _add_code(parts, inputs)
+    parts |= global_reads(inputs.tools, deadline)
+    key = _add_objects(parts, inputs, deadline)
+    return replace(key, uncomparable={**unknown, **key.uncomparable})
 
 
-def mentioned(prompt: Message) -> set[str]:
+def mentioned_variables(prompt: Message) -> set[str]:
     """Give the variables that a prompt mentions or refers to."""
     return {*_MENTION.findall(prompt.text), *REFERENCE.findall(prompt.text)}
 
 
-def word(value: Any) -> str:
+def hash_json(value: Any) -> str:
     """Give the word of a JSON value."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:WORD]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
 
 
-def history_word(history: Iterable[Message], clean: Callable[[str], str] = str) -> str:
+def history_digest(history: Iterable[Message], clean: Callable[[str], str] = str) -> str:
     """Give the word for what is told of the turns before: roles and parts, without ids; empty for none."""
-    told = [[message.role, [_part(part) for part in message.parts]] for message in history]
-    return word(_cleaned(told, clean)) if told else ""
+    rows = [[message.role, [_part(part) for part in message.parts]] for message in history]
+    return hash_json(_cleaned(rows, clean)) if rows else ""
 
 
-def result_parts(names: Iterable[str], variables: Variables) -> tuple[dict[Part, str], dict[Part, str]]:
+def result_digests(names: Iterable[str], variables: Variables) -> tuple[dict[Part, str], dict[Part, str]]:
     """Give the parts for results of earlier turns that a turn used, and those that cannot be compared, with why."""
     parts, unknown = {}, {}
     for name in names:
-        found = content_hash_or_reason(variables.value(name))
-        if found.digest is None:
-            unknown[Part("result", name)] = found.reason
+        fingerprint = content_hash_or_reason(variables.value(name))
+        if fingerprint.digest is None:
+            unknown[Part("result", name)] = fingerprint.reason
         else:
-            parts[Part("result", name)] = found.digest[:WORD]
+            parts[Part("result", name)] = fingerprint.digest[:DIGEST_CHARS]
     return parts, unknown
 
 
-def why_unknown(unknown: Mapping[Part, str]) -> str:
+def explain_uncomparable(unknown: Mapping[Part, str]) -> str:
     """Say which parts cannot be compared, and why."""
-    return "; ".join(f"`{part.name or part.kind}` cannot be known again ({why})" for part, why in unknown.items())
+    return "; ".join(f"`{part.name or part.kind}` cannot be known again ({reason})" for part, reason in unknown.items())
 
 
-def reads_of(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[Part, str]:
+def global_reads(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[Part, str]:
     """Give the parts for data of the notebook that its tools read by name, as far as it can be compared."""
     until = deadline or time.monotonic() + SECONDS
-    found: dict[Part, str] = {}
+    reads: dict[Part, str] = {}
     for name, tool in tools.items():
-        found |= _reads(name, tool, until)
-    return found
+        reads |= _reads(name, tool, until)
+    return reads
 
 
-def changed_by(parts: Mapping[Part, str], later: Mapping[Part, str]) -> set[Part]:
+def changed_reads(parts: Mapping[Part, str], later: Mapping[Part, str]) -> set[Part]:
     """Give what tools read beside their arguments and a turn itself changed: it is their state, and no input."""
-    return {part for part, held in parts.items() if part.kind == "reads" and later.get(part) != held}
+    return {part for part, digest in parts.items() if part.kind == "reads" and later.get(part) != digest}
 
 
-def _of_model(model: Model, name: str) -> dict[Part, str]:
+def _model_parts(model: Model, name: str) -> dict[Part, str]:
     """Say which model is meant, as far as it was said; nothing is looked up that would need a key."""
     own = None if model.wire is None or isinstance(model.wire, str) else model.wire
     return {
         Part("model"): name,
         Part("wire"): own.dialect if own else str(model.wire or ""),
-        Part("address"): word(model.base_url) if model.base_url else "",
+        Part("address"): hash_json(model.base_url) if model.base_url else "",
         Part("tool_mode"): model.tool_mode,
     }
 
 
-def _add_code(parts: dict[Part, str], scene: Scene) -> dict[Part, str]:
+def _add_code(parts: dict[Part, str], inputs: TurnInputs) -> dict[Part, str]:
     """Add plugins and tools; give those whose code cannot be compared, with why."""
     unknown = {}
-    for plugin in scene.plugins:
-        part, found = Part("plugin", type(plugin).__name__), content_hash_or_reason(type(plugin))
-        parts[part] = (found.digest or "")[:WORD]
-        if found.digest is None:
-            unknown[part] = found.reason
-    for name, tool in scene.tools.items():
-        found = content_hash_or_reason(tool.function)
-        held = found.digest or tool.digest
-        parts[Part("tool", name)] = word(
-            [tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, held]
+    for plugin in inputs.plugins:
+        part, fingerprint = Part("plugin", type(plugin).__name__), content_hash_or_reason(type(plugin))
+        parts[part] = (fingerprint.digest or "")[:DIGEST_CHARS]
+        if fingerprint.digest is None:
+            unknown[part] = fingerprint.reason
+    for name, tool in inputs.tools.items():
+        fingerprint = content_hash_or_reason(tool.function)
+        digest = fingerprint.digest or tool.digest
+        parts[Part("tool", name)] = hash_json(
+            [tool.name, tool.description, dict(tool.parameters.schema), tool.store_as, digest]
         )
-        if found.is_unhashable_code:
-            unknown[Part("tool", name)] = found.reason
+        if fingerprint.is_unhashable_code:
+            unknown[Part("tool", name)] = fingerprint.reason
     return unknown
 
 
 def _reads(name: str, tool: Tool, deadline: float) -> dict[Part, str]:
     """Give the tables, constants and the like that one tool reads."""
     data = global_data(tool.function)
-    found = {
+    digests = {
         read: content_hash_or_reason(value, seconds=deadline - time.monotonic()).digest for read, value in data.items()
     }
-    return {Part("reads", name, read): known[:WORD] for read, known in found.items() if known}
+    return {Part("reads", name, read): digest[:DIGEST_CHARS] for read, digest in digests.items() if digest}
 
 
-def _with_objects(parts: dict[Part, str], scene: Scene, deadline: float) -> Key:
+def _add_objects(parts: dict[Part, str], inputs: TurnInputs, deadline: float) -> CacheKey:
     """Add the exposed objects; one that cannot be compared matters where the prompt or a call points to it."""
-    here = mentioned(scene.prompt)
-    options = content_hash_or_reason(dict(scene.options))
+    in_prompt = mentioned_variables(inputs.prompt)
+    options = content_hash_or_reason(dict(inputs.options))
     unknown: dict[Part, str] = {} if options.digest else {Part("options"): options.reason}
     maybe: dict[str, str] = {}
-    for entry in scene.variables.list_entries():
+    for entry in inputs.variables.list_entries():
         part = Part("object", entry.name)
         if entry.kind != "exposed":
-            if entry.name in here and entry.kind == "result":
-                more, bad = result_parts([entry.name], scene.variables)
-                parts, unknown = parts | more, unknown | bad
+            if entry.name in in_prompt and entry.kind == "result":
+                more, failures = result_digests([entry.name], inputs.variables)
+                parts, unknown = parts | more, unknown | failures
             continue
         try:
-            found = content_hash_or_reason(scene.variables.value(entry.name), seconds=deadline - time.monotonic())
+            fingerprint = content_hash_or_reason(
+                inputs.variables.value(entry.name), seconds=deadline - time.monotonic()
+            )
         except UnknownReference:
             parts[part] = "gone"
             continue
         readable = " read" if entry.is_readable else ""
-        if found.digest is not None:
-            parts[part] = found.digest[:WORD] + readable
-        elif entry.name in here:
-            unknown[part] = found.reason
+        if fingerprint.digest is not None:
+            parts[part] = fingerprint.digest[:DIGEST_CHARS] + readable
+        elif entry.name in in_prompt:
+            unknown[part] = fingerprint.reason
         else:
-            maybe[entry.name] = found.reason
-            parts[part] = word(scene.variables.describe(entry.name)) + readable
-    return Key(parts, unknown, maybe)
+            maybe[entry.name] = fingerprint.reason
+            parts[part] = hash_json(inputs.variables.describe(entry.name)) + readable
+    return CacheKey(parts, unknown, maybe)
 
 
 def _result(name: str, variables: Variables) -> str:
     try:
-        return (content_hash(variables.value(name)) or "")[:WORD]
+        return (content_hash(variables.value(name)) or "")[:DIGEST_CHARS]
     except UnknownReference:
         return ""
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from nbtool.chat.recording.key_part import Part, dump_parts, load_labelled, load_parts
-from nbtool.chat.recording.lock import locked
+from nbtool.chat.recording.lock import file_lock
 from nbtool.errors import BadRecording
 from nbtool.shorten import shorten
 
@@ -47,7 +47,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptCall:
+class RecordedCall:
     """What is kept of a call beside its events: its result where that is plain, or that it has to run again for it.
 
     `edited` is the JSON of the arguments that a person put in place of the model's.
@@ -68,7 +68,7 @@ class RecordedTurn:
     model: str
     prompt: str
     key: Mapping[Part, str]
-    calls: Mapping[str, KeptCall] = field(default_factory=dict)
+    calls: Mapping[str, RecordedCall] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -88,15 +88,15 @@ class Recording:
             BadRecording: the file cannot be read, or is no recording.
         """
         try:
-            found = self.path.stat()
+            stat = self.path.stat()
         except FileNotFoundError:
             self._stamp, self._turns = None, ()
             return ()
         except OSError as error:
             raise _unreadable(self.path, error.strerror or str(error)) from None
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if stamp != self._stamp:
-            self._turns = _read(self.path, found.st_size)
+            self._turns = _read(self.path, stat.st_size)
             self._stamp = stamp
         return self._turns
 
@@ -106,12 +106,12 @@ class Recording:
         Raises:
             BadRecording: the file cannot be read or written, or would be too large.
         """
-        if len(_written([turn])) > MAX_TURN_BYTES:
+        if len(_serialize([turn])) > MAX_TURN_BYTES:
             raise BadRecording(f"The turn is larger than {MAX_TURN_BYTES >> 20} MiB and was not recorded.")
         try:
-            with locked(self.path):
-                turns = _placed(self.turns(), turn)
-                data = _written(turns)
+            with file_lock(self.path):
+                turns = _insert_turn(self.turns(), turn)
+                data = _serialize(turns)
                 if len(turns) > MAX_TURNS or len(data) > MAX_BYTES:
                     limit = f"{MAX_TURNS:,} turns or {MAX_BYTES >> 20} MiB"
                     raise BadRecording(f"{self.path.name} is full ({limit}).", fix="Record into another file.")
@@ -120,14 +120,14 @@ class Recording:
             raise BadRecording(f"{self.path} cannot be written ({error.strerror or error}).") from None
 
 
-def _placed(turns: tuple[RecordedTurn, ...], new: RecordedTurn) -> list[RecordedTurn]:
-    kept = list(turns)
-    for place, turn in enumerate(kept):
+def _insert_turn(turns: tuple[RecordedTurn, ...], new: RecordedTurn) -> list[RecordedTurn]:
+    result = list(turns)
+    for index, turn in enumerate(result):
         if dict(turn.key) == dict(new.key):
             is_same = replace(turn, recorded=new.recorded) == new
-            kept[place] = turn if is_same else new  # a date alone is no reason for another file
-            return kept
-    return [*kept, new]
+            result[index] = turn if is_same else new  # a date alone is no reason for another file
+            return result
+    return [*result, new]
 
 
 def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
@@ -137,7 +137,7 @@ def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
         raise _unreadable(path, f"it is larger than {MAX_BYTES >> 20} MiB")
     try:
         data = path.read_bytes()
-        whole = _adapter().validate_json(data, strict=True)
+        parsed = _adapter().validate_json(data, strict=True)
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
     except ValidationError as error:
@@ -146,35 +146,35 @@ def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
         raise _unreadable(path, f"{where or 'the file'}: {shorten(first['msg'], 120)}") from None
     except (ValueError, RecursionError) as error:
         raise _unreadable(path, shorten(str(error), 120)) from None
-    load_key = _READERS.get(whole.nbtool_recording)
+    load_key = _READERS.get(parsed.nbtool_recording)
     if load_key is None:
-        raise _unreadable(path, f"it is of format {whole.nbtool_recording}, which this nbtool does not know")
-    if len(whole.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in whole.turns):
+        raise _unreadable(path, f"it is of format {parsed.nbtool_recording}, which this nbtool does not know")
+    if len(parsed.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in parsed.turns):
         raise _unreadable(path, f"it has more than {MAX_TURNS:,} turns, or one without a date")
     try:
         return tuple(
             RecordedTurn(one.recorded, one.model, one.prompt, load_key(one.key), one.calls, one.events)
-            for one in whole.turns
+            for one in parsed.turns
         )
     except BadRecording as error:
         raise _unreadable(path, error.message) from None
 
 
-def _written(turns: list[RecordedTurn]) -> bytes:
-    told = [
+def _serialize(turns: list[RecordedTurn]) -> bytes:
+    items = [
         {
             **asdict(turn),
             "key": dump_parts(turn.key),
-            "calls": {name: _brief(call) for name, call in turn.calls.items()},
+            "calls": {name: _compact(call) for name, call in turn.calls.items()},
         }
         for turn in turns
     ]
-    whole = {"nbtool_recording": FORMAT, "turns": told}
-    return (json.dumps(whole, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
+    data = {"nbtool_recording": FORMAT, "turns": items}
+    return (json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
 
 
-def _brief(call: KeptCall) -> dict[str, Any]:
-    default = KeptCall()
+def _compact(call: RecordedCall) -> dict[str, Any]:
+    default = RecordedCall()
     return {
         name: value
         for name, value in asdict(call).items()
@@ -197,10 +197,10 @@ def _replace(path: Path, data: bytes) -> None:
         os.replace(draft, path)  # noqa: PTH105 - the name that says it is atomic
     finally:
         draft.unlink(missing_ok=True)
-    _settle(path.parent)
+    _sync_folder(path.parent)
 
 
-def _settle(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Let the new name survive a loss of power; not every system opens folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
@@ -210,8 +210,10 @@ def _settle(folder: Path) -> None:
             os.close(handle)
 
 
-def _unreadable(path: Path, why: str) -> BadRecording:
-    return BadRecording(f"{path.name} cannot be read as a recording ({why}).", fix="Record anew, into another file.")
+def _unreadable(path: Path, problem: str) -> BadRecording:
+    return BadRecording(
+        f"{path.name} cannot be read as a recording ({problem}).", fix="Record anew, into another file."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,21 +222,21 @@ class _WrittenTurn:
     model: str
     prompt: str
     key: Mapping[str, Any]
-    calls: Mapping[str, KeptCall] = field(default_factory=dict)
+    calls: Mapping[str, RecordedCall] = field(default_factory=dict)
     events: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Whole:
+class _RecordingFile:
     nbtool_recording: int
     turns: list[_WrittenTurn]
 
 
 @cache
-def _adapter() -> TypeAdapter[_Whole]:
+def _adapter() -> TypeAdapter[_RecordingFile]:
     from pydantic import ConfigDict, TypeAdapter, with_config  # noqa: PLC0415 - only where a recording is read
 
     closed = ConfigDict(extra="forbid", allow_inf_nan=False)
-    for kind in (KeptCall, _WrittenTurn, _Whole):
+    for kind in (RecordedCall, _WrittenTurn, _RecordingFile):
         with_config(closed)(kind)
-    return TypeAdapter(_Whole)
+    return TypeAdapter(_RecordingFile)

@@ -16,12 +16,12 @@ from nbtool.settings import data_dir
 WAIT_SECONDS = 5.0
 """How long a kernel waits for another one to finish writing."""
 
-PAUSE = 0.004
+RETRY_SECONDS = 0.004
 """Seconds between two tries."""
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """Keep other kernels from writing a file.
 
     Raises:
@@ -41,13 +41,13 @@ def locked(path: Path) -> Iterator[None]:
 
 def _wait_for(handle: int, path: Path) -> None:
     deadline = time.monotonic() + WAIT_SECONDS
-    while not _take(handle):
+    while not _try_lock(handle):
         if time.monotonic() > deadline:
             raise JournalError(f"Another kernel is writing {path.name}.")
-        time.sleep(PAUSE)
+        time.sleep(RETRY_SECONDS)
 
 
-def _take(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     with suppress(BlockingIOError, PermissionError):
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - only there on Windows

@@ -14,24 +14,24 @@ from pydantic import SecretStr
 from nbtool.chat import restore
 from nbtool.chat.model import Model
 from nbtool.chat.recording.cache_key import (
-    ANY,
+    ANY_MODEL,
     REFERENCE,
-    Key,
-    Scene,
-    changed_by,
-    history_word,
-    key_of,
-    mentioned,
-    reads_of,
-    result_parts,
-    why_unknown,
-    word,
+    CacheKey,
+    TurnInputs,
+    changed_reads,
+    explain_uncomparable,
+    global_reads,
+    hash_json,
+    history_digest,
+    make_key,
+    mentioned_variables,
+    result_digests,
 )
-from nbtool.chat.recording.file import KeptCall, RecordedTurn, Recording
+from nbtool.chat.recording.file import RecordedCall, RecordedTurn, Recording
 from nbtool.chat.recording.key_part import Part, labelled
-from nbtool.chat.recording.redaction import Veil
+from nbtool.chat.recording.redaction import Redactor
 from nbtool.chat.recording.replay import Replay
-from nbtool.chat.recording.serialize import events_of, take
+from nbtool.chat.recording.serialize import deserialize_events, serialize_turn
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, BadUsage, NbtoolError, NotRecorded
 from nbtool.events import Delta, Emit, Event, MessageAppended, Notice, TurnStarted
@@ -43,26 +43,26 @@ from nbtool.wire.base import Endpoint, Prompt
 ReplayMode = Literal["auto", "only", "off"]
 """Whether recorded turns are told again: where nothing changed; always, or the turn fails; never."""
 
-NOWHERE = "There is no recording to replay from."
+NO_RECORDING = "There is no recording to replay from."
 NAME_A_FILE = "Name one with `%chat replay FILE`, or ask the model with `--replay off`."
-MADE_UP = "A turn that goes on from the middle of another is not recorded."
-RECORD = "Record it anew: `%chat record FILE`, then `--replay auto`."
+NOT_RECORDABLE = "A turn that goes on from the middle of another is not recorded."
+RECORD_HINT = "Record it anew: `%chat record FILE`, then `--replay auto`."
 
 
 @dataclass(slots=True)
-class Unasked:
+class ReplayOnlyEndpoint:
     """Stands where the model would be when only recordings may answer: nothing can leave through it."""
 
     model: str
-    why: str = NOWHERE
+    reason: str = NO_RECORDING
     fix: str = NAME_A_FILE
     host: str = ""
     dialect: str = "recording"
 
-    def refuse(self, why: str) -> None:
+    def set_reason(self, reason: str) -> None:
         """Say why no recording answers."""
-        if why:
-            self.why, self.fix = why, RECORD
+        if reason:
+            self.reason, self.fix = reason, RECORD_HINT
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:  # noqa: ARG002 - the shape of an endpoint
         """Ask nobody.
@@ -70,11 +70,11 @@ class Unasked:
         Raises:
             NotRecorded: always.
         """
-        raise NotRecorded(self.why, fix=self.fix)
+        raise NotRecorded(self.reason, fix=self.fix)
         yield  # type: ignore[unreachable]  # what makes this a generator
 
 
-class Recordings:
+class Recorder:
     """What a chat has recorded, and how it is used.
 
     `mode` is what the chat says of replaying, None where it says nothing: then `NBTOOL_REPLAY` does, and without it a
@@ -85,10 +85,10 @@ class Recordings:
     def __init__(self) -> None:
         self.file: Recording | None = None
         self.mode: ReplayMode | None = None
-        self.makers: dict[str, str] = {}
-        self.state: set[Part] = set()
+        self.producers: dict[str, str] = {}
+        self.mutable_state: set[Part] = set()
 
-    def use(self, path: str | os.PathLike[str] | None, *, writes: bool) -> None:
+    def open(self, path: str | os.PathLike[str] | None, *, writes: bool) -> None:
         """Replay from this file, and add to it where it `writes`; None: from none.
 
         Raises:
@@ -99,7 +99,7 @@ class Recordings:
             file.turns()
         self.file = file
 
-    def setting(self, said: ReplayMode | None = None) -> Setting[ReplayMode]:
+    def mode_for(self, mode: ReplayMode | None = None) -> Setting[ReplayMode]:
         """Give the mode of a turn and who chose it.
 
         Raises:
@@ -107,171 +107,178 @@ class Recordings:
         """
         default: ReplayMode = "auto" if self.file else "off"
         chosen = resolve_setting(
-            [("as you said", said), ("this chat", self.mode), ("NBTOOL_REPLAY", env("NBTOOL_REPLAY"))],
+            [("as you said", mode), ("this chat", self.mode), ("NBTOOL_REPLAY", env("NBTOOL_REPLAY"))],
             default,
         )
         if chosen.value not in get_args(ReplayMode):
             raise BadUsage(f"Replay is auto, only or off, not {chosen.value!r} ({chosen.source}).")
         return Setting(chosen.value, chosen.source)  # type: ignore[arg-type]  # one of the three, as was just seen
 
-    def model_name(self, model: Model, said: ReplayMode | None) -> str:
+    def model_name(self, model: Model, mode: ReplayMode | None) -> str:
         """Give the name of the model that is asked; where only recordings may answer, none is looked for."""
         is_found = model.model_id is None and not _is_own(model)
-        return ANY if is_found and self.setting(said).value == "only" else model.name
+        return ANY_MODEL if is_found and self.mode_for(mode).value == "only" else model.name
 
-    def endpoint(self, model: Model, said: ReplayMode | None, can_retry: Callable[[], bool] | None = None) -> Endpoint:
+    def endpoint(self, model: Model, mode: ReplayMode | None, can_retry: Callable[[], bool] | None = None) -> Endpoint:
         """Give what answers: the model, or, where only recordings may answer, nobody.
 
         Raises:
             nbtool.errors.ModelError: there is no such model, or no key for it.
         """
-        if self.setting(said).value == "only":
-            return Unasked(self.model_name(model, said))
+        if self.mode_for(mode).value == "only":
+            return ReplayOnlyEndpoint(self.model_name(model, mode))
         return model.endpoint(can_retry)
 
-    def begin(self, scene: Scene, said: ReplayMode | None, endpoint: Endpoint) -> Take:
+    def start(self, inputs: TurnInputs, mode: ReplayMode | None, endpoint: Endpoint) -> TurnRecorder:
         """Begin with a turn: nothing is looked at yet."""
-        return Take(self, self.setting(said).value, scene, endpoint)
+        return TurnRecorder(self, self.mode_for(mode).value, inputs, endpoint)
 
 
 @dataclass(slots=True)
-class Take:
+class TurnRecorder:
     """One turn's way through the recordings: look at its objects, look for it, tell it again or keep it."""
 
-    recordings: Recordings
+    recorder: Recorder
     mode: ReplayMode
-    scene: Scene
+    inputs: TurnInputs
     endpoint: Endpoint
-    found: RecordedTurn | None = None
-    why: str = ""
-    _key: Key | None = None
-    _veil: Veil = field(default_factory=Veil)
+    match: RecordedTurn | None = None
+    reason: str = ""
+    _key: CacheKey | None = None
+    _redactor: Redactor = field(default_factory=Redactor)
     _events: Sequence[Event] = ()
-    _calls: Mapping[str, KeptCall] = field(default_factory=dict)
+    _calls: Mapping[str, RecordedCall] = field(default_factory=dict)
 
     @property
     def date(self) -> str:
         """When the turn that is told again was recorded; empty where none is."""
-        return self.found.recorded if self.found else ""
+        return self.match.recorded if self.match else ""
 
-    async def look_at_objects(self) -> None:
+    async def hash_objects(self) -> None:
         """Fingerprint what the turn is made of; before the turn has its place, since it may take a while."""
-        if self.recordings.file and (self.mode != "off" or self.recordings.file.writes):
+        if self.recorder.file and (self.mode != "off" or self.recorder.file.writes):
             try:
-                self._key = await asyncio.to_thread(key_of, self.scene)
+                self._key = await asyncio.to_thread(make_key, self.inputs)
             except Exception as error:  # noqa: BLE001 - what cannot be looked at is asked anew; it never stops a turn
-                self.why = f"What this turn is made of cannot be compared ({type(error).__name__})."
+                self.reason = f"What this turn is made of cannot be compared ({type(error).__name__})."
 
-    async def look_up(
-        self, turn: Turn, history: Sequence[Message], *, version: int = 1, is_made_up: bool = False
-    ) -> None:
+    async def find(self, turn: Turn, history: Sequence[Message], *, version: int = 1, is_partial: bool = False) -> None:
         """Look for the turn in the recording, now that it has its place.
 
         `version` counts reruns, which are asked anew unless only recordings may answer. A turn that is `made_up` of
         another one's rounds is neither recorded nor replayed.
         """
-        if is_made_up:
-            self._key, self.why = None, MADE_UP
-        if self._key and self.recordings.file:
-            key = self._key = self._completed(self._key, history, version)
+        if is_partial:
+            self._key, self.reason = None, NOT_RECORDABLE
+        if self._key and self.recorder.file:
+            key = self._key = self._complete_key(self._key, history, version)
             if self.mode == "only" or (self.mode == "auto" and version == 1):
-                await asyncio.to_thread(self._search, self.recordings.file, key)
-        if self.found:
-            turn.model = self.found.model
-        elif isinstance(self.endpoint, Unasked):
-            self.endpoint.refuse(self.why)
+                await asyncio.to_thread(self._search, self.recorder.file, key)
+        if self.match:
+            turn.model = self.match.model
+        elif isinstance(self.endpoint, ReplayOnlyEndpoint):
+            self.endpoint.set_reason(self.reason)
 
-    def _completed(self, key: Key, history: Sequence[Message], version: int) -> Key:
-        self._veil = Veil(self.scene.plugins, [self.scene.model.api_key, *_keys_of(self.endpoint)])
-        self._veil.meet(history)
-        told = {Part("history"): history_word(history, self._veil.hide)}
-        self._veil.meet([self.scene.prompt])
-        return replace(key, parts={**key.parts, **told, **({Part("version"): str(version)} if version > 1 else {})})
+    def _complete_key(self, key: CacheKey, history: Sequence[Message], version: int) -> CacheKey:
+        self._redactor = Redactor(self.inputs.plugins, [self.inputs.model.api_key, *_keys_of(self.endpoint)])
+        self._redactor.register(history)
+        extra = {Part("history"): history_digest(history, self._redactor.hide)}
+        self._redactor.register([self.inputs.prompt])
+        return replace(key, parts={**key.parts, **extra, **({Part("version"): str(version)} if version > 1 else {})})
 
-    def _search(self, file: Recording, key: Key) -> None:
+    def _search(self, file: Recording, key: CacheKey) -> None:
         """Find the turn, or say why there is none."""
-        if key.unknown:
-            self.why = f"This turn is not replayed and not recorded: {why_unknown(key.unknown)}."
+        if key.uncomparable:
+            self.reason = f"This turn is not replayed and not recorded: {explain_uncomparable(key.uncomparable)}."
             return
         try:
-            nearest = min(self._said_before(file, key), key=lambda found: len(found[0]), default=None)
+            nearest = min(self._same_prompt(file, key), key=lambda found: len(found[0]), default=None)
             if nearest is None:
                 is_there = file.writes or file.path.exists()
-                why = f"This prompt is not in {file.path.name}." if is_there else f"There is no file {file.path}."
-                self.why = why if self.mode == "only" else ""
+                reason = f"This prompt is not in {file.path.name}." if is_there else f"There is no file {file.path}."
+                self.reason = reason if self.mode == "only" else ""
             elif nearest[0]:
-                self.why = f"Not the turn of {nearest[1].recorded}: {'; '.join(nearest[0])}."
+                self.reason = f"Not the turn of {nearest[1].recorded}: {'; '.join(nearest[0])}."
             else:
                 self._accept(nearest[1])
         except BadRecording as error:
-            self.why = str(error)
+            self.reason = str(error)
 
-    def _said_before(self, file: Recording, key: Key) -> Iterator[tuple[list[str], RecordedTurn]]:
+    def _same_prompt(self, file: Recording, key: CacheKey) -> Iterator[tuple[list[str], RecordedTurn]]:
         """Give the recorded turns with this prompt, each with what is different now."""
-        any_model = self.mode == "only" and key.parts[Part("model")] == ANY
+        any_model = self.mode == "only" and key.parts[Part("model")] == ANY_MODEL
         for turn in file.turns():
             if turn.key.get(Part("prompt")) == key.parts[Part("prompt")]:
-                yield key.changes(turn.key, self.scene.variables, any_model=any_model), turn
+                yield key.diff(turn.key, self.inputs.variables, any_model=any_model), turn
 
     def _accept(self, turn: RecordedTurn) -> None:
-        self._events, self._calls = events_of(turn, self._veil)
-        restore.turn([TurnStarted("", "", self.scene.prompt, 0.0), *self._events])  # what cannot be told is not begun
-        if taken := self._taken_names(turn):
-            self.why = f"The turn of {turn.recorded} kept a result as `{taken[0]}`, which is another one here."
+        self._events, self._calls = deserialize_events(turn, self._redactor)
+        restore.restore_turn(
+            [TurnStarted("", "", self.inputs.prompt, 0.0), *self._events]
+        )  # what cannot be told is not begun
+        if conflicts := self._conflicting_names(turn):
+            self.reason = f"The turn of {turn.recorded} kept a result as `{conflicts[0]}`, which is another one here."
         else:
-            self.found = turn
+            self.match = turn
 
-    def _taken_names(self, turn: RecordedTurn) -> list[str]:
+    def _conflicting_names(self, turn: RecordedTurn) -> list[str]:
         """Give the names of its results under which this kernel has something else."""
-        maker = word(labelled(turn.key))
-        others = {entry.name for entry in self.scene.variables.list_entries() if entry.kind != "rule"}
+        maker = hash_json(labelled(turn.key))
+        others = {entry.name for entry in self.inputs.variables.list_entries() if entry.kind != "rule"}
         return [
-            name for name in names_kept(self._events) if name in others and self.recordings.makers.get(name) != maker
+            name for name in stored_names(self._events) if name in others and self.recorder.producers.get(name) != maker
         ]
 
-    async def tell(self, turn: Turn, started: TurnStarted, context: Sequence[Message], bench: ToolRuntime) -> None:
+    async def replay(self, turn: Turn, started: TurnStarted, context: Sequence[Message], runtime: ToolRuntime) -> None:
         """Tell the turn that was found."""
-        replay = Replay(turn, self.date, self._events, self._calls, context, bench, bench.emit)
+        replay = Replay(turn, self.date, self._events, self._calls, context, runtime, runtime.emit)
         await replay.run(started)
-        if self.found:
-            self._claim(self.found.key, names_kept(self._events))
+        if self.match:
+            self._claim(self.match.key, stored_names(self._events))
 
-    async def say_why(self, emit: Emit) -> None:
+    async def notify_miss(self, emit: Emit) -> None:
         """Say why a turn is asked anew, or will not be kept."""
-        if self.mode == "auto" and self.why and self._key:
-            await emit(Notice(self.why))
-        elif self._key and self._key.unknown and self.recordings.file and self.recordings.file.writes:
-            await emit(Notice(f"This turn is not recorded: {why_unknown(self._key.unknown)}."))
+        if self.mode == "auto" and self.reason and self._key:
+            await emit(Notice(self.reason))
+        elif self._key and self._key.uncomparable and self.recorder.file and self.recorder.file.writes:
+            await emit(Notice(f"This turn is not recorded: {explain_uncomparable(self._key.uncomparable)}."))
 
-    async def keep(self, turn: Turn) -> None:
+    async def store(self, turn: Turn) -> None:
         """Add a finished turn to the recording; what cannot be kept is said in one line."""
-        file, key = self.recordings.file, self._key
-        if file is None or not file.writes or key is None or key.unknown or self.found or turn.status != "completed":
+        file, key = self.recorder.file, self._key
+        if (
+            file is None
+            or not file.writes
+            or key is None
+            or key.uncomparable
+            or self.match
+            or turn.status != "completed"
+        ):
             return
         try:
-            await asyncio.to_thread(self._keep, turn, file, key)
+            await asyncio.to_thread(self._store, turn, file, key)
         except NbtoolError as error:
             warnings.warn(f"Not recorded: {error}", stacklevel=2)
         except Exception as error:  # noqa: BLE001 - the turn has ended well, and a recording must not change that
             warnings.warn(f"Not recorded: {type(error).__name__}: {error}", stacklevel=2)
 
-    def _keep(self, turn: Turn, file: Recording, key: Key) -> None:
-        variables, own = self.scene.variables, set(names_kept(turn.log))
+    def _store(self, turn: Turn, file: Recording, key: CacheKey) -> None:
+        variables, own = self.inputs.variables, set(stored_names(turn.log))
         used = {name for call in turn.calls for name in REFERENCE.findall(call.edited or call.arguments)}
-        if bad := {Part("object", name): key.maybe[name] for name in used if name in key.maybe}:
-            raise BadRecording(f"{why_unknown(bad)}.")
+        if uncomparable := {Part("object", name): key.conditional[name] for name in used if name in key.conditional}:
+            raise BadRecording(f"{explain_uncomparable(uncomparable)}.")
         results = {entry.name for entry in variables.list_entries() if entry.kind == "result"}
-        earlier = ((used | mentioned(turn.prompt)) & results) - own
-        more, bad = result_parts(sorted(earlier), variables)
-        if bad:
-            raise BadRecording(f"{why_unknown(bad)}.")
-        self.recordings.state |= changed_by(key.parts, reads_of(self.scene.tools))
-        parts = {part: held for part, held in key.parts.items() if part not in self.recordings.state} | more
-        file.add(take(turn, parts, variables, self._veil))
+        earlier = ((used | mentioned_variables(turn.prompt)) & results) - own
+        more, uncomparable = result_digests(sorted(earlier), variables)
+        if uncomparable:
+            raise BadRecording(f"{explain_uncomparable(uncomparable)}.")
+        self.recorder.mutable_state |= changed_reads(key.parts, global_reads(self.inputs.tools))
+        parts = {part: digest for part, digest in key.parts.items() if part not in self.recorder.mutable_state} | more
+        file.add(serialize_turn(turn, parts, variables, self._redactor))
         self._claim(parts, own)
 
     def _claim(self, key: Mapping[Part, str], names: Sequence[str] | set[str]) -> None:
-        self.recordings.makers |= dict.fromkeys(names, word(labelled(key)))
+        self.recorder.producers |= dict.fromkeys(names, hash_json(labelled(key)))
 
 
 def _is_own(model: Model) -> bool:
@@ -283,7 +290,7 @@ def _keys_of(endpoint: object) -> list[SecretStr | None]:
     return [getattr(one, "key", None) for one in (endpoint, getattr(endpoint, "native", None))]
 
 
-def names_kept(log: Sequence[Event]) -> list[str]:
+def stored_names(log: Sequence[Event]) -> list[str]:
     """Give the variables in which a turn kept results and media."""
     names = [event.reference for event in log if event.kind == "call_finished" and event.reference]
     for event in log:

@@ -18,7 +18,7 @@ from nbtool.messages import Message, Text, ToolCall, ToolResult
 from nbtool.plugins.masks import Masks
 from nbtool.wire.framing.redaction import redact
 
-_OURS = frozenset(
+_OWN_FIELDS = frozenset(
     {"kind", "role", "status", "call_id", "id", "name", "gate", "verdict", "by", "phase", "level", "stop_reason",
      "end_reason", "topic", "reference", "mime", "host", "digest"}
 )  # fmt: skip
@@ -27,12 +27,12 @@ _OURS = frozenset(
 _NOTHING: frozenset[str] = frozenset()
 
 
-class Veil:
+class Redactor:
     """Hides private values in texts that are kept, and puts back those that it can."""
 
     def __init__(self, plugins: Iterable[object] = (), keys: Sequence[SecretStr | None] = ()) -> None:
-        found = (getattr(plugin, "masks", None) for plugin in plugins)
-        self._masks = [masks.fork() for masks in found if isinstance(masks, Masks)]
+        hooks = (getattr(plugin, "masks", None) for plugin in plugins)
+        self._masks = [masks.fork() for masks in hooks if isinstance(masks, Masks)]
         self._keys = tuple(keys)
 
     def hide(self, text: str) -> str:
@@ -47,7 +47,7 @@ class Veil:
             text = masks.restore(text)
         return text
 
-    def meet(self, messages: Iterable[Message]) -> None:
+    def register(self, messages: Iterable[Message]) -> None:
         """Number the private values of these messages, in their order."""
         for message in messages:
             for part in message.parts:
@@ -59,24 +59,24 @@ class Veil:
                     case _:
                         pass
 
-    def hides_nothing_of(self, value: Any) -> bool:
+    def is_unchanged(self, value: Any) -> bool:
         """Whether a plain value may be kept as it is."""
         masked = value
         for masks in self._masks:
             masked = masks.mask_all(masked, numbers=True)
-        return bool(through(masked, self.hide) == _as_lists(value))
+        return bool(map_text(masked, self.hide) == _as_lists(value))
 
-    def over(self, event: dict[str, Any]) -> Any:
+    def redact_event(self, event: dict[str, Any]) -> Any:
         """Give an event, as plain data, as it may be kept."""
-        return through(event, self.hide)
+        return map_text(event, self.hide)
 
 
-def through(value: Any, change: Callable[[str], str], ours: Set[str] = _OURS) -> Any:
+def map_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIELDS) -> Any:
     """Change every text in plain data but our own words; bytes only where they are a text."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
-        return [through(inner, change, ours) for inner in value]
+        return [map_text(inner, change, ours) for inner in value]
     if not isinstance(value, dict):
         return value
     is_media = value.get("kind") == "media"
@@ -86,7 +86,7 @@ def through(value: Any, change: Callable[[str], str], ours: Set[str] = _OURS) ->
             changed[key] = _text_inside(inner, str(value.get("mime")), change)
         else:
             within = _NOTHING if key == "resolved" else ours  # a reference's name holds keys, which are values
-            changed[key] = inner if key in ours and isinstance(inner, str) else through(inner, change, within)
+            changed[key] = inner if key in ours and isinstance(inner, str) else map_text(inner, change, within)
     return changed
 
 
@@ -101,4 +101,4 @@ def _text_inside(data: Any, mime: str, change: Callable[[str], str]) -> Any:
 
 
 def _as_lists(value: Any) -> Any:
-    return through(value, str)
+    return map_text(value, str)

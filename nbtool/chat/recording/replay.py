@@ -17,7 +17,7 @@ from typing import Any
 
 from nbtool.chain.turn import Outcome
 from nbtool.chat import restore
-from nbtool.chat.recording.file import KeptCall
+from nbtool.chat.recording.file import RecordedCall
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, InvalidAnswer
 from nbtool.events import (
@@ -47,11 +47,11 @@ from nbtool.tools.calls.run import ToolRuntime, run_call
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 
-FROM = "Replayed from {date}: no model was asked."
-OTHER = "`{name}` ran again and gave something else than it did then; the reply is the one of {date}."
-NOT_AGAIN = "`{name}` did not run again ({why}); what it said is told, but $VAR_REF{{{{{reference}}}}} is not there."
-NOBODY = "nobody can be asked"
-GONE = "there is no such tool"
+REPLAYED_FROM = "Replayed from {date}: no model was asked."
+RESULT_CHANGED = "`{name}` ran again and gave something else than it did then; the reply is the one of {date}."
+NO_RERUN = "`{name}` did not run again ({why}); what it said is told, but $VAR_REF{{{{{reference}}}}} is not there."
+NO_APPROVER = "nobody can be asked"
+NO_TOOL = "there is no such tool"
 
 
 class _Stopped(Exception):
@@ -65,77 +65,77 @@ class Replay:
     turn: Turn
     date: str
     events: Sequence[Event]
-    calls: Mapping[str, KeptCall]
+    calls: Mapping[str, RecordedCall]
     context: Sequence[Message]
-    bench: ToolRuntime
+    runtime: ToolRuntime
     emit: Emit
-    _began: float = field(default_factory=time.monotonic)
+    _start: float = field(default_factory=time.monotonic)
     _finished: dict[str, CallFinished] = field(default_factory=dict)
     _replies: dict[int, ReplyFinished] = field(default_factory=dict)
     _decided: dict[str, list[CallDecided]] = field(default_factory=dict)
-    _again: set[str] = field(default_factory=set)
-    _told: list[Event] = field(default_factory=list)
+    _rerun_ids: set[str] = field(default_factory=set)
+    _emitted: list[Event] = field(default_factory=list)
 
     async def run(self, started: TurnStarted) -> None:
         """Tell the turn, and leave everything in it as it was when it was recorded."""
-        whole = restore.turn([started, *self.events])
-        self.turn.calls[:] = whole.calls
-        self._note_outcomes()
+        recorded = restore.restore_turn([started, *self.events])
+        self.turn.calls[:] = recorded.calls
+        self._collect_outcomes()
         try:
-            await self.emit(Notice(FROM.format(date=self.date)))
+            await self.emit(Notice(REPLAYED_FROM.format(date=self.date)))
             for event in self.events:
-                await self._tell(event)
-            self._settle(whole, Outcome("completed", whole.text, list(whole.rounds)))
+                await self._emit_recorded(event)
+            self._finish(recorded, Outcome("completed", recorded.text, list(recorded.rounds)))
         except _Stopped:
             await self._break_off(started, Outcome("cancelled"))
         except Exception as error:  # noqa: BLE001 - whatever a recording holds, its turn comes to an end
             await self._break_off(started, Outcome("error", errors=[error]))
 
-    def _settle(self, told: Turn, outcome: Outcome) -> None:
+    def _finish(self, rebuilt: Turn, outcome: Outcome) -> None:
         if self.turn.answer and outcome.status == "completed":
             with suppress(InvalidAnswer):
                 self.turn.answer.parse(outcome.text)
-        self.turn.settle(outcome, self.context, told.messages.chain)
+        self.turn.finish(outcome, self.context, rebuilt.messages.chain)
 
     async def _break_off(self, started: TurnStarted, outcome: Outcome) -> None:
         """End the turn where it is."""
-        ended = self._ended(outcome.status, error=str(outcome.error or ""))
+        ended = self._end_event(outcome.status, error=str(outcome.error or ""))
         await self.emit(ended)
-        told = restore.turn([started, *self._told, ended])
-        self.turn.calls[:] = told.calls
-        outcome.rounds = list(told.rounds)
-        self._settle(told, outcome)
+        rebuilt = restore.restore_turn([started, *self._emitted, ended])
+        self.turn.calls[:] = rebuilt.calls
+        outcome.rounds = list(rebuilt.rounds)
+        self._finish(rebuilt, outcome)
 
-    async def _tell(self, event: Event) -> None:
-        self._told.append(event)
-        if getattr(event, "call_id", "") in self._again:
+    async def _emit_recorded(self, event: Event) -> None:
+        self._emitted.append(event)
+        if getattr(event, "call_id", "") in self._rerun_ids:
             return  # it ran again and has told of itself
         match event:
             case RequestStarted():
                 await self.emit(replace(event, given=True))
-                await self._tell_reply(event.round)
+                await self._emit_reply(event.round)
             case ReplyFinished():
                 await self.emit(replace(event, usage=Usage(), seconds=0.0))
             case MessageAppended():
                 self._keep_media(event.message)
                 await self.emit(event)
-            case CallReady() if self.calls.get(event.call_id, KeptCall()).again:
-                await self._run_again(event)
+            case CallReady() if self.calls.get(event.call_id, RecordedCall()).again:
+                await self._rerun_call(event)
             case CallFinished():
                 self._restore(event)
                 await self.emit(event)
             case TurnEnded():
-                ended = self._ended(event.status, event.text, event.rounds, event.calls)
+                ended = self._end_event(event.status, event.text, event.rounds, event.calls)
                 await self.emit(replace(ended, end_reason=event.end_reason))
             case _:
                 await self.emit(event)
 
-    async def _tell_reply(self, round: int) -> None:
+    async def _emit_reply(self, round: int) -> None:
         """Let a reply come in as it would from a wire, each part whole."""
         for delta in _as_deltas(self._replies[round]) if round in self._replies else ():
             await self.emit(delta)
 
-    def _note_outcomes(self) -> None:
+    def _collect_outcomes(self) -> None:
         for event in self.events:
             if isinstance(event, CallFinished):
                 self._finished[event.call_id] = event
@@ -144,8 +144,10 @@ class Replay:
             elif isinstance(event, CallDecided):
                 self._decided.setdefault(event.call_id, []).append(event)
 
-    def _ended(self, status: TurnStatus, text: str = "", rounds: int = 0, calls: int = 0, error: str = "") -> TurnEnded:
-        return TurnEnded(status, text, Usage(), rounds, calls, time.monotonic() - self._began, error)
+    def _end_event(
+        self, status: TurnStatus, text: str = "", rounds: int = 0, calls: int = 0, error: str = ""
+    ) -> TurnEnded:
+        return TurnEnded(status, text, Usage(), rounds, calls, time.monotonic() - self._start, error)
 
     # --- what calls brought -----------------------------------------------------------------------------------
 
@@ -154,69 +156,69 @@ class Replay:
 
     def _restore(self, event: CallFinished) -> None:
         """Put a plain result back where references find it."""
-        kept, record = self.calls.get(event.call_id), self._record(event.call_id)
-        if kept is None:
+        recorded, record = self.calls.get(event.call_id), self._record(event.call_id)
+        if recorded is None:
             return
-        record.arguments_reference, record.edited = kept.arguments_reference, kept.edited
-        if not kept.has_value:
+        record.arguments_reference, record.edited = recorded.arguments_reference, recorded.edited
+        if not recorded.has_value:
             return
-        record.result = kept.value
+        record.result = recorded.value
         if record.reference:
-            self._remember(record.reference, kept.value, None, f"Result of {record.name}.")
-        self.bench.variables.count(record, record.reference)
+            self._remember(record.reference, recorded.value, None, f"Result of {record.name}.")
+        self.runtime.variables.count(record, record.reference)
         if record.arguments_reference and (arguments := _read(record.edited or record.arguments)) is not None:
-            written = json.dumps(arguments, sort_keys=True, indent=2, ensure_ascii=False)
-            self._remember(record.arguments_reference, arguments, written, f"Arguments of {record.name}.")
+            text = json.dumps(arguments, sort_keys=True, indent=2, ensure_ascii=False)
+            self._remember(record.arguments_reference, arguments, text, f"Arguments of {record.name}.")
 
     def _keep_media(self, message: Message) -> None:
         for part in message.parts:
             if isinstance(part, Media) and part.name and message.role == "assistant":
                 self._remember(part.name, part, str(part), f"{part.mime} of a reply.")
 
-    def _remember(self, name: str, value: Any, text: str | None, said: str) -> None:
+    def _remember(self, name: str, value: Any, text: str | None, description: str) -> None:
         with suppress(BadUsage):  # something was exposed under this name meanwhile, and it stays what it is
-            self.bench.variables.store_result(name, value, text, description=said)
+            self.runtime.variables.store_result(name, value, text, description=description)
 
-    async def _run_again(self, ready: CallReady) -> None:
+    async def _rerun_call(self, ready: CallReady) -> None:
         """Run a call again for the object that it brings; its outcome is told as it was recorded."""
         finished, record = self._finished[ready.call_id], self._record(ready.call_id)
-        kept = self.calls[ready.call_id]
-        self._again.add(ready.call_id)
-        made = await self._made(ready, kept, record)
-        if made is None or made.status != "ok":
-            why = GONE if made is None else (made.reason or made.status)
-            await self._notice(NOT_AGAIN.format(name=ready.name, why=why, reference=record.reference))
+        recorded = self.calls[ready.call_id]
+        self._rerun_ids.add(ready.call_id)
+        rerun = await self._execute_call(ready, recorded, record)
+        if rerun is None or rerun.status != "ok":
+            reason = NO_TOOL if rerun is None else (rerun.reason or rerun.status)
+            await self._notice(NO_RERUN.format(name=ready.name, why=reason, reference=record.reference))
         else:
-            record.result, record.resolved, record.decisions = made.result, made.resolved, made.decisions
-            record.started, record.ended = made.started, made.ended
-            record.arguments_reference = made.arguments_reference
-            self.bench.variables.count(record, record.reference)
-            if made.shown != finished.shown:
-                await self._notice(OTHER.format(name=ready.name, date=self.date))
-        await self.emit(replace(finished, seconds=made.seconds if made else 0.0))
+            record.result, record.resolved, record.decisions = rerun.result, rerun.resolved, rerun.decisions
+            record.started, record.ended = rerun.started, rerun.ended
+            record.arguments_reference = rerun.arguments_reference
+            self.runtime.variables.count(record, record.reference)
+            if rerun.shown != finished.shown:
+                await self._notice(RESULT_CHANGED.format(name=ready.name, date=self.date))
+        await self.emit(replace(finished, seconds=rerun.seconds if rerun else 0.0))
 
-    async def _made(self, ready: CallReady, kept: KeptCall, record: CallRecord) -> CallRecord | None:
-        arguments = _read(kept.edited or ready.arguments)
-        tool = self.bench.tools.tools().get(ready.name)
+    async def _execute_call(self, ready: CallReady, recorded: RecordedCall, record: CallRecord) -> CallRecord | None:
+        arguments = _read(recorded.edited or ready.arguments)
+        tool = self.runtime.tools.tools().get(ready.name)
         if tool is None or arguments is None:
             return None
-        bench = replace(
-            self.bench,
+        runtime = replace(
+            self.runtime,
             tools=Toolset("again", [replace(tool, store_as=record.reference)]),
-            emit=self._emit_but_outcome,
-            approver=_AsRecorded(self.bench.approver, self._decided.get(ready.call_id, ()), record.shown, tool),
+            emit=self._emit_except_outcome,
+            approver=_RecordedApprover(self.runtime.approver, self._decided.get(ready.call_id, ()), record.shown, tool),
         )
         text = json.dumps(arguments, ensure_ascii=False)
         call = ToolCall(ready.name, text, record.id, ready.call_id, args=arguments, runnable=True)
-        return await self._until_stopped(run_call(call, bench, round=ready.round))
+        return await self._until_stopped(run_call(call, runtime, round=ready.round))
 
-    async def _emit_but_outcome(self, event: Event) -> None:
+    async def _emit_except_outcome(self, event: Event) -> None:
         if not isinstance(event, CallFinished):
             await self.emit(event)
 
     async def _until_stopped(self, work: Any) -> CallRecord:
         running = asyncio.ensure_future(work)
-        stop = asyncio.ensure_future(self.turn.signal.wait())
+        stop = asyncio.ensure_future(self.turn.cancel_signal.wait())
         try:
             await asyncio.wait({running, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not running.done() or running.cancelled():
@@ -233,7 +235,7 @@ class Replay:
         await self.emit(Notice(text, level="warning"))
 
 
-class _AsRecorded:
+class _RecordedApprover:
     """Releases a result as it was released, where its text is the same; asks about anything else."""
 
     def __init__(self, other: Any, decided: Sequence[CallDecided], shown: str, tool: Tool) -> None:
@@ -250,10 +252,10 @@ class _AsRecorded:
             self.name = "recording"
             return Released()
         if self._other is None:
-            refusal: Decision = question.denial(NOBODY)
+            refusal: Decision = question.denial(NO_APPROVER)
             return refusal
-        ask: Approver = getattr(self._other, "ask", None) or self._other
-        return ask(question)  # type: ignore[operator]  # what has no `ask` is called
+        approver: Approver = getattr(self._other, "ask", None) or self._other
+        return approver(question)  # type: ignore[operator]  # what has no `ask` is called
 
 
 def _read(arguments: str) -> dict[str, Any] | None:

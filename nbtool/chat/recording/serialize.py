@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from nbtool.chat.recording.file import KeptCall, RecordedTurn
+from nbtool.chat.recording.file import RecordedCall, RecordedTurn
 from nbtool.chat.recording.key_part import Part
-from nbtool.chat.recording.redaction import Veil, through
+from nbtool.chat.recording.redaction import Redactor, map_text
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadRecording, UnknownReference, UnreadableEvent
 from nbtool.event_json import dump_event, load_events
@@ -19,7 +19,7 @@ from nbtool.messages import clean_text, new_id
 from nbtool.tools.calls.record import CallRecord
 from nbtool.tools.variables.store import NAME, Variables
 
-KEPT = frozenset(
+RECORDED_KINDS = frozenset(
     {"request_started", "reply_finished", "call_ready", "call_decided", "call_finished", "message_appended", "notice",
      "error_raised", "turn_ended"}
 )  # fmt: skip
@@ -35,7 +35,7 @@ _NEEDED = frozenset({"text", "shown", "arguments", "by", "digest", "message", "u
 """Fields that are written even where they are empty."""
 
 
-def take(turn: Turn, key: Mapping[Part, str], variables: Variables, veil: Veil) -> RecordedTurn:
+def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, redactor: Redactor) -> RecordedTurn:
     """Give what is kept of a completed turn.
 
     Raises:
@@ -43,21 +43,25 @@ def take(turn: Turn, key: Mapping[Part, str], variables: Variables, veil: Veil) 
     """
     ids: dict[str, str] = {}
     inner = _with_calls_inside(turn.log)
-    calls = {_short(record.call_id, ids): _kept(record, variables, veil, inner) for record in turn.calls}
-    told = [veil.over(_plain(event, ids)) for event in turn.log if event.kind in KEPT]
+    calls = {
+        _short_id(record.call_id, ids): _recorded_call(record, variables, redactor, inner) for record in turn.calls
+    }
+    items = [redactor.redact_event(_plain(event, ids)) for event in turn.log if event.kind in RECORDED_KINDS]
     recorded = RecordedTurn(
         recorded=dt.datetime.now().astimezone().date().isoformat(),
         model=turn.model,
-        prompt=clean_text(veil.hide(turn.prompt.text)),
+        prompt=clean_text(redactor.hide(turn.prompt.text)),
         key=dict(key),
         calls=calls,
-        events=list(_without_doubles(told)),
+        events=list(_deduplicated(items)),
     )
-    events_of(recorded)  # what cannot be read back is not kept
+    deserialize_events(recorded)  # what cannot be read back is not kept
     return recorded
 
 
-def events_of(recorded: RecordedTurn, veil: Veil | None = None) -> tuple[list[Event], dict[str, KeptCall]]:
+def deserialize_events(
+    recorded: RecordedTurn, redactor: Redactor | None = None
+) -> tuple[list[Event], dict[str, RecordedCall]]:
     """Give the events of a recorded turn and its calls, both under new ids.
 
     Raises:
@@ -65,15 +69,15 @@ def events_of(recorded: RecordedTurn, veil: Veil | None = None) -> tuple[list[Ev
     """
     ids: dict[str, str] = {}
     try:
-        told = [_full(event, ids, veil) for event in _with_doubles(recorded.events)]
-        events = load_events(told)
+        items = [_expand(event, ids, redactor) for event in _expand_messages(recorded.events)]
+        events = load_events(items)
     except UnreadableEvent as error:
         raise BadRecording(f"A recorded turn cannot be read: {error.message}") from None
     except (TypeError, AttributeError, ValueError, RecursionError):
         raise BadRecording("A recorded turn cannot be read: it is of another shape.") from None
     ends = [event for event in events if isinstance(event, TurnEnded)]
     is_whole = len(ends) == 1 and events[-1] is ends[0] and ends[0].status == "completed"
-    if not is_whole or any(event.kind not in KEPT for event in events):
+    if not is_whole or any(event.kind not in RECORDED_KINDS for event in events):
         raise BadRecording("A recorded turn cannot be read: it is not a turn that came to its end.")
     calls = {ids[name]: call for name, call in recorded.calls.items() if name in ids}
     _check(events, calls)
@@ -89,24 +93,24 @@ def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
     if kind == "call_finished":
         plain["media"], plain["traceback"] = [], ""  # for the person's eyes alone
         plain["media_left_out"] = plain["media_left_out"] or None
-    brief = {"kind": kind, **_brief(plain, ids)}
+    brief = {"kind": kind, **_compact(plain, ids)}
     return {**brief, "seconds": 0.0} if isinstance(event, TurnEnded) and seconds is not None else brief
 
 
-def _brief(plain: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+def _compact(plain: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
     """Leave out what is another in every run, what is empty, and what can be had from the rest."""
     brief: dict[str, Any] = {}
     for name, value in plain.items():
         if name in ("message_id", "native", "host") or (name == "args" and plain.get("kind") == "call"):
             continue
         if name == "call_id":
-            brief[name] = _short(value, ids)
+            brief[name] = _short_id(value, ids)
         elif name == "digest":
             brief[name] = ""
         elif isinstance(value, dict) and name != "resolved":
-            brief[name] = _brief(value, ids)
+            brief[name] = _compact(value, ids)
         elif isinstance(value, list):
-            brief[name] = [_brief(inner, ids) if isinstance(inner, dict) else inner for inner in value]
+            brief[name] = [_compact(inner, ids) if isinstance(inner, dict) else inner for inner in value]
         else:
             brief[name] = value
     return {name: value for name, value in brief.items() if name in _NEEDED or not _is_empty(value)}
@@ -116,14 +120,14 @@ def _is_empty(value: Any) -> bool:
     return value is None or value is False or (isinstance(value, str | list | dict) and not value)
 
 
-def _short(call_id: str, ids: dict[str, str]) -> str:
+def _short_id(call_id: str, ids: dict[str, str]) -> str:
     return ids.setdefault(call_id, f"call-{len(ids) + 1}")
 
 
-def _without_doubles(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Leave out the message of a reply that was appended just before as it is."""
     last: Any = None
-    for event in told:
+    for event in items:
         if event["kind"] == "message_appended":
             last = event["message"]
         elif event["kind"] == "reply_finished" and event.get("message") == last:
@@ -131,11 +135,11 @@ def _without_doubles(told: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]
         yield event
 
 
-def _kept(record: CallRecord, variables: Variables, veil: Veil, inner: set[str]) -> KeptCall:
+def _recorded_call(record: CallRecord, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
     """Say what a call brings when it is told again; one that made calls of its own is never run again."""
-    edited = veil.hide(record.edited)
+    edited = redactor.hide(record.edited)
     if record.status != "ok":
-        return KeptCall(edited=edited)
+        return RecordedCall(edited=edited)
     is_changed = any(decided.gate == "result" and decided.edited for decided in record.decisions)
     value = record.result
     if record.reference:
@@ -143,13 +147,13 @@ def _kept(record: CallRecord, variables: Variables, veil: Veil, inner: set[str])
             value = variables.value(record.reference)
         except UnknownReference:
             value = None if is_changed else record.result
-    if not record.is_unreadable and is_plain(value) and veil.hides_nothing_of(value):
-        return KeptCall(False, True, value, record.arguments_reference, edited)
-    again = bool(record.reference) and not is_changed and record.call_id not in inner
-    return KeptCall(again, arguments_reference=record.arguments_reference, edited=edited)
+    if not record.is_unreadable and is_json_value(value) and redactor.is_unchanged(value):
+        return RecordedCall(False, True, value, record.arguments_reference, edited)
+    reruns = bool(record.reference) and not is_changed and record.call_id not in inner
+    return RecordedCall(reruns, arguments_reference=record.arguments_reference, edited=edited)
 
 
-def is_plain(value: Any) -> bool:
+def is_json_value(value: Any) -> bool:
     """Whether a value is JSON, exactly, and small enough to be kept in a file that people read."""
     left, level = MAX_VALUE, [value]
     for _ in range(MAX_LEVELS):
@@ -184,28 +188,28 @@ def _is_number(value: Any) -> bool:
 
 def _with_calls_inside(log: Sequence[Event]) -> set[str]:
     """Give the calls during which others began that no reply asked for: they were made by a tool."""
-    asked = {call.call_id for event in log if event.kind == "reply_finished" for call in event.message.calls}
+    requested = {call.call_id for event in log if event.kind == "reply_finished" for call in event.message.calls}
     running: set[str] = set()
-    found: set[str] = set()
+    outer: set[str] = set()
     for event in log:
         match event:
-            case CallStarted() if event.call_id in asked:
+            case CallStarted() if event.call_id in requested:
                 running.add(event.call_id)
             case CallStarted():
-                found |= running
+                outer |= running
             case CallFinished():
                 running.discard(event.call_id)
             case _:
                 pass
-    return found
+    return outer
 
 
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-def _with_doubles(told: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+def _expand_messages(items: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     last: Any = None
-    for event in told:
+    for event in items:
         if event.get("kind") == "message_appended":
             last = event.get("message")
         elif event.get("kind") == "reply_finished" and "message" not in event:
@@ -214,7 +218,7 @@ def _with_doubles(told: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]
         yield dict(event)
 
 
-def _check(events: Sequence[Event], calls: Mapping[str, KeptCall]) -> None:
+def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
     """See that every call came to an end, and that what is kept of it can be had."""
     finished = {event.call_id: event for event in events if isinstance(event, CallFinished)}
     open_ = {event.call_id for event in events if isinstance(event, CallReady)} - set(finished)
@@ -227,8 +231,8 @@ def _check(events: Sequence[Event], calls: Mapping[str, KeptCall]) -> None:
         raise BadRecording("A recorded turn cannot be read: a call of it names no variable, or has no arguments.")
 
 
-def _full(event: dict[str, Any], ids: dict[str, str], veil: Veil | None) -> dict[str, Any]:
-    restored = through(event, veil.restore) if veil else event
+def _expand(event: dict[str, Any], ids: dict[str, str], redactor: Redactor | None) -> dict[str, Any]:
+    restored = map_text(event, redactor.restore) if redactor else event
     full: dict[str, Any] = _with_ids(restored, ids)
     return full
 

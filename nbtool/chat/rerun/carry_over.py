@@ -12,22 +12,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbtool.chain.hooks import TurnContext
-from nbtool.chat.edits import Made
+from nbtool.chat.edits import TurnView
 from nbtool.events import Notice
 from nbtool.messages import Part, ToolCall, Usage, new_id
 from nbtool.tools.calls.record import CallRecord
 from nbtool.wire.reply import Reply
 
-CUT_OFF = "The call was stopped while it ran: how far it came is unknown. It was not run again."
-EDITED = "edited by you"
-OTHERWISE = "{names} came out otherwise than before: from here on the model is asked."
+INTERRUPTED_CALL = "The call was stopped while it ran: how far it came is unknown. It was not run again."
+EDITED_BY_USER = "edited by you"
+OUTCOME_CHANGED = "{names} came out otherwise than before: from here on the model is asked."
 
-Runs = Callable[[ToolCall, CallRecord | None], bool]
+ShouldRun = Callable[[ToolCall, CallRecord | None], bool]
 """Says whether a call runs, from what became of it before (None: nothing is known of it)."""
 
 
 @dataclass(slots=True)
-class Script:
+class CarryOver:
     """The replies of the first rounds, and the calls in them whose outcome is told.
 
     `told` is by the id of the call: its record, then those of the calls that it made. `expected` are the outcomes,
@@ -35,72 +35,76 @@ class Script:
     """
 
     replies: tuple[Reply, ...] = ()
-    told: dict[str, tuple[CallRecord, ...]] = field(default_factory=dict)
-    expected: tuple[tuple[str, ...], ...] = ()
+    known_outcomes: dict[str, tuple[CallRecord, ...]] = field(default_factory=dict)
+    expected_outcomes: tuple[tuple[str, ...], ...] = ()
 
     @property
-    def runs(self) -> bool:
+    def runs_calls(self) -> bool:
         """Whether following it runs a call."""
-        return any(call.call_id not in self.told for reply in self.replies for call in reply.calls)
+        return any(call.call_id not in self.known_outcomes for reply in self.replies for call in reply.calls)
 
-    def reader(self, records: Sequence[CallRecord]) -> Callable[[TurnContext], Any]:
+    def reply_source(self, records: Sequence[CallRecord]) -> Callable[[TurnContext], Any]:
         """Give what the engine asks for the next reply; `records` are the calls of the turn, as they come."""
 
-        async def following(turn: TurnContext) -> Reply | None:
-            given = turn.meter.rounds
-            if given >= len(self.replies):
+        async def next_reply(turn: TurnContext) -> Reply | None:
+            rounds = turn.meter.rounds
+            if rounds >= len(self.replies):
                 return None
-            if given and (names := self._otherwise(given - 1, records)):
-                self.replies = self.replies[:given]
-                await turn.emit(Notice(OTHERWISE.format(names=", ".join(f"`{name}`" for name in names))))
+            if rounds and (names := self._changed_calls(rounds - 1, records)):
+                self.replies = self.replies[:rounds]
+                await turn.emit(Notice(OUTCOME_CHANGED.format(names=", ".join(f"`{name}`" for name in names))))
                 return None
-            return self.replies[given]
+            return self.replies[rounds]
 
-        return following
+        return next_reply
 
-    def _otherwise(self, place: int, records: Sequence[CallRecord]) -> list[str]:
+    def _changed_calls(self, index: int, records: Sequence[CallRecord]) -> list[str]:
         """Name the calls of a round that came out otherwise than was expected."""
-        if place >= len(self.expected):
+        if index >= len(self.expected_outcomes):
             return []
-        came = {record.call_id: record for record in records}
-        calls = self.replies[place].calls
-        pairs = zip(calls, self.expected[place], strict=True)
-        return [call.name for call, expected in pairs if _outcome(came.get(call.call_id)) != expected]
+        outcomes = {record.call_id: record for record in records}
+        calls = self.replies[index].calls
+        pairs = zip(calls, self.expected_outcomes[index], strict=True)
+        return [call.name for call, expected in pairs if _outcome(outcomes.get(call.call_id)) != expected]
 
 
-def script_of(
-    turn: Made,
+def carry_over(
+    turn: TurnView,
     rounds: int,
     *,
-    runs: Runs,
+    runs: ShouldRun,
     arguments: Mapping[str, Mapping[str, Any]] | None = None,
     results: Mapping[str, str] | None = None,
     compare: bool = False,
-) -> Script:
+) -> CarryOver:
     """Take the first `rounds` of a turn; a call runs where `runs` says so, else its outcome is told.
 
     `arguments` and `results` stand in place of those that were, by the ids of their calls. With `compare`, a reply is
     taken only while the calls before it come out as they did.
     """
-    script = Script()
-    for place, reply in enumerate(turn.rounds[:rounds]):
-        said, ids = _afresh(reply, arguments or {})
-        script.replies += (said,)
-        known = [record for record in turn.calls if record.round == place + 1]
-        by_id = {record.call_id: record for record in known}
+    carry = CarryOver()
+    for index, reply in enumerate(turn.rounds[:rounds]):
+        new_reply, ids = _with_new_ids(reply, arguments or {})
+        carry.replies += (new_reply,)
+        records = [record for record in turn.calls if record.round == index + 1]
+        by_id = {record.call_id: record for record in records}
         if compare:
-            script.expected += (tuple(_outcome(by_id.get(call.call_id)) for call in reply.calls),)
-        tell = {call.call_id for call in reply.calls if not runs(call, by_id.get(call.call_id))} & by_id.keys()
-        for call_id in tell:
-            script.told[ids[call_id]] = (_told(by_id[call_id], ids[call_id], (results or {}).get(call_id)),)
-        if tell and tell == ids.keys():  # calls that a call made are told with it; which one made them is not known
-            inner = tuple(_told(record, new_id("call")) for record in known if record.call_id not in ids)
+            carry.expected_outcomes += (tuple(_outcome(by_id.get(call.call_id)) for call in reply.calls),)
+        carried = {call.call_id for call in reply.calls if not runs(call, by_id.get(call.call_id))} & by_id.keys()
+        for call_id in carried:
+            carry.known_outcomes[ids[call_id]] = (
+                _carried_record(by_id[call_id], ids[call_id], (results or {}).get(call_id)),
+            )
+        if (
+            carried and carried == ids.keys()
+        ):  # calls that a call made are told with it; which one made them is not known
+            inner = tuple(_carried_record(record, new_id("call")) for record in records if record.call_id not in ids)
             last = ids[reply.calls[-1].call_id]
-            script.told[last] += inner
-    return script
+            carry.known_outcomes[last] += inner
+    return carry
 
 
-def _afresh(reply: Reply, arguments: Mapping[str, Mapping[str, Any]]) -> tuple[Reply, dict[str, str]]:
+def _with_new_ids(reply: Reply, arguments: Mapping[str, Mapping[str, Any]]) -> tuple[Reply, dict[str, str]]:
     """Give a reply with new ids of its calls, and by the old ids the new ones; it costs nothing a second time."""
     ids = {call.call_id: new_id("call") for call in reply.calls}
     parts = tuple(_part(part, ids, arguments) for part in reply.message.parts)
@@ -121,20 +125,26 @@ def _part(part: Part, ids: Mapping[str, str], arguments: Mapping[str, Mapping[st
     )
 
 
-def _told(record: CallRecord, call_id: str, result: str | None = None) -> CallRecord:
+def _carried_record(record: CallRecord, call_id: str, result: str | None = None) -> CallRecord:
     """Give a record as a later version tells it, with the result that a person put in place of its own."""
-    told = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
+    carried = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
     if result is not None:
-        told.status, told.shown, told.reason = "ok", result, EDITED
-        told.result, told.reference, told.dead_reference, told.images, told.media = result, "", "", (), ()
+        carried.status, carried.shown, carried.reason = "ok", result, EDITED_BY_USER
+        carried.result, carried.reference, carried.dead_reference, carried.images, carried.media = (
+            result,
+            "",
+            "",
+            (),
+            (),
+        )
     elif record.status == "cancelled" and record.started is not None:
-        told.status, told.shown, told.reason = "unknown", CUT_OFF, CUT_OFF
-    return told
+        carried.status, carried.shown, carried.reason = "unknown", INTERRUPTED_CALL, INTERRUPTED_CALL
+    return carried
 
 
 def _outcome(record: CallRecord | None) -> str:
     """Write what came of a call without the names under which it was kept: they are others each time."""
     if record is None:
         return ""
-    shown = record.shown.replace(f"{{{{{record.result_name}}}}}", "") if record.result_name else record.shown
-    return f"{record.status}\n{shown}"
+    text = record.shown.replace(f"{{{{{record.result_name}}}}}", "") if record.result_name else record.shown
+    return f"{record.status}\n{text}"

@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbtool.chat.conversation import Conversation, Named
-from nbtool.chat.edits import Difference, Edited, edits_of
-from nbtool.chat.rerun.carry_over import Script, script_of
-from nbtool.chat.rerun.recovery import complete, is_pending, known
+from nbtool.chat.conversation import Conversation, TurnRef
+from nbtool.chat.edits import CallEdit, VersionDiff, parse_edits
+from nbtool.chat.rerun.carry_over import CarryOver, carry_over
+from nbtool.chat.rerun.recovery import complete_rounds, is_pending, recover
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
@@ -27,7 +27,7 @@ from nbtool.plugins.structured import Structured
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TurnPlan:
     """Where a turn goes, what it says again, and what it takes from the version that it is made from.
 
     `prompt` is None where the person says something new. `difference` says how the version is another one.
@@ -36,10 +36,10 @@ class Plan:
     node: Node[Turn]
     prompt: Message | None = None
     answer: Structured | None = None
-    script: Script = field(default_factory=Script)
-    difference: Difference | None = None
+    carry_over: CarryOver = field(default_factory=CarryOver)
+    difference: VersionDiff | None = None
 
-    def said(self, prompt: Message) -> Message:
+    def resolve_prompt(self, prompt: Message) -> Message:
         """Give what is said: the person's own words, or, where nothing was said, those of the turn.
 
         Raises:
@@ -60,24 +60,24 @@ class Plan:
 class Edit:
     """Say something else in place of a turn, on a branch of its own: what followed the turn stays with the turn."""
 
-    turn: Named = None
+    turn: TurnRef = None
 
-    def plan(self, conversation: Conversation, cell_id: str) -> Plan:
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:
         """Plan it; raises BadUsage where there is no such turn."""
-        node, _ = conversation.named(self.turn)
-        return Plan(conversation.tree.beside(node, cell_id))
+        node, _ = conversation.find_turn(self.turn)
+        return TurnPlan(conversation.tree.new_sibling(node, cell_id))
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
     """Say something after a turn of the active line; what followed it follows the new one."""
 
-    after: Named = None
+    after: TurnRef = None
 
-    def plan(self, conversation: Conversation, cell_id: str) -> Plan:
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:
         """Plan it; raises BadUsage where there is no such turn on the line."""
-        node, _ = conversation.named(self.after)
-        return Plan(conversation.tree.between(node, cell_id))
+        node, _ = conversation.find_turn(self.after)
+        return TurnPlan(conversation.tree.insert_after(node, cell_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,39 +88,39 @@ class Rerun:
     place of its own; both by the ids of the calls, all of one round, after which the model is asked again.
     """
 
-    turn: Named = None
+    turn: TurnRef = None
     from_round: int | None = None
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     results: Mapping[str, str] = field(default_factory=dict)
 
-    def plan(self, conversation: Conversation, cell_id: str) -> Plan:  # noqa: ARG002 - one shape for every verb
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one shape for every verb
         """Plan it.
 
         Raises:
             BadUsage: there is no such turn, round or call, or the edits are of several rounds.
         """
-        node, turn = conversation.named(self.turn)
-        edits = edits_of(turn, self.arguments, self.results)
-        kept = self._kept(turn, edits)
+        node, turn = conversation.find_turn(self.turn)
+        edits = parse_edits(turn, self.arguments, self.results)
+        count = self._rounds_to_keep(turn, edits)
         changed = {edit.call_id for edit in edits if edit.what == "arguments"}
-        script = script_of(
+        carry = carry_over(
             turn,
-            kept,
+            count,
             runs=lambda call, _: call.call_id in changed,
             arguments={edit.call_id: edit.value for edit in edits if edit.what == "arguments"},
             results={edit.call_id: edit.value for edit in edits if edit.what == "result"},
         )
-        return _again(node, turn, script, Difference("Rerun", turn.turn_id, kept, edits) if kept else None)
+        return _new_version(node, turn, carry, VersionDiff("Rerun", turn.turn_id, count, edits) if count else None)
 
-    def _kept(self, turn: Turn, edits: tuple[Edited, ...]) -> int:
+    def _rounds_to_keep(self, turn: Turn, edits: tuple[CallEdit, ...]) -> int:
         rounds = {edit.round for edit in edits}
         if len(rounds) > 1:
             raise BadUsage(
-                f"The edited calls are of rounds {_listed(rounds)}; a rerun edits calls of one round.",
+                f"The edited calls are of rounds {_join_numbers(rounds)}; a rerun edits calls of one round.",
                 fix="Edit the earlier ones, and the later ones in the version that comes of it.",
             )
         if not rounds:
-            return _round_of(turn, self.from_round) - 1
+            return _checked_round(turn, self.from_round) - 1
         (edited,) = rounds
         if self.from_round not in (None, edited + 1):
             raise BadUsage(f"The edited calls are of round {edited}, so the model is asked from round {edited + 1} on.")
@@ -135,19 +135,19 @@ class Resume:
     the turn broke off is told to be of unknown outcome, and is not run again.
     """
 
-    turn: Named = None
+    turn: TurnRef = None
 
-    def plan(self, conversation: Conversation, cell_id: str) -> Plan:  # noqa: ARG002 - one shape for every verb
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one shape for every verb
         """Plan it; raises BadUsage where there is no such turn, or nothing of it is pending."""
-        node, turn = conversation.named(self.turn)
+        node, turn = conversation.find_turn(self.turn)
         if not turn.done.done():
             raise BadUsage(f"{turn.turn_id} is still on its way.", fix="Wait for it, or stop it first.")
         if turn.status == "completed":
             raise BadUsage(f"{turn.turn_id} came to its end, so nothing is pending.", fix="A rerun asks again.")
-        whole = known(turn, lambda turn_id: conversation.named(turn_id)[1])
-        kept = complete(whole)
-        script = script_of(whole, kept, runs=lambda _, record: is_pending(record))
-        return _again(node, turn, script, Difference("Resumed", turn.turn_id, kept))
+        recovered = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
+        count = complete_rounds(recovered)
+        carry = carry_over(recovered, count, runs=lambda _, record: is_pending(record))
+        return _new_version(node, turn, carry, VersionDiff("Resumed", turn.turn_id, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,41 +158,42 @@ class Reexecute:
     out otherwise, the model is asked.
     """
 
-    turn: Named = None
+    turn: TurnRef = None
     from_round: int = 1
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def plan(self, conversation: Conversation, cell_id: str) -> Plan:  # noqa: ARG002 - one shape for every verb
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one shape for every verb
         """Plan it; raises BadUsage where there is no such turn, round or call, or it called no tools from there on."""
-        node, turn = conversation.named(self.turn)
-        first, kept = _round_of(turn, self.from_round), complete(turn)
-        edits = edits_of(turn, self.arguments, {})
-        if early := {edit.round for edit in edits if edit.round < first}:
+        node, turn = conversation.find_turn(self.turn)
+        first, count = _checked_round(turn, self.from_round), complete_rounds(turn)
+        edits = parse_edits(turn, self.arguments, {})
+        if too_early := {edit.round for edit in edits if edit.round < first}:
             raise BadUsage(
-                f"The edited calls are of round {_listed(early)}, and round {first} is the first to run again."
+                f"The edited calls are of round {_join_numbers(too_early)}, "
+                f"and round {first} is the first to run again."
             )
-        rounds = {call.call_id: place for place, reply in enumerate(turn.rounds[:kept], 1) for call in reply.calls}
+        rounds = {call.call_id: number for number, reply in enumerate(turn.rounds[:count], 1) for call in reply.calls}
         if not any(round >= first for round in rounds.values()):
             raise BadUsage(f"{turn.turn_id} called no tools from round {first} on, so there is nothing to run again.")
-        script = script_of(
+        carry = carry_over(
             turn,
-            kept,
+            count,
             runs=lambda call, _: rounds[call.call_id] >= first,
             arguments={edit.call_id: edit.value for edit in edits},
             compare=True,
         )
-        return _again(node, turn, script, Difference("Re-executed", turn.turn_id, first - 1, edits))
+        return _new_version(node, turn, carry, VersionDiff("Re-executed", turn.turn_id, first - 1, edits))
 
 
-Verb = Edit | Insert | Rerun | Resume | Reexecute
+TurnOperation = Edit | Insert | Rerun | Resume | Reexecute
 
 
-def _again(node: Node[Turn], turn: Turn, script: Script, difference: Difference | None) -> Plan:
+def _new_version(node: Node[Turn], turn: Turn, carry: CarryOver, difference: VersionDiff | None) -> TurnPlan:
     """Plan a new version of a turn: the same words, the same attachments, an answer of the same type."""
-    return Plan(node, turn.prompt, copy.copy(turn.answer), script, difference)
+    return TurnPlan(node, turn.prompt, copy.copy(turn.answer), carry, difference)
 
 
-def _round_of(turn: Turn, number: int | None) -> int:
+def _checked_round(turn: Turn, number: int | None) -> int:
     rounds = max(len(turn.rounds), 1)
     if number is not None and not 1 <= number <= rounds:
         how_many = "1 round" if rounds == 1 else f"{rounds} rounds"
@@ -200,5 +201,5 @@ def _round_of(turn: Turn, number: int | None) -> int:
     return number or 1
 
 
-def _listed(rounds: set[int]) -> str:
+def _join_numbers(rounds: set[int]) -> str:
     return ", ".join(map(str, sorted(rounds)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from nbtool.chat.edits import Made
+from nbtool.chat.edits import TurnView
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.events import TurnStarted
@@ -18,7 +18,7 @@ from nbtool.wire.reply import Reply
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RecoveredTurn:
     """The replies of a turn, and what came of their calls."""
 
     turn_id: str
@@ -26,23 +26,25 @@ class Known:
     calls: Sequence[CallRecord]
 
 
-def known(turn: Turn, find: Callable[[str], Turn]) -> Made:
+def recover(turn: Turn, find: Callable[[str], Turn]) -> TurnView:
     """Give all that is known of a turn; `find` gives a version by its id, or raises `BadUsage`."""
-    told: list[tuple[Turn, int]] = []
+    sources: list[tuple[Turn, int]] = []
     at: Turn | None = turn
-    while at is not None and at.turn_id not in {one.turn_id for one, _ in told}:  # a forged history may go in a circle
+    while at is not None and at.turn_id not in {
+        one.turn_id for one, _ in sources
+    }:  # a forged history may go in a circle
         began = next((event for event in at.log if isinstance(event, TurnStarted)), None)
-        told.append((at, began.told_rounds if began else 0))
-        at = _former(began, find)
-    found: Made = told[-1][0]
-    for later, rounds in reversed(told[:-1]):
-        found = _joined(later, found, rounds)
-    return found
+        sources.append((at, began.told_rounds if began else 0))
+        at = _source_turn(began, find)
+    result: TurnView = sources[-1][0]
+    for later, rounds in reversed(sources[:-1]):
+        result = _merge(later, result, rounds)
+    return result
 
 
-def complete(turn: Made) -> int:
+def complete_rounds(turn: TurnView) -> int:
     """Count the replies from the first on that came whole."""
-    return next((place for place, reply in enumerate(turn.rounds) if not reply.complete), len(turn.rounds))
+    return next((index for index, reply in enumerate(turn.rounds) if not reply.complete), len(turn.rounds))
 
 
 def is_pending(record: CallRecord | None) -> bool:
@@ -52,32 +54,32 @@ def is_pending(record: CallRecord | None) -> bool:
     return record.started is None and record.status in ("waiting", "running", "cancelled", "not_run")
 
 
-def _former(began: TurnStarted | None, find: Callable[[str], Turn]) -> Turn | None:
+def _source_turn(began: TurnStarted | None, find: Callable[[str], Turn]) -> Turn | None:
     try:
         return find(began.told_from) if began and began.told_from else None
     except BadUsage:  # it was deleted, or is told of nowhere
         return None
 
 
-def _joined(turn: Turn, former: Made, told: int) -> Known:
+def _merge(turn: Turn, former: TurnView, carried: int) -> RecoveredTurn:
     """Join what a turn knows with what it was to tell of the former one: its own word counts where it has one."""
-    own, told = complete(turn), min(told, complete(former))
-    calls = [call for place in range(own) for call in _called(turn, former if place < told else None, place)]
-    calls += [call for place in range(own, told) for call in _of(former, place)]
-    return Known(turn.turn_id, (*turn.rounds[:own], *former.rounds[own:told]), calls)
+    own, carried = complete_rounds(turn), min(carried, complete_rounds(former))
+    calls = [call for index in range(own) for call in _merge_calls(turn, former if index < carried else None, index)]
+    calls += [call for index in range(own, carried) for call in _calls_in_round(former, index)]
+    return RecoveredTurn(turn.turn_id, (*turn.rounds[:own], *former.rounds[own:carried]), calls)
 
 
-def _called(turn: Turn, former: Made | None, place: int) -> list[CallRecord]:
+def _merge_calls(turn: Turn, former: TurnView | None, index: int) -> list[CallRecord]:
     """Give the calls of one round: those of the turn, and where one never began in it, what the former one knows."""
-    own = {record.call_id: record for record in _of(turn, place)}
+    own = {record.call_id: record for record in _calls_in_round(turn, index)}
     if former:
-        before = {record.call_id: record for record in _of(former, place)}
-        for call, same in zip(turn.rounds[place].calls, former.rounds[place].calls, strict=False):
+        before = {record.call_id: record for record in _calls_in_round(former, index)}
+        for call, same in zip(turn.rounds[index].calls, former.rounds[index].calls, strict=False):
             was = before.get(same.call_id)
             if is_pending(own.get(call.call_id)) and was and not is_pending(was):
                 own[call.call_id] = replace(was, call_id=call.call_id)
     return list(own.values())
 
 
-def _of(turn: Made, place: int) -> list[CallRecord]:
-    return [record for record in turn.calls if record.round == place + 1]
+def _calls_in_round(turn: TurnView, index: int) -> list[CallRecord]:
+    return [record for record in turn.calls if record.round == index + 1]

@@ -6,7 +6,7 @@ import difflib
 
 from nbtool.blocks import omission
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, Here, table
+from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands import (
     approvals,
     bind,
@@ -25,7 +25,7 @@ from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.shorten import shorten
 
 
-def run(here: Here, words: list[str]) -> str:
+def run(context: CommandContext, words: list[str]) -> str:
     """Carry out `%chat WORDS` and give what it has to say.
 
     Raises:
@@ -40,8 +40,8 @@ def run(here: Here, words: list[str]) -> str:
         raise BadUsage(
             f"%chat {name} takes no more words, and {shorten(' '.join(rest), 80)!r} came.", fix=f"`%chat {name}`"
         )
-    notes = [reopen_chat_of(here, word) for word in rest] if name in OF_TURNS else []
-    return "\n".join(filter(None, [*notes, COMMANDS[name](here, rest)]))
+    notes = [reopen_chat_of(context, word) for word in rest] if name in TURN_COMMANDS else []
+    return "\n".join(filter(None, [*notes, COMMANDS[name](context, rest)]))
 
 
 def check_options(name: str, words: list[str]) -> None:
@@ -50,21 +50,23 @@ def check_options(name: str, words: list[str]) -> None:
     Raises:
         BadUsage: the command has no such option.
     """
-    known = OPTIONS.get(name, frozenset())
+    options = OPTIONS.get(name, frozenset())
     for word in words if name not in FREE_TEXT else ():
-        if word.startswith("--") and word not in known:
-            near = difflib.get_close_matches(word, known, n=1)
+        if word.startswith("--") and word not in options:
+            near = difflib.get_close_matches(word, options, n=1)
             fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{word}."
             raise BadUsage(f"%chat {name} knows no option {word}.", fix=fix)
 
 
-def help_(_: Here, __: list[str]) -> str:
+def help_command(_: CommandContext, __: list[str]) -> str:
     """List the commands."""
     rows = [(name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()]
-    return table(*rows, ("-c NAME", "Before or after any of these: the chat that it is about, `main` unless named."))
+    return format_table(
+        *rows, ("-c NAME", "Before or after any of these: the chat that it is about, `main` unless named.")
+    )
 
 
-OF_TURNS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
+TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
 """Commands that name a turn, which may be of an earlier chat."""
 
 OPTIONS: dict[str, frozenset[str]] = {
@@ -72,7 +74,7 @@ OPTIONS: dict[str, frozenset[str]] = {
     "bind": frozenset({bind.REPLACE}),
     "delete": frozenset({"--below"}),
     "explore": frozenset({explore.STATIC}),
-    "show": frozenset({omission.WHOLE}),
+    "show": frozenset({omission.WHOLE_FLAG}),
     "export": frozenset(exports.FORCE),
     "code": frozenset(exports.FORCE),
 }
@@ -97,5 +99,5 @@ COMMANDS: dict[str, Command] = {
     **recordings.COMMANDS,
     **decode.COMMANDS,
     **env.COMMANDS,
-    "help": help_,
+    "help": help_command,
 }

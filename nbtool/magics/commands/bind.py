@@ -6,22 +6,22 @@ import shlex
 
 from nbtool.errors import BadUsage, UnknownReference
 from nbtool.magics.bind import bind_reference
-from nbtool.magics.cell_source import Cells
-from nbtool.magics.command_context import Command, Here
+from nbtool.magics.cell_source import CellSource
+from nbtool.magics.command_context import Command, CommandContext
 from nbtool.tools.variables.references import Reference, parse
 
 REPLACE = "--replace"
 
 
-def bind(here: Here, words: list[str]) -> str:
+def bind(context: CommandContext, words: list[str]) -> str:
     """Bind a result of a call, the object itself: `bind REFERENCE [NAME] [--replace]`."""
     match [word for word in words if word != REPLACE]:
         case [reference, *name] if len(name) < 2:
-            names = here.kernel.shell.user_ns
+            names = context.kernel.shell.user_ns
             try:
-                bound = bind_reference(here.chat, reference, names, *name, replace=REPLACE in words)
+                bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in words)
             except UnknownReference as error:
-                raise _not_in(here, reference, error) from None
+                raise _with_chat_hint(context, reference, error) from None
             return f"{bound} is bound in the notebook."
         case _:
             raise BadUsage("%chat bind takes a reference and perhaps a name.", fix="`%chat bind price_1_result prices`")
@@ -30,25 +30,27 @@ def bind(here: Here, words: list[str]) -> str:
 COMMANDS: dict[str, Command] = {"bind": bind}
 
 
-def _not_in(here: Here, written: str, error: UnknownReference) -> UnknownReference:
+def _with_chat_hint(context: CommandContext, reference: str, error: UnknownReference) -> UnknownReference:
     """Say which chat was looked in, and which other one of this kernel has the variable."""
-    name = _variable_name(written)
+    name = _variable_name(reference)
     others = [
         other
-        for other, chat in here.kernel.chats.items()
-        if other != here.name and any(entry.name == name for entry in chat.variables.list_entries())
+        for other, chat in context.kernel.chats.items()
+        if other != context.name and any(entry.name == name for entry in chat.variables.list_entries())
     ]
-    where = f"The chat {here.name!r} was looked in: {error.message}"
+    where = f"The chat {context.name!r} was looked in: {error.message}"
     if not others:
         return UnknownReference(where, fix=error.fix)
-    lines = " or ".join(f"`{Cells(other, here.kernel.magic).line(f'bind {shlex.quote(written)}')}`" for other in others)
+    lines = " or ".join(
+        f"`{CellSource(other, context.kernel.magic).line(f'bind {shlex.quote(reference)}')}`" for other in others
+    )
     return UnknownReference(where, fix=f"It is in another chat: {lines}.")
 
 
-def _variable_name(written: str) -> str:
+def _variable_name(reference: str) -> str:
     """Return the name of the variable that a reference begins at; `written` as it is where it is none."""
     try:
-        found = parse(written)
+        parsed = parse(reference)
     except UnknownReference:
-        return written
-    return next((part.name for part in found if isinstance(part, Reference)), written)
+        return reference
+    return next((part.name for part in parsed if isinstance(part, Reference)), reference)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nbtool.blocks.sanitize import one_line, visible
+from nbtool.blocks.sanitize import escape_invisible, one_line
 from nbtool.errors import BadUsage, NbtoolError
-from nbtool.magics.command_context import Command, Here
+from nbtool.magics.command_context import Command, CommandContext
 from nbtool.wire import WIRES, decode
 from nbtool.wire.reply import Reply
 
-TALKING = ("chat", "responses", "anthropic")
-LONGEST = 64 * 1024 * 1024
+CHAT_WIRES = ("chat", "responses", "anthropic")
+MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a recording."""
 
 
-def decoded(_: Here, words: list[str]) -> str:
+def decode_file(_: CommandContext, words: list[str]) -> str:
     """Read a recorded response body and say what the reply is: `decode FILE [WIRE]`.
 
     Without a wire, the dialect that makes most of it is taken.
@@ -24,21 +24,25 @@ def decoded(_: Here, words: list[str]) -> str:
         BadUsage: the file cannot be read, or no dialect reads it.
     """
     if not 1 <= len(words) <= 2 or (len(words) == 2 and words[1] not in WIRES):
-        raise BadUsage("%chat decode takes a file and perhaps a wire.", fix=f"Wires are {', '.join(TALKING)}.")
+        raise BadUsage("%chat decode takes a file and perhaps a wire.", fix=f"Wires are {', '.join(CHAT_WIRES)}.")
     body = _read(Path(words[0]).expanduser())
-    wires = words[1:] or list(TALKING)
+    wires = words[1:] or list(CHAT_WIRES)
     replies = {wire: _reply(wire, body) for wire in wires}
-    wire, reply = max(replies.items(), key=lambda found: _worth(found[1]))
-    return _told(wire, reply) if isinstance(reply, Reply) else f"wire: {wire}\nerror: {one_line(str(reply), 400)}"
+    wire, reply = max(replies.items(), key=lambda found: _rank(found[1]))
+    return (
+        _describe_reply(wire, reply)
+        if isinstance(reply, Reply)
+        else f"wire: {wire}\nerror: {one_line(str(reply), 400)}"
+    )
 
 
-COMMANDS: dict[str, Command] = {"decode": decoded}
+COMMANDS: dict[str, Command] = {"decode": decode_file}
 
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > LONGEST:
-            raise BadUsage(f"{path} is larger than {LONGEST >> 20} MiB.", fix="Cut it to the reply that is odd.")
+        if path.stat().st_size > MAX_BYTES:
+            raise BadUsage(f"{path} is larger than {MAX_BYTES >> 20} MiB.", fix="Cut it to the reply that is odd.")
         return path.read_bytes()
     except OSError as error:
         raise BadUsage(f"{path} cannot be read ({error.strerror or error}).", fix="Check the path.") from None
@@ -51,24 +55,24 @@ def _reply(wire: str, body: bytes) -> Reply | NbtoolError:
         return error
 
 
-def _worth(reply: Reply | NbtoolError) -> int:
+def _rank(reply: Reply | NbtoolError) -> int:
     if not isinstance(reply, Reply):
         return 0
     return 1 + 2 * bool(reply.message.parts) + 4 * reply.complete
 
 
-def _told(wire: str, reply: Reply) -> str:
+def _describe_reply(wire: str, reply: Reply) -> str:
     usage = reply.usage
     rows = [
         ("wire", wire),
         ("complete", "yes" if reply.complete else "no: the provider's terminal signal is missing"),
         ("stopped", f"{reply.stop_reason} ({reply.finish_reason or 'no reason given'})"),
         ("tokens", f"{usage.input_tokens} in, {usage.output_tokens} out, {usage.cached_tokens} cached"),
-        ("thinking", visible(reply.thinking)),
-        ("refusal", visible(reply.refusal)),
-        ("text", visible(reply.text)),
+        ("thinking", escape_invisible(reply.thinking)),
+        ("refusal", escape_invisible(reply.refusal)),
+        ("text", escape_invisible(reply.text)),
     ]
     for call in reply.calls:
         state = "may run" if call.runnable else f"does not run: {call.error}"
-        rows.append(("call", f"{visible(call.name)}({visible(call.arguments)}) {state}"))
+        rows.append(("call", f"{escape_invisible(call.name)}({escape_invisible(call.arguments)}) {state}"))
     return "\n".join(f"{name}: {value}" for name, value in rows if value)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, Here
+from nbtool.magics.command_context import Command, CommandContext
 from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.credentials import find_env_file, shown_path
 
 
-def env(_: Here, words: list[str]) -> str:
+def env(_: CommandContext, words: list[str]) -> str:
     """Say whether the nearest .env may name models and addresses; `env allow` lets it, `env forget` takes that back."""
     values, path = find_env_file()
     if not path:

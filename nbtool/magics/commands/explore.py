@@ -7,70 +7,70 @@ from IPython.display import display
 from nbtool.chat import restore
 from nbtool.chat.journal import journal, queries
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, Here
-from nbtool.magics.commands.history_source import Explored
+from nbtool.magics.command_context import Command, CommandContext
+from nbtool.magics.commands.history_source import HistorySource
 from nbtool.magics.commands.reopen import TURN_ID
 from nbtool.magics.kernel.messages import has_front_end
 from nbtool.shorten import shorten
 
 STATIC = "--static"
-NOTHING = "Nothing was said yet. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
+EMPTY_HISTORY = "Nothing was said yet. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
 
 
-def explore(here: Here, words: list[str]) -> str:
+def explore(context: CommandContext, words: list[str]) -> str:
     """Explore the history: tree, time lines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
 
     In a page it is a widget, and below it the same as text, which a saved notebook keeps. What is done from there is a
     cell that it puts below, for you to run. A past chat of the journal is named by its id, or by one of its
     turns, and then goes on here. The turn that is named is the one that is open first.
     """
-    named = [word for word in words if word != STATIC and not TURN_ID.fullmatch(word)]
-    if len(named) > 1:
+    ids = [word for word in words if word != STATIC and not TURN_ID.fullmatch(word)]
+    if len(ids) > 1:
         raise BadUsage("%chat explore takes one chat at most.", fix="`%chat history chats` lists them.")
     turns = [word for word in words if TURN_ID.fullmatch(word)]
-    if len(turns) > 1 or (turns and named):
+    if len(turns) > 1 or (turns and ids):
         raise BadUsage("%chat explore takes one turn or one chat at most.", fix="`%chat history` lists the turns.")
-    explored = _past(here, named[0]) if named else Explored(here)
-    turn = turn_to_open(explored, turns)
-    if not explored.tree.roots:
-        return NOTHING
-    kept = explored.bundle()
-    if getattr(here.kernel.shell, "kernel", None) is None:
-        return kept["text/plain"]
-    if STATIC not in words and has_front_end(here.kernel.shell):
+    source = _journal_history(context, ids[0]) if ids else HistorySource(context)
+    turn = turn_to_open(source, turns)
+    if not source.tree.roots:
+        return EMPTY_HISTORY
+    bundle = source.bundle()
+    if getattr(context.kernel.shell, "kernel", None) is None:
+        return bundle["text/plain"]
+    if STATIC not in words and has_front_end(context.kernel.shell):
         # Only who explores pays for importing a widget.
         from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415
 
-        title = f"History of {named[0] if named else here.name}"
-        display(ExplorerWidget(explored, title=title, acts=explored.acts, turn=turn))  # type: ignore[no-untyped-call]  # IPython ships no types for it
-    display(kept, raw=True)  # type: ignore[no-untyped-call]  # the same
+        title = f"History of {ids[0] if ids else context.name}"
+        display(ExplorerWidget(source, title=title, acts=source.actions, turn=turn))  # type: ignore[no-untyped-call]  # IPython ships no types for it
+    display(bundle, raw=True)  # type: ignore[no-untyped-call]  # the same
     return ""
 
 
-def turn_to_open(explored: Explored, words: list[str]) -> str:
+def turn_to_open(source: HistorySource, words: list[str]) -> str:
     """Return the whole id of the turn that is to be open first; empty where none is named.
 
     Raises:
         BadUsage: there is no such turn.
     """
-    return explored.tree.found(words[0])[1].turn_id if words else ""
+    return source.tree.get(words[0])[1].turn_id if words else ""
 
 
 COMMANDS: dict[str, Command] = {"explore": explore}
 
 
-def _past(here: Here, begin: str) -> Explored:
+def _journal_history(context: CommandContext, begin: str) -> HistorySource:
     """Recall a chat of the journal, to be looked at alone.
 
     Raises:
         BadUsage: no chat, or several, begin like this.
         nbtool.errors.JournalError: the journal cannot be read.
     """
-    found = [line.chat_id for line in journal().read(queries.chats) if line.chat_id.startswith(begin)]
-    if found == [here.chat.chat_id]:
-        return Explored(here)
-    if len(found) != 1:
-        many = "several chats begin" if found else "no chat begins"
+    ids = [line.chat_id for line in journal().read(queries.list_chats) if line.chat_id.startswith(begin)]
+    if ids == [context.chat.chat_id]:
+        return HistorySource(context)
+    if len(ids) != 1:
+        many = "several chats begin" if ids else "no chat begins"
         raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
-    events = journal().read(lambda connection: queries.chat_events(connection, found[0]))
-    return Explored(here, restore.tree(events), past=found[0])
+    events = journal().read(lambda connection: queries.chat_events(connection, ids[0]))
+    return HistorySource(context, restore.restore_tree(events), chat_id=ids[0])

@@ -6,30 +6,30 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.chat.restore import Interrupted
 from nbtool.chat.tree import Node
 from nbtool.chat.turn import Turn
-from nbtool.magics.command_context import Command, Here, table
+from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands.branches import branches
-from nbtool.magics.commands.journal import about_history
+from nbtool.magics.commands.journal import history_admin
 
 
-def history(here: Here, words: list[str]) -> str:
+def history(context: CommandContext, words: list[str]) -> str:
     """List the active line and the branches; with words, look into the journal of all chats (`history chats` …)."""
     if words:
-        return about_history(here, words)
-    rows = [(turn.turn_id, _told(node, turn)) for node in here.chat.tree.line if (turn := node.turn)]
-    listed = table(*rows) if rows else "Nothing was said yet."
-    return "\n\n".join(filter(None, [listed, branches(here.chat)]))
+        return history_admin(context, words)
+    rows = [(turn.turn_id, _turn_line(node, turn)) for node in context.chat.tree.active_path if (turn := node.turn)]
+    lines = format_table(*rows) if rows else "Nothing was said yet."
+    return "\n\n".join(filter(None, [lines, branches(context.chat)]))
 
 
-def new(here: Here, _: list[str]) -> str:
+def new(context: CommandContext, _: list[str]) -> str:
     """Start the conversation afresh; what was said stays in the history."""
-    here.chat.new()
+    context.chat.new()
     return "A new conversation begins with the next cell."
 
 
 COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
-def _told(node: Node[Turn], turn: Turn) -> str:
+def _turn_line(node: Node[Turn], turn: Turn) -> str:
     """Tell of a turn in one line: how it ended, its place among its versions, and what was said."""
     others = ", ".join(version.turn_id for version in node.versions if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""

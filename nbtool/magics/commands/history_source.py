@@ -9,69 +9,69 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from nbtool.blocks.history import totals as summing
-from nbtool.blocks.history.protocol import Detail, Found, Index, Totals
-from nbtool.blocks.history.rows import index
+from nbtool.blocks.history.protocol import Detail, Index, SearchHit, Totals
+from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.search import search
-from nbtool.blocks.history.static import bundle
+from nbtool.blocks.history.static import mimebundle
 from nbtool.blocks.history.turn import detail, media
-from nbtool.blocks.media import sent
+from nbtool.blocks.media import displayable_bytes
 from nbtool.chat.journal import journal, queries
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Event, TurnStatus
-from nbtool.magics.command_context import Here
-from nbtool.magics.commands.exports import code_for
+from nbtool.magics.command_context import CommandContext
+from nbtool.magics.commands.exports import export_turn
 from nbtool.messages import Message
-from nbtool.view.explorer_messages import CELL_DEEDS, CellWanted
+from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
-HERE_ACTS = tuple(deed for deed in CELL_DEEDS if deed != "go_on")
+LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
 """What a cell can do with a conversation of this kernel."""
 
-PAST_ACTS = ("go_on",)
+JOURNAL_ACTIONS = ("go_on",)
 """What a cell can do with one that no kernel holds: go on with it, and then all else."""
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
-    """A turn of a journal, with the times that the journal knows; see `blocks.history.told.Told`."""
+class TimedTurn:
+    """A turn of a journal, with the times that the journal knows; see `blocks.history.source.TurnSource`."""
 
     turn_id: str
     prompt: Message
     model: str
     status: TurnStatus
     log: Sequence[Event]
-    moments: Sequence[float | None]
+    event_times: Sequence[float | None]
     difference: object | None = None
 
 
-class Explored:
+class HistorySource:
     """The history of a conversation; `past` is the id of one that the journal alone holds."""
 
-    def __init__(self, here: Here, tree: Tree[Turn] | None = None, *, past: str = "") -> None:
-        self._here = here
+    def __init__(self, context: CommandContext, tree: Tree[Turn] | None = None, *, chat_id: str = "") -> None:
+        self._context = context
         self._tree = tree
-        self._past = past
+        self._chat_id = chat_id
 
     @property
     def tree(self) -> Tree[Turn]:
         """The conversation as it stands now."""
-        return self._here.chat.tree if self._tree is None else self._tree
+        return self._context.chat.tree if self._tree is None else self._tree
 
     @property
-    def acts(self) -> tuple[str, ...]:
+    def actions(self) -> tuple[str, ...]:
         """What cells can do with it."""
-        return PAST_ACTS if self._past else HERE_ACTS
+        return JOURNAL_ACTIONS if self._chat_id else LIVE_ACTIONS
 
     def index(self) -> Index:
         """Give the tree as rows."""
-        return index(self.tree.roots, {node.node_id for node in self.tree.line})
+        return tree_rows(self.tree.roots, {node.node_id for node in self.tree.active_path})
 
     def detail(self, turn_id: str) -> Detail:
         """Give one turn; raises BadUsage where there is none."""
         return detail(_timed(self._turn(turn_id)))
 
-    def search(self, text: str) -> list[Found]:
+    def search(self, text: str) -> list[SearchHit]:
         """Give the turns that hold these words."""
         return search(self._turns(), text)
 
@@ -81,35 +81,35 @@ class Explored:
 
     def media(self, turn_id: str, key: str) -> bytes | None:
         """Give the bytes of an image or a sound of a turn; raises BadUsage where there is no such turn."""
-        return sent(media(self._turn(turn_id)).get(key))
+        return displayable_bytes(media(self._turn(turn_id)).get(key))
 
-    def cell(self, wanted: CellWanted) -> str:
+    def cell(self, request: CellRequest) -> str:
         """Write the cell that does this.
 
         Raises:
             BadUsage: it cannot be done with this conversation or this turn.
         """
-        if wanted.deed not in self.acts:
-            raise BadUsage("This is a past chat.", fix=f"`%chat open {self._past}` goes on with it.")
-        if wanted.deed == "go_on":
-            return self._here.cells.line(f"open {self._past}")
-        return self._written(wanted, self._turn(wanted.turn_id))
+        if request.action not in self.actions:
+            raise BadUsage("This is a past chat.", fix=f"`%chat open {self._chat_id}` goes on with it.")
+        if request.action == "go_on":
+            return self._context.cells.line(f"open {self._chat_id}")
+        return self._cell_for(request, self._turn(request.turn_id))
 
     def bundle(self) -> dict[str, str]:
         """Give all of it as static HTML and plain text."""
-        return bundle(self.index(), self.totals(), {turn.turn_id: turn for turn in self._turns()})
+        return mimebundle(self.index(), self.totals(), {turn.turn_id: turn for turn in self._turns()})
 
-    def _written(self, wanted: CellWanted, turn: Turn) -> str:
-        match wanted.deed:
+    def _cell_for(self, request: CellRequest, turn: Turn) -> str:
+        match request.action:
             case "rerun" | "execute" | "resume" | "edit":
-                return self._here.cells.said_again(wanted.deed, turn, from_round=wanted.round)
+                return self._context.cells.rerun_cell(request.action, turn, from_round=request.round)
             case "code":
-                return code_for(self._here, turn, wanted.call_id).text
+                return export_turn(self._context, turn, request.call_id).text
             case "bind":
-                reference = self._reference(turn, wanted.call_id)
-                return self._here.cells.line(f"bind {shlex.quote(reference)}")
+                reference = self._reference(turn, request.call_id)
+                return self._context.cells.line(f"bind {shlex.quote(reference)}")
             case _:
-                return self._here.cells.about(wanted.deed, turn)
+                return self._context.cells.turn_command(request.action, turn)
 
     def _reference(self, turn: Turn, call_id: str) -> str:
         for call in turn.calls:
@@ -118,24 +118,24 @@ class Explored:
         raise BadUsage("This call left no result that is kept.", fix="`%chat vars` lists what there is.")
 
     def _turn(self, turn_id: str) -> Turn:
-        return self.tree.found(turn_id)[1]
+        return self.tree.get(turn_id)[1]
 
     def _turns(self) -> Iterator[Turn]:
         return (turn for node in self.tree.nodes() for turn in node.versions)
 
 
-def _timed(turn: Turn) -> Turn | Timed:
+def _timed(turn: Turn) -> Turn | TimedTurn:
     """Give a turn with the times of its events: its own, or those of the journal."""
-    if len(turn.moments) >= len(turn.log):
+    if len(turn.event_times) >= len(turn.log):
         return turn
-    known: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
+    times_by_key: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)
     with suppress(JournalError):
-        for at, event in journal().read(lambda connection: queries.moments(connection, turn.turn_id)):
-            known[_key(event)].append(at)
-    for times in known.values():
+        for at, event in journal().read(lambda connection: queries.event_times(connection, turn.turn_id)):
+            times_by_key[_key(event)].append(at)
+    for times in times_by_key.values():
         times.reverse()
-    moments = [known[_key(event)].pop() if known[_key(event)] else None for event in turn.log]
-    return Timed(turn.turn_id, turn.prompt, turn.model, turn.status, turn.log, moments, turn.difference)
+    moments = [times_by_key[_key(event)].pop() if times_by_key[_key(event)] else None for event in turn.log]
+    return TimedTurn(turn.turn_id, turn.prompt, turn.model, turn.status, turn.log, moments, turn.difference)
 
 
 def _key(event: Event) -> tuple[object, ...]:

@@ -12,7 +12,7 @@ from nbtool.chat.journal import journal, queries, search
 from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.dataframe import frame
 from nbtool.errors import BadUsage
-from nbtool.magics.command_context import Command, Here, table
+from nbtool.magics.command_context import Command, CommandContext, format_table
 from nbtool.magics.commands.bind import REPLACE
 from nbtool.magics.commands.exports import open_file
 from nbtool.magics.commands.reopen import continue_chat
@@ -31,7 +31,7 @@ USAGE = (
 )
 
 
-def about_history(here: Here, words: list[str]) -> str:
+def history_admin(context: CommandContext, words: list[str]) -> str:
     """Carry out `%chat history WORDS`.
 
     Raises:
@@ -40,23 +40,23 @@ def about_history(here: Here, words: list[str]) -> str:
     """
     match words:
         case ["chats", *rest] if rest in ([], [EVERYWHERE]):
-            return _listed(everywhere=bool(rest))
+            return _chat_list(everywhere=bool(rest))
         case ["search", *words]:
-            return _found(" ".join(words))
-        case ["frame" | "--frame", *rest] if len(named := [word for word in rest if word not in FRAME_FLAGS]) < 2:
-            return _frame(here, *named, replace=REPLACE in rest, everywhere=EVERYWHERE in rest)
+            return _search_results(" ".join(words))
+        case ["frame" | "--frame", *rest] if len(names := [word for word in rest if word not in FRAME_FLAGS]) < 2:
+            return _frame(context, *names, replace=REPLACE in rest, everywhere=EVERYWHERE in rest)
         case ["vacuum", *days] if len(days) < 2:
-            return _vacuumed(days)
+            return _vacuum(days)
         case ["erase", "all"]:
-            return f"{journal().change(retention_module.erase)} turns are erased; nothing is left in the journal."
+            return f"{journal().execute(retention_module.erase)} turns are erased; nothing is left in the journal."
         case ["erase", str(id_)] if id_:
-            whole = _whole_id(id_)
-            turns = journal().change(lambda connection: retention_module.erase(connection, whole))
-            return f"{whole} is erased: {turns} turn{'' if turns == 1 else 's'}."
+            full_id = _resolve_id(id_)
+            turns = journal().execute(lambda connection: retention_module.erase(connection, full_id))
+            return f"{full_id} is erased: {turns} turn{'' if turns == 1 else 's'}."
     raise BadUsage(f"%chat history does not know {shorten(' '.join(words), 80)!r}.", fix=USAGE)
 
 
-def open_(here: Here, words: list[str]) -> str:
+def open_chat(context: CommandContext, words: list[str]) -> str:
     """Continue an old chat in this kernel: `open ID`, as `history chats` lists it, or `open FILE` from an export.
 
     Its tree comes back with all versions, its tools where the notebook has functions of their names, and its exposed
@@ -66,36 +66,36 @@ def open_(here: Here, words: list[str]) -> str:
     if len(words) != 1:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
     if (path := Path(words[0]).expanduser()).is_file():
-        return open_file(here, path)
-    found = [line for line in journal().read(queries.chats) if line.chat_id.startswith(words[0])]
-    if len(found) != 1:
-        many = "several chats begin" if found else "no chat begins"
+        return open_file(context, path)
+    matches = [line for line in journal().read(queries.list_chats) if line.chat_id.startswith(words[0])]
+    if len(matches) != 1:
+        many = "several chats begin" if matches else "no chat begins"
         raise BadUsage(
             f"In the journal {many} with {shorten(words[0], 60)!r}.", fix="`%chat history chats` lists them."
         )
-    chat_id = found[0].chat_id
-    return continue_chat(here, here.anew(), chat_id)
+    chat_id = matches[0].chat_id
+    return continue_chat(context, context.restart_chat(), chat_id)
 
 
-COMMANDS: dict[str, Command] = {"open": open_}
+COMMANDS: dict[str, Command] = {"open": open_chat}
 
 
-def _listed(*, everywhere: bool) -> str:
-    every, here = journal().read(queries.chats), journal().notebook
+def _chat_list(*, everywhere: bool) -> str:
+    every, notebook = journal().read(queries.list_chats), journal().notebook
     lines = every[:MAX_LISTED]
     rows = [
         (
             line.chat_id,
-            f"{_when(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}"
-            + (f"  {one_line(line.title, 60)}" if everywhere or line.notebook == here else "")
+            f"{_format_time(line.ended)}  {line.turns:>3} turn{' ' if line.turns == 1 else 's'}"
+            + (f"  {one_line(line.title, 60)}" if everywhere or line.notebook == notebook else "")
             + (f"  ({one_line(_notebook_name(line.notebook), 60)})" if line.notebook else ""),
         )
         for line in lines
     ]
-    has_others = not everywhere and any(line.notebook != here for line in lines)
+    has_others = not everywhere and any(line.notebook != notebook for line in lines)
     more = "\nPrompts of other notebooks are not shown; `%chat history chats --all` shows them." if has_others else ""
     more += f"\n… {len(every) - len(lines):,} earlier chats more." if len(every) > len(lines) else ""
-    return table(*rows) + more if rows else "The journal is empty."
+    return format_table(*rows) + more if rows else "The journal is empty."
 
 
 def _notebook_name(path: str) -> str:
@@ -105,55 +105,55 @@ def _notebook_name(path: str) -> str:
     return Path(path).name
 
 
-def _found(text: str) -> str:
+def _search_results(text: str) -> str:
     if not text:
         raise BadUsage("Nothing to search for was named.", fix="`%chat history search TEXT`")
     book = journal()
-    book.change(search.prepare)
-    found = book.read(lambda connection: search.search(connection, text))
+    book.execute(search.update_index)
+    hits = book.read(lambda connection: search.search(connection, text))
     rows = [
-        (one.turn_id, f"{_when(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({one.chat_id})")
-        for one in found[:MAX_LISTED]
+        (one.turn_id, f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({one.chat_id})")
+        for one in hits[:MAX_LISTED]
     ]
-    more = f"\n… and more: the {MAX_LISTED} latest are shown." if len(found) > MAX_LISTED else ""
-    return table(*rows) + more if rows else f"Nothing in the journal holds {one_line(text, 80)!r}."
+    more = f"\n… and more: the {MAX_LISTED} latest are shown." if len(hits) > MAX_LISTED else ""
+    return format_table(*rows) + more if rows else f"Nothing in the journal holds {one_line(text, 80)!r}."
 
 
-def _frame(here: Here, name: str = "history", *, replace: bool = False, everywhere: bool = False) -> str:
+def _frame(context: CommandContext, name: str = "history", *, replace: bool = False, everywhere: bool = False) -> str:
     if not name.isidentifier():
         raise BadUsage(f"{shorten(name, 60)!r} is no name for a variable.", fix=USAGE)
-    here.kernel.names.check_free(name, replace=replace)
-    lines = journal().read(queries.turns)
-    shown = [line for line in lines if everywhere or line.notebook == journal().notebook]
-    made = frame(dataclasses.replace(line, notebook=_notebook_name(line.notebook)) for line in shown)
-    here.kernel.names.bind(name, made, replace=replace)
-    others = len(lines) - len(shown)
+    context.kernel.names.check_free(name, replace=replace)
+    lines = journal().read(queries.list_turns)
+    selected = [line for line in lines if everywhere or line.notebook == journal().notebook]
+    table = frame(dataclasses.replace(line, notebook=_notebook_name(line.notebook)) for line in selected)
+    context.kernel.names.bind(name, table, replace=replace)
+    others = len(lines) - len(selected)
     more = (
         f" {others:,} of other notebooks are not in it; `%chat history frame --all` takes them too." if others else ""
     )
-    return f"{name} is a frame of {len(made):,} turns.{more}"
+    return f"{name} is a frame of {len(table):,} turns.{more}"
 
 
-def _vacuumed(days: list[str]) -> str:
-    retention = retention_module.Retention.of_settings()
+def _vacuum(days: list[str]) -> str:
+    retention = retention_module.Retention.from_environment()
     if days:
-        retention = retention_module.Retention(retention_module.as_number("DAYS", days[0]), retention.megabytes)
-    swept = journal().change(lambda connection: retention_module.vacuum(connection, retention))
-    return f"{swept.turns} turns are gone; the journal is {swept.after:,} bytes now, and was {swept.before:,}."
+        retention = retention_module.Retention(retention_module.parse_limit("DAYS", days[0]), retention.megabytes)
+    result = journal().execute(lambda connection: retention_module.vacuum(connection, retention))
+    return f"{result.turns} turns are gone; the journal is {result.after:,} bytes now, and was {result.before:,}."
 
 
-def _whole_id(begin: str) -> str:
+def _resolve_id(begin: str) -> str:
     """Give the one chat or turn whose id begins so: nothing is erased by a guess."""
-    ids = {line.chat_id for line in journal().read(queries.chats)}
-    ids |= {line.turn_id for line in journal().read(queries.turns)}
-    found = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
-    if len(found) != 1:
-        many = "several chats or turns begin" if found else "no chat or turn begins"
+    ids = {line.chat_id for line in journal().read(queries.list_chats)}
+    ids |= {line.turn_id for line in journal().read(queries.list_turns)}
+    matches = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
+    if len(matches) != 1:
+        many = "several chats or turns begin" if matches else "no chat or turn begins"
         raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
-    return found[0]
+    return matches[0]
 
 
-def _when(seconds: float) -> str:
+def _format_time(seconds: float) -> str:
     try:
         return f"{dt.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):

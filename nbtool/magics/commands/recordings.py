@@ -5,27 +5,27 @@ from __future__ import annotations
 from nbtool.chat.recording.file import Recording
 from nbtool.chat.recording.recorder import ReplayMode
 from nbtool.errors import BadRecording, BadUsage
-from nbtool.magics.command_context import Command, Here
+from nbtool.magics.command_context import Command, CommandContext
 
 
-def record(here: Here, words: list[str]) -> str:
+def record(context: CommandContext, words: list[str]) -> str:
     """Reuse the turns recorded in a file where nothing that matters changed, and add new ones: `record FILE`, `off`.
 
     It holds for every conversation of this kernel. Without a file, it says what holds.
     """
-    return _use(here, words, "record", writes=True)
+    return _use(context, words, "record", writes=True)
 
 
-def replay(here: Here, words: list[str]) -> str:
+def replay(context: CommandContext, words: list[str]) -> str:
     """Reuse the turns recorded in a file, and never write it: `replay FILE`, `off`."""
-    return _use(here, words, "replay", writes=False)
+    return _use(context, words, "replay", writes=False)
 
 
-def told(here: Here) -> str:
+def describe_recording(context: CommandContext) -> str:
     """Say which recording is used, and how."""
-    said: ReplayMode | None = here.kernel.settings.replay  # type: ignore[assignment]  # the trait takes these words alone
-    chosen = here.chat.recordings.setting(said)
-    file = here.kernel.recording
+    mode: ReplayMode | None = context.kernel.settings.replay  # type: ignore[assignment]  # the trait takes these words alone
+    chosen = context.chat.recorder.mode_for(mode)
+    file = context.kernel.recording
     if file is None:
         return f"No recording is set; replay is {chosen.value} ({chosen.source})."
     try:
@@ -42,20 +42,20 @@ def told(here: Here) -> str:
 COMMANDS: dict[str, Command] = {"record": record, "replay": replay}
 
 
-def _use(here: Here, words: list[str], name: str, *, writes: bool) -> str:
+def _use(context: CommandContext, words: list[str], name: str, *, writes: bool) -> str:
     match words:
         case []:
-            return told(here)
+            return describe_recording(context)
         case ["off"]:
-            here.kernel.recording = None
+            context.kernel.recording = None
         case [path]:
             file = Recording(path, writes=writes)
             if not writes and not file.path.exists():
                 raise BadUsage(f"{path} does not exist.", fix=f"Check the path; `%chat record {path}` begins it.")
             file.turns()  # raises for what is no recording, before anything is changed
-            here.kernel.recording = file
+            context.kernel.recording = file
         case _:
             raise BadUsage(f"%chat {name} takes one file.", fix="Put quotes around a name with spaces.")
-    for chat in here.kernel.chats.values():
-        chat.recordings.file = here.kernel.recording
-    return told(here)
+    for chat in context.kernel.chats.values():
+        chat.recorder.file = context.kernel.recording
+    return describe_recording(context)

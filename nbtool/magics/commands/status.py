@@ -5,8 +5,8 @@ from __future__ import annotations
 from nbtool.blocks.sanitize import one_line
 from nbtool.chat.chat import Chat
 from nbtool.errors import BadUsage, NbtoolError, SettingsError, UnknownReference
-from nbtool.magics.command_context import Command, Here, table
-from nbtool.magics.commands.recordings import told
+from nbtool.magics.command_context import Command, CommandContext, format_table
+from nbtool.magics.commands.recordings import describe_recording
 from nbtool.magics.config import FLAGS
 from nbtool.settings import data_dir, display_path, env
 from nbtool.tools.values.sizes import size_of
@@ -16,64 +16,72 @@ from nbtool.wire.transport.traffic import totals
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def status(here: Here, _: list[str]) -> str:
+def status(context: CommandContext, _: list[str]) -> str:
     """Say what the chat is made of and why, what the model can see, and what has left this kernel."""
-    chat = here.chat
-    turns = [node.turn for node in chat.tree.line if node.turn]
+    chat = context.chat
+    turns = [node.turn for node in chat.tree.active_path if node.turn]
     rows = [
-        ("model", f"{chat.model.name} ({chat.model.why})"),
+        ("model", f"{chat.model.name} ({chat.model.reason})"),
         ("host", _host(chat)),
-        *_forced(chat),
-        ("tools", _offered(chat)),
-        ("variables", "" if chat.exposed() else "none"),
-        *((f"  {entry.name}", _seen(chat, entry)) for entry in chat.exposed()),
+        *_forced_settings(chat),
+        ("tools", _tool_names(chat)),
+        ("variables", "" if chat.exposed_variables() else "none"),
+        *((f"  {entry.name}", _visibility(chat, entry)) for entry in chat.exposed_variables()),
         ("results", _results(chat)),
         ("turns", f"{len(turns)} on the active line"),
         ("tokens", f"{sum(t.usage.input_tokens for t in turns)} in, {sum(t.usage.output_tokens for t in turns)} out"),
-        *_settings(here),
-        ("replay", told(here)),
+        *_settings(context),
+        ("replay", describe_recording(context)),
         ("journal", _journal()),
         ("left here", "" if totals() else "nothing"),
-        *((f"  {host}", f"{one.requests} requests, {_size(one.size)}") for host, one in totals().items()),
+        *((f"  {host}", f"{one.requests} requests, {_format_size(one.size)}") for host, one in totals().items()),
     ]
-    return table(*rows)
+    return format_table(*rows)
 
 
-def models(here: Here, _: list[str]) -> str:
+def models(context: CommandContext, _: list[str]) -> str:
     """List what the chat's provider offers."""
-    here.kernel.listed[:] = here.chat.model.offered()
-    return "\n".join(here.kernel.listed) or f"The provider of {here.chat.model.name or 'this chat'} lists no models."
+    context.kernel.model_list[:] = context.chat.model.list_models()
+    return (
+        "\n".join(context.kernel.model_list)
+        or f"The provider of {context.chat.model.name or 'this chat'} lists no models."
+    )
 
 
-def tools(here: Here, _: list[str]) -> str:
+def tools(context: CommandContext, _: list[str]) -> str:
     """List the tools, with when they ask."""
-    offered = here.chat.tools.tools().values()
+    offered = context.chat.tools.tools().values()
     rows = [(tool.name, f"{tool.policy.run}; {one_line(tool.description, 80)}") for tool in offered]
-    return table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
+    return (
+        format_table(*rows) if rows else "No tools. Expose a function with `%%chat -t NAME` or &`name` in the prompt."
+    )
 
 
-def variables(here: Here, _: list[str]) -> str:
+def variables(context: CommandContext, _: list[str]) -> str:
     """List the exposed variables as the model is told of them, and the results that `bind` can bind."""
-    kept = [entry for entry in here.chat.variables.list_entries() if entry.kind != "exposed"]
-    rows = [(entry.name, _seen(here.chat, entry)) for entry in here.chat.exposed()]
-    rows += [(entry.name, f"{entry.kind}: {here.chat.variables.describe(entry.name)}") for entry in kept]
-    return table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
+    results = [entry for entry in context.chat.variables.list_entries() if entry.kind != "exposed"]
+    rows = [(entry.name, _visibility(context.chat, entry)) for entry in context.chat.exposed_variables()]
+    rows += [(entry.name, f"{entry.kind}: {context.chat.variables.describe(entry.name)}") for entry in results]
+    return format_table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
 
 
-def config(here: Here, words: list[str]) -> str:
+def config(context: CommandContext, words: list[str]) -> str:
     """List the settings and who set them; `config KEY VALUE` sets one, `config KEY default` takes it back."""
-    settings = here.kernel.settings
+    settings = context.kernel.settings
     match words:
         case []:
             names = sorted(settings.class_traits(config=True))
-            return table(
-                *((name, f"{_word(settings.setting(name).value)}  ({settings.setting(name).source})") for name in names)
+            return format_table(
+                *(
+                    (name, f"{_format_value(settings.setting(name).value)}  ({settings.setting(name).source})")
+                    for name in names
+                )
             )
         case [name]:
             return str(settings.setting(name))
         case [name, value]:
             settings.change(name, value)
-            return f"{name}: {_word(settings.setting(name).value)}"
+            return f"{name}: {_format_value(settings.setting(name).value)}"
         case _:
             raise BadUsage(
                 "%chat config takes nothing, KEY, or KEY VALUE.", fix="Put quotes around a value with spaces."
@@ -89,9 +97,9 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def _offered(chat: Chat) -> str:
+def _tool_names(chat: Chat) -> str:
     """Name the tools that a turn offers: the chat's, and those that read its variables."""
-    readers = [name for name in chat.all_tools().tools() if name not in chat.tools.tools()]
+    readers = [name for name in chat.turn_tools().tools() if name not in chat.tools.tools()]
     own = ", ".join(chat.tools.tools())
     return f"{own or 'none of yours'}; for variables {', '.join(readers)}" if readers else own or "none"
 
@@ -103,7 +111,7 @@ def _host(chat: Chat) -> str:
         return str(error)
 
 
-def _forced(chat: Chat) -> list[tuple[str, str]]:
+def _forced_settings(chat: Chat) -> list[tuple[str, str]]:
     """Say what the person has said of how the model is spoken with; it holds until it is said otherwise."""
     wire, mode = chat.model.wire, chat.model.tool_mode
     return [
@@ -112,41 +120,42 @@ def _forced(chat: Chat) -> list[tuple[str, str]]:
     ]
 
 
-def _settings(here: Here) -> list[tuple[str, str]]:
+def _settings(context: CommandContext) -> list[tuple[str, str]]:
     """Say how history is told, and every other setting that is not the default; each with who set it."""
-    settings = here.kernel.settings
-    found = {name: settings.setting(name) for name in FLAGS if name != "replay"}
-    told_how = found.pop("history")
-    history = f"{told_how.value} ({told_how.source})" if told_how.value else here.chat.history
-    others = [(name.replace("_", " "), one) for name, one in found.items() if one.source != "default"]
+    settings = context.kernel.settings
+    values = {name: settings.setting(name) for name in FLAGS if name != "replay"}
+    history_mode = values.pop("history")
+    history = f"{history_mode.value} ({history_mode.source})" if history_mode.value else context.chat.history
+    others = [(name.replace("_", " "), one) for name, one in values.items() if one.source != "default"]
     return [("history", history), *((name, f"{one.value} ({one.source})") for name, one in others)]
 
 
 def _results(chat: Chat) -> str:
     """Say how much is kept of what calls gave, what the bound is, and what was dropped for it."""
-    kept, variables = sum(entry.kind == "result" for entry in chat.variables.list_entries()), chat.variables
-    count = f"{kept} kept by reference, " if kept else "none kept by reference, "
+    result_count, variables = sum(entry.kind == "result" for entry in chat.variables.list_entries()), chat.variables
+    count = f"{result_count} kept by reference, " if result_count else "none kept by reference, "
     dropped = f"; {variables.evicted_count} dropped to make room" if variables.evicted_count else ""
-    return f"{count}{_size(variables.stored_bytes)} of {_size(variables.max_bytes)} in all (result_bytes){dropped}"
+    stored, limit = _format_size(variables.stored_bytes), _format_size(variables.max_bytes)
+    return f"{count}{stored} of {limit} in all (result_bytes){dropped}"
 
 
-def _seen(chat: Chat, entry: Variable) -> str:
+def _visibility(chat: Chat, entry: Variable) -> str:
     """Say what the model sees of a variable, how large it is here, and whether its values may leave."""
     try:
-        size = f"; {_size(size_of(chat.variables.value(entry.name)))}"
+        size = f"; {_format_size(size_of(chat.variables.value(entry.name)))}"
     except UnknownReference:
         return "gone from the notebook: references to it fail"
     return f"{chat.variables.describe(entry.name)}{size}; values {'may be read' if entry.is_readable else 'withheld'}"
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     size, unit = float(count), 0
     while size >= 1000 and unit < len(_UNITS) - 1:
         size, unit = size / 1000, unit + 1
     return f"{size:.3g} {_UNITS[unit]}" if unit else f"{count} bytes"
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     return "not set" if value in (None, "") else str(value)
 
 

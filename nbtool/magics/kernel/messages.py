@@ -21,20 +21,20 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, Protocol
 
-from nbtool.magics.kernel.widget_state import ANSWERED, LoadedAnew
+from nbtool.magics.kernel.widget_state import HANDLED_TYPES, WidgetStateResponder
 
-Hear = Callable[[Mapping[str, Any]], object]
+OnMessage = Callable[[Mapping[str, Any]], object]
 
 
-class Ears(Protocol):
+class KernelListener(Protocol):
     """The road on which widgets are heard while cells run."""
 
     name: str
 
-    def open(self, comm_id: str, hear: Hear, *, in_cell: bool = True) -> None:
+    def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
         """Begin to listen for a widget; `in_cell` says that the cell which runs now waits for it."""
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Look around; called on the waiting thread every tick."""
 
     def close(self, comm_id: str) -> None:
@@ -42,35 +42,35 @@ class Ears(Protocol):
 
 
 @cache
-def ears_for(kernel: Any) -> Ears | None:
+def listener_for(kernel: Any) -> KernelListener | None:
     """Give the road of this kernel, None where there is none."""
     thread = getattr(kernel, "shell_channel_thread", None)
     if thread is not None and hasattr(kernel, "shell_channel_thread_main") and hasattr(thread, "io_loop"):
-        return Tap(kernel)
+        return ShellThreadListener(kernel)
     if hasattr(kernel, "msg_queue") and hasattr(kernel, "shell_stream"):
-        return Poll(kernel)
+        return QueuePoller(kernel)
     return None
 
 
-def mend_replies(kernel: Any) -> None:
+def patch_reply_socket(kernel: Any) -> None:
     """Have ipykernel 7.0 to 7.3 reply through the stream that reads its requests, as 7.4 does.
 
     They reply past it, on the same socket, and a request that arrives meanwhile may then never be read: of cells that
     follow one another at once, one of 200 never begins. https://github.com/ipython/ipykernel/pull/1529
     """
-    manager, stream = _replying(kernel)
+    manager, stream = _reply_parts(kernel)
     if hasattr(manager, "_shell_socket") and manager._shell_socket is stream.socket:
         manager._shell_socket = stream
 
 
-def unmend_replies(kernel: Any) -> None:
+def unpatch_reply_socket(kernel: Any) -> None:
     """Take that back."""
-    manager, stream = _replying(kernel)
+    manager, stream = _reply_parts(kernel)
     if hasattr(manager, "_shell_socket") and manager._shell_socket is stream:
         manager._shell_socket = stream.socket
 
 
-def _replying(kernel: Any) -> tuple[Any, Any]:
+def _reply_parts(kernel: Any) -> tuple[Any, Any]:
     """Give what sends the replies of ipykernel 7, and the stream that reads its requests."""
     thread = getattr(kernel, "shell_channel_thread", None)
     return getattr(thread, "manager", None), getattr(kernel, "shell_stream", None)
@@ -94,7 +94,7 @@ def cell_id(shell: Any) -> str:
     return str((parent or {}).get("metadata", {}).get("cellId") or "")
 
 
-def keeps_place(kernel: Any) -> bool:
+def routes_output_by_context(kernel: Any) -> bool:
     """Whether what is displayed from a thread lands in the cell that started it, later too: since ipykernel 7."""
     return getattr(kernel, "shell_channel_thread", None) is not None
 
@@ -112,36 +112,36 @@ def can_ask_for_input(shell: Any) -> bool:
     return bool(sys.stdin and sys.stdin.isatty() and sys.stdout.isatty())
 
 
-class _Messages:
+class _MessageFilter:
     """Reads shell messages just far enough to know whether they are for one of our widgets."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._anew = LoadedAnew(kernel)
-        self._widgets: dict[str, tuple[Hear, Any]] = {}
+        self._widget_state = WidgetStateResponder(kernel)
+        self._widgets: dict[str, tuple[OnMessage, Any]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._widgets)
 
-    def add(self, comm_id: str, hear: Hear, *, in_cell: bool) -> None:
+    def add(self, comm_id: str, on_message: OnMessage, *, in_cell: bool) -> None:
         """Be there for a widget."""
-        self._widgets = {**self._widgets, comm_id: (hear, self._kernel.get_parent("shell") if in_cell else None)}
+        self._widgets = {**self._widgets, comm_id: (on_message, self._kernel.get_parent("shell") if in_cell else None)}
 
     def remove(self, comm_id: str) -> None:
         """Be no longer there for it."""
-        self._widgets = {known: widget for known, widget in self._widgets.items() if known != comm_id}
+        self._widgets = {key: widget for key, widget in self._widgets.items() if key != comm_id}
 
-    def take(self, message: Any) -> bool:
+    def handle(self, message: Any) -> bool:
         """Hear a message if it is ours, and answer it if a page asks what it needs to show us; says whether it did."""
         widgets = self._widgets
         try:
-            head, deed = self._read(message)
+            head, action = self._read(message)
         except Exception:  # noqa: BLE001 - whatever cannot be read is not ours, and the kernel will say so itself
             return False
-        if deed is None:
+        if action is None:
             return False
         self._publish("busy", head)
-        deed()
+        action()
         self._publish("idle", head)
         for cell in (cell for _, cell in widgets.values() if cell):
             # The page takes our `idle` for the kernel's; the cell is still running, and says so again.
@@ -155,40 +155,40 @@ class _Messages:
         # With content=False the signature is checked but not stored: the kernel can still read the message itself.
         head = session.deserialize(frames, content=False, copy=False)
         kind = head["header"]["msg_type"]
-        if kind not in ANSWERED:
+        if kind not in HANDLED_TYPES:
             return head, None
         body = session.unpack(head["content"])
         data = body.get("data") or {}
         if kind == "comm_msg" and data.get("method") == "custom":
-            known = self._widgets.get(str(body.get("comm_id")))
-            return head, partial(known[0], data.get("content") or {}) if known else None
-        if not self._anew.asks(kind, body):
+            widget = self._widgets.get(str(body.get("comm_id")))
+            return head, partial(widget[0], data.get("content") or {}) if widget else None
+        if not self._widget_state.handles(kind, body):
             return head, None
-        whole = session.deserialize(frames, copy=False)
-        return head, partial(self._anew.answer, identities, whole)
+        deserialized = session.deserialize(frames, copy=False)
+        return head, partial(self._widget_state.answer, identities, deserialized)
 
     def _publish(self, state: str, parent: Any) -> None:
         with suppress(Exception):
             self._kernel._publish_status(state, "shell", parent=parent)
 
 
-class Tap:
+class ShellThreadListener:
     """Hears in the thread where ipykernel 7 receives; also while a tool occupies the main thread."""
 
     name = "tap"
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._messages = _Messages(kernel)
+        self._messages = _MessageFilter(kernel)
 
-    def open(self, comm_id: str, hear: Hear, *, in_cell: bool = True) -> None:
+    def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
         """Listen for a widget; the first one takes the receiver's place."""
         was_open = bool(self._messages)
-        self._messages.add(comm_id, hear, in_cell=in_cell)
+        self._messages.add(comm_id, on_message, in_cell=in_cell)
         if not was_open:
             self._receive_with(self._receive)
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Nothing to do: the other thread listens."""
 
     def close(self, comm_id: str) -> None:
@@ -203,25 +203,25 @@ class Tap:
         self._kernel.shell_channel_thread.io_loop.add_callback(lambda: stream.on_recv(receiver, copy=False))
 
     async def _receive(self, message: Any) -> None:
-        if not self._messages.take(message):
+        if not self._messages.handle(message):
             await self._kernel.shell_channel_thread_main(message)
 
 
-class Poll:
+class QueuePoller:
     """Hears on the main thread between two ticks, where ipykernel 6 queues; after the cell, the kernel itself hears."""
 
     name = "poll"
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
-        self._messages = _Messages(kernel)
+        self._messages = _MessageFilter(kernel)
         self._is_broken = False
 
-    def open(self, comm_id: str, hear: Hear, *, in_cell: bool = True) -> None:
+    def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
         """Begin to look for a widget's messages."""
-        self._messages.add(comm_id, hear, in_cell=in_cell)
+        self._messages.add(comm_id, on_message, in_cell=in_cell)
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Let what has arrived into the queue, take what is ours, and put the rest back in its order."""
         if self._is_broken or not self._messages:
             return
@@ -236,7 +236,7 @@ class Poll:
             return
         for entry in waiting:
             arguments = entry[-1]
-            if not (arguments and self._messages.take(arguments[0])):
+            if not (arguments and self._messages.handle(arguments[0])):
                 queue.put_nowait(entry)
 
     def close(self, comm_id: str) -> None:

@@ -16,22 +16,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-CONTROL = "jupyter.widget.control"
+CONTROL_TARGET = "jupyter.widget.control"
 """The target of the comm that asks for the states of all widgets."""
 
-WIDGET = "jupyter.widget"
+WIDGET_TARGET = "jupyter.widget"
 
-ANSWERED = frozenset(("kernel_info_request", "comm_info_request", "comm_open", "comm_msg", "comm_close"))
+HANDLED_TYPES = frozenset(("kernel_info_request", "comm_info_request", "comm_open", "comm_msg", "comm_close"))
 """The kinds of messages among which those are."""
 
 
-class LoadedAnew:
+class WidgetStateResponder:
     """Answers for a kernel whose main thread is busy; what it cannot answer the kernel answers later."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
 
-    def asks(self, kind: str, body: Mapping[str, Any]) -> bool:
+    def handles(self, kind: str, body: Mapping[str, Any]) -> bool:
         """Whether a message of this kind and content is one that a page sends when it is loaded."""
         if not hasattr(self._kernel, "comm_manager"):
             return False
@@ -39,12 +39,12 @@ class LoadedAnew:
             case "kernel_info_request":
                 return True
             case "comm_info_request":
-                return body.get("target_name") == WIDGET
+                return body.get("target_name") == WIDGET_TARGET
             case "comm_open":
-                return body.get("target_name") == CONTROL
+                return body.get("target_name") == CONTROL_TARGET
         comm = self._kernel.comm_manager.comms.get(body.get("comm_id"))
         target = getattr(comm, "target_name", "")
-        return target == CONTROL or (target == WIDGET and _method(body) == "request_state")
+        return target == CONTROL_TARGET or (target == WIDGET_TARGET and _method(body) == "request_state")
 
     def answer(self, identities: Any, message: dict[str, Any]) -> None:
         """Answer it; on the thread that reads the kernel's messages."""
@@ -66,7 +66,7 @@ class LoadedAnew:
 
     def _comms(self) -> dict[str, dict[str, str]]:
         comms = list(self._kernel.comm_manager.comms.items())  # a copy: the main thread may open others meanwhile
-        return {comm_id: {"target_name": WIDGET} for comm_id, comm in comms if comm.target_name == WIDGET}
+        return {comm_id: {"target_name": WIDGET_TARGET} for comm_id, comm in comms if comm.target_name == WIDGET_TARGET}
 
     @contextmanager
     def _parent(self, message: dict[str, Any]) -> Iterator[None]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from IPython.display import display
 
-from nbtool.blocks.mimebundle import saved
+from nbtool.blocks.mimebundle import turn_mimebundle
 from nbtool.blocks.terminal import Terminal
 from nbtool.events import Event
 
@@ -25,49 +25,49 @@ SHOWN_DIGEST = 12
 class View(Protocol):
     """Shows one turn. `hello` is set when a page can be heard, None where there is none."""
 
-    hello: ThreadEvent | None
+    page_ready: ThreadEvent | None
 
     def feed(self, event: Event) -> None:
         """Show the next event; on nbtool's own thread."""
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Look around; on the waiting thread, every tick."""
 
-    def park(self, turn: Turn) -> None:
+    def on_parked(self, turn: Turn) -> None:
         """Leave what stays when the cell ends before the turn; on the waiting thread."""
 
-    def finish(self, turn: Turn) -> None:
+    def on_finished(self, turn: Turn) -> None:
         """Leave what stays when the turn is over; on the waiting thread, or nbtool's own after the cell."""
 
     def show_media(self, media: Sequence[Media]) -> None:
         """Show the images and sounds that the turn brought, each as an output of the cell; on the same thread."""
 
 
-class Quiet:
+class NullView:
     """Shows nothing; but that a turn waits is said, for nothing waits in silence."""
 
-    hello: ThreadEvent | None = None
+    page_ready: ThreadEvent | None = None
 
     def feed(self, event: Event) -> None:
         """Show nothing."""
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Hear nothing."""
 
-    def park(self, turn: Turn) -> None:
+    def on_parked(self, turn: Turn) -> None:
         """Say what waits, and how it is answered."""
         ids = [digest[:SHOWN_DIGEST] for digest in turn.parking.questions]
-        ways = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It goes on in the background"
-        print(PARKED.format(ways=ways))  # noqa: T201 - what the person has to see
+        hint = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It goes on in the background"
+        print(PARKED.format(ways=hint))  # noqa: T201 - what the person has to see
 
-    def finish(self, turn: Turn) -> None:
+    def on_finished(self, turn: Turn) -> None:
         """Leave nothing."""
 
     def show_media(self, media: Sequence[Media]) -> None:
         """Show none."""
 
 
-class Outputs(Quiet):
+class OutputView(NullView):
     """Shows what the notebook itself can show, and of a turn nothing else."""
 
     def show_media(self, media: Sequence[Media]) -> None:
@@ -76,16 +76,16 @@ class Outputs(Quiet):
             display(one)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
-class Static(Outputs):
+class StaticView(OutputView):
     """Shows the finished turn, for runs that nobody watches (nbclient, papermill)."""
 
-    def finish(self, turn: Turn) -> None:
+    def on_finished(self, turn: Turn) -> None:
         """Show the turn."""
         transcript = turn.transcript()
-        display(saved(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
+        display(turn_mimebundle(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
-class Lines(Outputs):
+class TerminalView(OutputView):
     """Shows a turn as it goes in a terminal; what comes after the cell is not said aloud, `%chat show` shows it."""
 
     def __init__(self) -> None:
@@ -97,10 +97,10 @@ class Lines(Outputs):
         if not self._is_parked:
             self._terminal.feed(event)
 
-    def park(self, turn: Turn) -> None:
+    def on_parked(self, turn: Turn) -> None:
         """Say what waits, and write no more."""
         self._is_parked = True
-        super().park(turn)
+        super().on_parked(turn)
 
     def show_media(self, media: Sequence[Media]) -> None:
         """Show each, unless somebody types at the next prompt by now."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from IPython.display import display
 
-from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.protocol import Document, NoticeBlock
 from nbtool.blocks.transcript import Transcript
 from nbtool.chat.chat import Chat
@@ -16,47 +16,47 @@ from nbtool.errors import BadUsage
 from nbtool.events import Event
 from nbtool.loop import background_loop, run_sync
 from nbtool.magics.bind import bind_result
-from nbtool.magics.cell_source import Cells
-from nbtool.magics.kernel.messages import ears_for, keeps_place
-from nbtool.magics.views.static import Outputs
-from nbtool.view.turn_messages import DEEDS, decision
+from nbtool.magics.cell_source import CellSource
+from nbtool.magics.kernel.messages import listener_for, routes_output_by_context
+from nbtool.magics.views.static import OutputView
+from nbtool.view.turn_messages import TURN_ACTIONS, to_decision
 
 if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
     from nbtool.messages import Media
     from nbtool.view.turn import TurnWidget
-    from nbtool.view.turn_messages import Act
+    from nbtool.view.turn_messages import ActionRequest
 
 PARKED = (
     "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools run in a worker "
     "thread from here on. A kernel that restarts does not go on with it."
 )
-WAS_PARKED = "This turn outlived its cell: parked at {at}, ended at {end}."
+PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
 
 
-LEFT_LIMIT = 16
+MAX_CLOSING = 16
 """How many widgets of finished turns wait for a page that went away; what waits longest is closed."""
 
-_left: dict[str, TurnWidget] = {}
+_closing_widgets: dict[str, TurnWidget] = {}
 """Them, by their cells."""
 
 
-class Page(Outputs):
+class WidgetView(OutputView):
     """Shows a turn in the page, hears its clicks, and leaves a static twin in the widget's place.
 
     When the turn is parked, the output becomes the static transcript so far, and below it a card goes on living.
     """
 
-    def __init__(self, shell: Any, turn: Turn, chat: Chat, cells: Cells | None = None) -> None:
+    def __init__(self, shell: Any, turn: Turn, chat: Chat, cells: CellSource | None = None) -> None:
         self._kernel, self._turn, self._chat, self._names = shell.kernel, turn, chat, shell.user_ns
-        self._cells, self._is_introduced = cells or Cells(), False
-        self._ears = ears_for(shell.kernel)
+        self._cells, self._is_introduced = cells or CellSource(), False
+        self._listener = listener_for(shell.kernel)
         self._parked_at = ""
         self._above: dict[str, Any] = {}
-        if former := _left.pop(turn.cell_id, None):
+        if former := _closing_widgets.pop(turn.cell_id, None):
             former.close()  # its cell shows another turn from now on
-        self._widget = self._made()
-        self.hello = self._widget.heard_hello
+        self._widget = self._create_widget()
+        self.page_ready = self._widget.page_ready
         self._handle = self._card = _displayed(self._widget)
 
     def feed(self, event: Event) -> None:
@@ -65,102 +65,102 @@ class Page(Outputs):
         if event.kind != "turn_started" and not self._is_introduced:
             self._is_introduced = True
             of_chat = {} if self._cells.chat == "main" else {"chat": self._cells.chat}
-            self._widget.tell(**_known(self._turn, self._chat), **of_chat, acts=list(DEEDS))
+            self._widget.update_head(**_head_fields(self._turn, self._chat), **of_chat, acts=list(TURN_ACTIONS))
 
-    def listen(self) -> None:
+    def poll(self) -> None:
         """Hear what has come."""
-        if self._ears:
-            self._ears.listen()
+        if self._listener:
+            self._listener.poll()
 
-    def park(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has folded the turn itself
+    def on_parked(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has folded the turn itself
         """Put the transcript so far into the output, and a card of what waits and what comes below it."""
         before, self._parked_at = self._widget, _clock()
-        document, since = run_sync(_so_far(before.transcript))
+        document, since = run_sync(_snapshot(before.transcript))
         above, below = document["blocks"][:since], document["blocks"][since:]
-        shown: Document = {**document, "blocks": below}
-        card = self._made(in_cell=False, transcript=before.transcript, since=since, document=shown)
-        note = _note(PARKED.format(at=self._parked_at))
-        self._above = _part({**document, "blocks": [*above, note]}, before.transcript.media)
+        lower: Document = {**document, "blocks": below}
+        card = self._create_widget(in_cell=False, transcript=before.transcript, since=since, document=lower)
+        note = _notice_block(PARKED.format(at=self._parked_at))
+        self._above = _partial_bundle({**document, "blocks": [*above, note]}, before.transcript.media)
         self._handle.update(self._above, raw=True)
-        run_sync(self._hand_over(card))
+        run_sync(self._switch_to(card))
         self._card = _displayed(card)
-        self._leave(before, (before.place, self._above))
+        self._replace_when_loaded(before, (before.place, self._above))
 
-    def finish(self, turn: Turn) -> None:  # noqa: ARG002 - the same
+    def on_finished(self, turn: Turn) -> None:  # noqa: ARG002 - the same
         """Put the static twin into the output, and leave the widget."""
         if not self._parked_at:
-            whole = self._widget.finish()
-            self._handle.update(whole, raw=True)
-            self._leave(self._widget, (self._widget.place, whole))
+            bundle = self._widget.finish()
+            self._handle.update(bundle, raw=True)
+            self._replace_when_loaded(self._widget, (self._widget.place, bundle))
             return
-        note = _note(WAS_PARKED.format(at=self._parked_at, end=_clock()))
+        note = _notice_block(PARKED_NOTICE.format(at=self._parked_at, end=_clock()))
         transcript = self._widget.transcript
         document = transcript.document()
-        whole, rest = saved(document, transcript.media), _part({**document, "blocks": [note]})
-        self._handle.update(whole, raw=True)
+        bundle, rest = turn_mimebundle(document, transcript.media), _partial_bundle({**document, "blocks": [note]})
+        self._handle.update(bundle, raw=True)
         self._card.update(rest, raw=True)
-        self._leave(self._widget, (self._above["text/plain"], whole), (self._widget.place, rest))
+        self._replace_when_loaded(self._widget, (self._above["text/plain"], bundle), (self._widget.place, rest))
 
     def show_media(self, media: Any) -> None:
         """Show each as an output of the cell; after the cell only where the kernel finds it again."""
-        if not self._parked_at or keeps_place(self._kernel):
+        if not self._parked_at or routes_output_by_context(self._kernel):
             super().show_media(media)
 
-    def _made(self, *, in_cell: bool = True, **how: Any) -> TurnWidget:
+    def _create_widget(self, *, in_cell: bool = True, **options: Any) -> TurnWidget:
         # Only a cell that shows a widget pays for importing one.
         from nbtool.view.turn import TurnWidget  # noqa: PLC0415
 
-        desk = self._chat.desk
+        approvals = self._chat.approvals
         widget = TurnWidget(
             self._turn.turn_id,
-            decide=lambda digest, verdict: desk.decide(digest, decision(verdict), by="button"),
-            stop=self._turn.stop,
+            decide=lambda digest, verdict: approvals.decide(digest, to_decision(verdict), by="button"),
+            stop=self._turn.abort,
             post=background_loop().call_soon,
             bind=lambda binding: bind_result(self._chat, binding, self._names),
-            act=self._cell,
+            run_action=self._cell_source,
             cell=self._turn.cell_id,
-            **how,
+            **options,
         )
-        widget.on_msg(lambda _widget, content, _buffers: widget.hear(content))
-        if self._ears and widget.comm:
-            self._ears.open(widget.comm.comm_id, widget.hear, in_cell=in_cell)
+        widget.on_msg(lambda _widget, content, _buffers: widget.receive(content))
+        if self._listener and widget.comm:
+            self._listener.open(widget.comm.comm_id, widget.receive, in_cell=in_cell)
         else:
-            widget.give_rich()  # the page cannot ask for it
+            widget.embed_lazy_module()  # the page cannot ask for it
         return widget
 
-    def _cell(self, act: Act) -> str:
+    def _cell_source(self, action: ActionRequest) -> str:
         """Write the cell that does what the page asks for."""
-        if act.deed == "version":
-            return self._cells.about("switch", _version(self._turn, self._chat, act.version))
-        if act.deed == "code":
-            return self._cells.about("code", self._turn)
-        return self._cells.said_again(act.deed, self._turn)
+        if action.action == "version":
+            return self._cells.turn_command("switch", _version(self._turn, self._chat, action.version))
+        if action.action == "code":
+            return self._cells.turn_command("code", self._turn)
+        return self._cells.rerun_cell(action.action, self._turn)
 
-    async def _hand_over(self, card: TurnWidget) -> None:
+    async def _switch_to(self, card: TurnWidget) -> None:
         self._widget = card
-        card.take_over()
+        card.resume()
 
-    def _leave(self, widget: TurnWidget, *places: tuple[str, dict[str, Any]]) -> None:
+    def _replace_when_loaded(self, widget: TurnWidget, *replacements: tuple[str, dict[str, Any]]) -> None:
         """Listen no more, and have a page that was loaded anew put into these places what stays."""
-        if self._ears and widget.comm:
-            self._ears.close(widget.comm.comm_id)
-        widget.leave(*places)
-        if former := _left.pop(widget.cell, None):
+        if self._listener and widget.comm:
+            self._listener.close(widget.comm.comm_id)
+        widget.close_when_replaced(*replacements)
+        if former := _closing_widgets.pop(widget.cell, None):
             former.close()
-        _left[widget.cell] = widget
-        while len(_left) > LEFT_LIMIT:
-            _left.pop(next(iter(_left))).close()
+        _closing_widgets[widget.cell] = widget
+        while len(_closing_widgets) > MAX_CLOSING:
+            _closing_widgets.pop(next(iter(_closing_widgets))).close()
 
 
-def _known(turn: Turn, chat: Chat) -> dict[str, Any]:
+def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
     """Give why this model answers, and which version of its place a turn is where there are others."""
     versions = chat.tree.find(turn.turn_id).versions
-    counted: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if len(versions) > 1:
         turns = [version.turn_id for version in versions]
-        counted = {"version": versions.index(turn) + 1, "versions": len(versions), "turns": turns}
-    why = chat.model.why if turn.model == chat.model.name else ""
-    return ({"why": why} if why else {}) | counted
+        fields = {"version": versions.index(turn) + 1, "versions": len(versions), "turns": turns}
+    reason = chat.model.reason if turn.model == chat.model.name else ""
+    return ({"why": reason} if reason else {}) | fields
 
 
 def _version(turn: Turn, chat: Chat, number: int) -> Turn:
@@ -171,7 +171,7 @@ def _version(turn: Turn, chat: Chat, number: int) -> Turn:
     return versions[number - 1]
 
 
-async def _so_far(transcript: Transcript) -> tuple[Document, int]:
+async def _snapshot(transcript: Transcript) -> tuple[Document, int]:
     """Give the turn as it stands, and which of its blocks is the first that waits for a person; on the loop."""
     document = transcript.document()
     blocks = document["blocks"]
@@ -179,14 +179,16 @@ async def _so_far(transcript: Transcript) -> tuple[Document, int]:
     return document, next(waiting, len(blocks))
 
 
-def _part(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
+def _partial_bundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
     """Give a part of a turn as a notebook keeps it: nothing is said of the whole, and it is no data of a turn."""
     head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
     head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
-    return {kind: form for kind, form in saved({**document, "head": head}, media).items() if kind != TURN_MIME}
+    return {
+        kind: form for kind, form in turn_mimebundle({**document, "head": head}, media).items() if kind != TURN_MIME
+    }
 
 
-def _note(text: str) -> NoticeBlock:
+def _notice_block(text: str) -> NoticeBlock:
     return {"id": "parked", "kind": "notice", "text": text, "level": "info"}
 
 

@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from nbtool.blocks.history.rows import index
+from nbtool.blocks.history.rows import tree_rows
 from nbtool.blocks.history.totals import totals
 from nbtool.blocks.history.turn import detail
 from nbtool.chat.tree import Tree
@@ -27,7 +27,7 @@ def test_the_recorded_conversation_is_the_one_that_is_folded_now() -> None:
     grow(tree, TURNS)
     turns = [turn for node in tree.nodes() for turn in node.versions]
     folded: dict[str, Any] = {
-        "index": index(tree.roots, {node.node_id for node in tree.line}),
+        "index": tree_rows(tree.roots, {node.node_id for node in tree.active_path}),
         "turns": [detail(turn) for turn in turns if turn.turn_id.endswith(("0005", "0006", "0008"))],
         "totals": totals(turns),
     }

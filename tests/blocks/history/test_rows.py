@@ -3,26 +3,26 @@ from __future__ import annotations
 import pytest
 
 from nbtool.blocks.history import rows as indexing
-from nbtool.blocks.history.rows import index, version
+from nbtool.blocks.history.rows import tree_rows, version_row
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
 from nbtool.events import TreeChanged
 from nbtool.messages import user
-from tests.history_of_many import grow, put, told
+from tests.history_of_many import add_turn, grow, make_turn
 
 
-def grown(count: int) -> Tree[Turn]:
+def build_tree(count: int) -> Tree[Turn]:
     tree: Tree[Turn] = Tree()
     grow(tree, count)
     return tree
 
 
 def rows(tree: Tree[Turn]) -> list[indexing.Row]:
-    return index(tree.roots, {node.node_id for node in tree.line})["rows"]
+    return tree_rows(tree.roots, {node.node_id for node in tree.active_path})["rows"]
 
 
 def test_a_line_is_as_narrow_as_it_has_branchings() -> None:
-    listed = rows(grown(45))
+    listed = rows(build_tree(45))
 
     assert {row["depth"] for row in listed} == {0}
     assert [row["parent"] for row in listed] == list(range(-1, len(listed) - 1))
@@ -30,7 +30,7 @@ def test_a_line_is_as_narrow_as_it_has_branchings() -> None:
 
 
 def test_a_branch_is_set_in_above_what_goes_on_from_where_it_began() -> None:
-    listed = rows(grown(55))
+    listed = rows(build_tree(55))
 
     head = next(at for at, row in enumerate(listed) if row["branches"])
     aside = [row for row in listed if row["depth"] == 1]
@@ -41,7 +41,7 @@ def test_a_branch_is_set_in_above_what_goes_on_from_where_it_began() -> None:
 
 
 def test_the_line_that_is_active_goes_straight_down_whichever_it_is() -> None:
-    tree = grown(55)
+    tree = build_tree(55)
     tree.apply(TreeChanged("switch", "n_47", "turn_0000000000000000002f"))
 
     listed = rows(tree)
@@ -51,14 +51,14 @@ def test_the_line_that_is_active_goes_straight_down_whichever_it_is() -> None:
 
 
 def test_versions_stand_in_one_row_and_the_one_that_counts_is_named() -> None:
-    row = rows(grown(8))[5]
+    row = rows(build_tree(8))[5]
 
     assert [one["turn_id"][-2:] for one in row["versions"]] == ["05", "06"]
     assert row["current"] == 1
 
 
 def test_what_was_deleted_is_not_listed() -> None:
-    tree = grown(8)
+    tree = build_tree(8)
     tree.apply(TreeChanged("delete", "n_5", "turn_00000000000000000006"))
 
     row = rows(tree)[5]
@@ -68,7 +68,7 @@ def test_what_was_deleted_is_not_listed() -> None:
 
 
 def test_a_row_tells_what_a_turn_took() -> None:
-    facts = version(told(5, node="n"))
+    facts = version_row(make_turn(5, node="n"))
 
     assert facts["said"] == "Question 5: please find a chart of the closes for BBB"
     assert (facts["status"], facts["rounds"], facts["calls"]) == ("error", 2, 2)
@@ -80,7 +80,7 @@ def test_a_row_tells_what_a_turn_took() -> None:
 def test_a_turn_that_goes_on_is_told_as_far_as_it_is_known() -> None:
     running = Turn(user("Say hello"), "tiny")
 
-    facts = version(running)
+    facts = version_row(running)
 
     assert facts["said"] == "Say hello"
     assert facts["status"] == "running"
@@ -88,13 +88,13 @@ def test_a_turn_that_goes_on_is_told_as_far_as_it_is_known() -> None:
 
 
 def test_too_many_places_and_versions_are_counted_and_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(indexing, "MAX_PLACES", 10)
+    monkeypatch.setattr(indexing, "MAX_NODES", 10)
     monkeypatch.setattr(indexing, "MAX_VERSIONS", 3)
-    tree = grown(20)
+    tree = build_tree(20)
     for number in range(100, 105):
-        put(tree, told(number, node="n_2"))
+        add_turn(tree, make_turn(number, node="n_2"))
 
-    found = index(tree.roots, {node.node_id for node in tree.line})
+    found = tree_rows(tree.roots, {node.node_id for node in tree.active_path})
 
     assert len(found["rows"]) == 10
     assert found["left_out"] == len(list(tree.nodes())) - 10

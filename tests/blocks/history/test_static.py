@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import re
 
-from nbtool.blocks.history.rows import index
-from nbtool.blocks.history.static import HTML_LIMIT, MAX_LINES, TURN_LIMIT, bundle
+from nbtool.blocks.history.rows import tree_rows
+from nbtool.blocks.history.static import HTML_LIMIT, MAX_LINES, TURN_LIMIT, mimebundle
 from nbtool.blocks.history.totals import totals
 from nbtool.chat.tree import Tree
 from nbtool.chat.turn import Turn
@@ -18,37 +18,37 @@ HARMLESS = {
 }  # fmt: skip
 
 
-def written(tree: Tree[Turn]) -> dict[str, str]:
+def render_history(tree: Tree[Turn]) -> dict[str, str]:
     turns = [turn for node in tree.nodes() for turn in node.versions]
     known = {turn.turn_id: turn for turn in turns}
-    return bundle(index(tree.roots, {node.node_id for node in tree.line}), totals(turns), known)
+    return mimebundle(tree_rows(tree.roots, {node.node_id for node in tree.active_path}), totals(turns), known)
 
 
-def grown(count: int) -> Tree[Turn]:
+def build_tree(count: int) -> Tree[Turn]:
     tree: Tree[Turn] = Tree()
     grow(tree, count)
     return tree
 
 
 def test_a_conversation_is_told_with_its_totals_versions_and_branches() -> None:
-    html = written(grown(50))["text/html"]
+    html = render_history(build_tree(50))["text/html"]
 
     assert html.startswith("<details")
     assert "History: 43 places, 50 turns" in html
     assert "50 calls, 10 not done" in html
     assert " · branch · " in html
     assert "This is the answer to question 49." in html
-    assert written(grown(30))["text/html"].count("Another version: ") == 4
+    assert render_history(build_tree(30))["text/html"].count("Another version: ") == 4
 
 
 def test_nothing_that_was_said_becomes_an_element() -> None:
-    tree = grown(8)
+    tree = build_tree(8)
     for node in tree.nodes():
         for turn in node.versions:
             for event in turn.log:
                 if isinstance(event, CallFinished):
                     event.name = event.shown = event.preview = event.reason = HOSTILE
-    html = written(tree)["text/html"]
+    html = render_history(tree)["text/html"]
 
     assert set(TAGS.findall(html)) <= HARMLESS
     assert not re.search(r"<[^>]*\son\w+=", html)
@@ -56,7 +56,7 @@ def test_nothing_that_was_said_becomes_an_element() -> None:
 
 
 def test_a_thousand_turns_stay_within_the_limit_and_what_is_left_out_is_counted() -> None:
-    made = written(grown(1_000))
+    made = render_history(build_tree(1_000))
 
     assert len(made["text/html"].encode()) <= HTML_LIMIT + TURN_LIMIT
     assert "earlier places are not listed here" in made["text/html"]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from nbtool.blocks.history import timeline as line
-from nbtool.blocks.history.source import log_of
-from nbtool.blocks.history.timeline import spans, waited
+from nbtool.blocks.history.source import timed_log
+from nbtool.blocks.history.timeline import spans, total_waits
 from nbtool.events import (
     CallAsked,
     CallDecided,
@@ -18,7 +18,7 @@ from nbtool.events import (
     TurnStarted,
 )
 from nbtool.messages import Usage, assistant, user
-from tests.history_of_many import told
+from tests.history_of_many import make_turn
 
 BEGAN = 1_000.0
 REPLY = ReplyFinished(1, assistant("x"), "tools", Usage(), complete=True, seconds=2.0)
@@ -26,16 +26,16 @@ GATE = CallAsked("c", "result", "d", "price", "10")
 RELEASED = CallDecided("c", "result", "d", "released", "button")
 
 
-def began() -> TurnStarted:
+def start_event() -> TurnStarted:
     return TurnStarted("t", "m", user("x"), BEGAN)
 
 
-def timed(*events: tuple[float, Event]) -> list[tuple[float | None, Event]]:
+def at_seconds(*events: tuple[float, Event]) -> list[tuple[float | None, Event]]:
     return [(BEGAN + at, event) for at, event in events]
 
 
 def test_model_person_and_tools_are_told_apart_with_their_lengths() -> None:
-    found = spans(log_of(told(6, node="n")))
+    found = spans(timed_log(make_turn(6, node="n")))
 
     assert [(span["who"], span["label"]) for span in found] == [
         ("model", "round 1"), ("tool", "price"), ("person", "order"), ("tool", "order"), ("model", "round 2"),
@@ -45,8 +45,8 @@ def test_model_person_and_tools_are_told_apart_with_their_lengths() -> None:
 
 
 def test_a_tool_has_run_when_its_result_is_asked_about_and_then_the_person_is_waited_for() -> None:
-    log = timed(
-        (0, began()), (0, CallReady("c", "price", 1, "{}")), (1, CallStarted("c", BEGAN + 1)), (3, GATE),
+    log = at_seconds(
+        (0, start_event()), (0, CallReady("c", "price", 1, "{}")), (1, CallStarted("c", BEGAN + 1)), (3, GATE),
         (8, RELEASED), (8, CallFinished("c", "price", 1, "ok", "10", seconds=7.0)),
     )  # fmt: skip
 
@@ -56,17 +56,17 @@ def test_a_tool_has_run_when_its_result_is_asked_about_and_then_the_person_is_wa
 
 
 def test_calls_in_parallel_count_once() -> None:
-    log = timed(
-        (0, began()), (0, CallStarted("a", BEGAN)), (1, CallStarted("b", BEGAN + 1)),
+    log = at_seconds(
+        (0, start_event()), (0, CallStarted("a", BEGAN)), (1, CallStarted("b", BEGAN + 1)),
         (3, CallFinished("b", "b", 1, "ok", "")), (4, CallFinished("a", "a", 1, "ok", "")),
     )  # fmt: skip
 
-    assert waited(spans(log)) == {"model": 0.0, "person": 0.0, "tool": 4.0}
+    assert total_waits(spans(log)) == {"model": 0.0, "person": 0.0, "tool": 4.0}
 
 
 def test_without_times_the_events_own_lengths_are_taken() -> None:
     events: list[Event] = [
-        began(), RequestStarted(1), REPLY, CallStarted("c", BEGAN + 5),
+        start_event(), RequestStarted(1), REPLY, CallStarted("c", BEGAN + 5),
         CallFinished("c", "price", 1, "ok", "", seconds=1.5), TurnEnded("completed", "", Usage(), 1, 1, 7.0),
     ]  # fmt: skip
 
@@ -76,13 +76,13 @@ def test_without_times_the_events_own_lengths_are_taken() -> None:
 
 
 def test_what_never_ended_lasts_until_the_last_thing_that_is_known() -> None:
-    found = spans(timed((0, began()), (1, RequestStarted(1)), (4, CallReady("c", "price", 1, "{}"))))
+    found = spans(at_seconds((0, start_event()), (1, RequestStarted(1)), (4, CallReady("c", "price", 1, "{}"))))
 
     assert [(span["start"], span["end"], span["state"]) for span in found] == [(1, 4, "")]
 
 
 def test_a_clock_that_was_set_back_makes_no_stretch_negative() -> None:
-    found = spans(timed((0, began()), (5, RequestStarted(1)), (2, REPLY), (3, RequestStarted(2))))
+    found = spans(at_seconds((0, start_event()), (5, RequestStarted(1)), (2, REPLY), (3, RequestStarted(2))))
 
     assert all(span["end"] >= span["start"] >= 0 for span in found)
 
@@ -91,7 +91,7 @@ def test_a_time_line_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "MAX_SPANS", 3)
     calls = [(float(at), CallStarted(str(at), BEGAN + at)) for at in range(10)]
 
-    found = spans(timed((0, began()), *calls))
+    found = spans(at_seconds((0, start_event()), *calls))
 
     assert len(found) == 4
     assert found[-1]["label"] == "… 7 stretches more"

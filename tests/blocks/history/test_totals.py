@@ -5,12 +5,12 @@ import dataclasses
 import pytest
 
 from nbtool.blocks.history import totals as summing
-from nbtool.blocks.history.search import MAX_FOUND, search
+from nbtool.blocks.history.search import MAX_HITS, search
 from nbtool.blocks.history.totals import totals
 from nbtool.events import CallFinished, RequestStarted, TurnStarted
-from tests.history_of_many import told
+from tests.history_of_many import make_turn
 
-TURNS = [told(number, node=f"n_{number}") for number in range(10)]
+TURNS = [make_turn(number, node=f"n_{number}") for number in range(10)]
 
 
 def test_calls_are_summed_by_tool_and_requests_by_round_and_model() -> None:
@@ -29,9 +29,9 @@ def test_calls_are_summed_by_tool_and_requests_by_round_and_model() -> None:
 
 
 def test_a_round_that_was_told_from_the_record_costs_nothing_again() -> None:
-    turn = told(1, node="n")
+    turn = make_turn(1, node="n")
     turn.log = [dataclasses.replace(one, given=True) if isinstance(one, RequestStarted) else one for one in turn.log]
-    replayed = told(2, node="n")
+    replayed = make_turn(2, node="n")
     began = replayed.log[0]
     assert isinstance(began, TurnStarted)
     replayed.log[0] = dataclasses.replace(began, replayed="2026-11-21")
@@ -45,8 +45,8 @@ def test_a_round_that_was_told_from_the_record_costs_nothing_again() -> None:
 
 
 def test_many_tools_are_told_as_the_longest_and_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summing, "MAX_SUMS", 3)
-    turn = told(1, node="n")
+    monkeypatch.setattr(summing, "MAX_ROWS", 3)
+    turn = make_turn(1, node="n")
     turn.log = [*turn.log, *(CallFinished(f"c{n}", f"tool{n}", 1, "ok", "", seconds=n) for n in range(9))]
 
     found = totals([turn])["tools"]
@@ -72,4 +72,4 @@ def test_what_stands_around_the_words_is_shown_on_one_line() -> None:
 
 
 def test_a_search_gives_only_so_many() -> None:
-    assert len(search([TURNS[0]] * (MAX_FOUND + 5), "question")) == MAX_FOUND
+    assert len(search([TURNS[0]] * (MAX_HITS + 5), "question")) == MAX_HITS

@@ -11,10 +11,10 @@ from nbtool.blocks.history.turn import detail
 from nbtool.chat.turn import Turn
 from nbtool.events import CallProgress
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
-from tests.history_of_many import told
+from tests.history_of_many import make_turn
 
 
-def folded(found: detailing.Detail) -> dict[str, Any]:
+def fold_steps(found: detailing.Detail) -> dict[str, Any]:
     """Fold steps as the page does."""
     head: dict[str, Any] = {}
     blocks: dict[str, dict[str, Any]] = {}
@@ -32,9 +32,9 @@ def folded(found: detailing.Detail) -> dict[str, Any]:
 
 
 def test_all_steps_folded_are_the_turn_as_the_live_view_shows_it() -> None:
-    turn = told(6, node="n")
+    turn = make_turn(6, node="n")
 
-    found = folded(detail(turn))
+    found = fold_steps(detail(turn))
 
     document = turn.transcript().document()
     assert found["blocks"] == document["blocks"]
@@ -42,7 +42,7 @@ def test_all_steps_folded_are_the_turn_as_the_live_view_shows_it() -> None:
 
 
 def test_each_step_says_what_happened_and_when() -> None:
-    found = detail(told(8, node="n"))
+    found = detail(make_turn(8, node="n"))
 
     labels = [step["label"] for step in found["steps"]]
     assert labels[:4] == ["The turn began", "Round 1: asked", "Round 1: the reply came", "price is asked for"]
@@ -70,32 +70,32 @@ def test_what_a_person_kept_back_at_the_gate_of_a_result_is_in_no_step(decision:
 def test_a_turn_that_ran_here_knows_its_times() -> None:
     turn = Chat(wire=ScriptedWire(["Hello."])).send("Hi")
 
-    assert len(turn.moments) == len(turn.log)
+    assert len(turn.event_times) == len(turn.log)
     assert all(step["at"] is not None for step in detail(turn)["steps"])
 
 
 def test_what_one_call_prints_is_one_step() -> None:
-    turn = told(6, node="n")
+    turn = make_turn(6, node="n")
     at = next(at for at, event in enumerate(turn.log) if event.kind == "call_started")
     prints = [CallProgress(turn.log[at].call_id, f"line {n}\n") for n in range(50)]  # type: ignore[union-attr]  # it has one
     turn.log[at + 1 : at + 1] = prints
-    turn.moments[at + 1 : at + 1] = [turn.moments[at]] * 50
+    turn.event_times[at + 1 : at + 1] = [turn.event_times[at]] * 50
 
     found = detail(turn)
 
     assert [step["label"] for step in found["steps"]].count("price prints") == 1
-    assert folded(found)["blocks"] == turn.transcript().document()["blocks"]
+    assert fold_steps(found)["blocks"] == turn.transcript().document()["blocks"]
 
 
 def test_steps_are_bounded_and_what_is_over_is_one_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(detailing, "MAX_STEPS", 4)
-    turn = told(6, node="n")
+    turn = make_turn(6, node="n")
 
     found = detail(turn)
 
     assert [step["label"] for step in found["steps"]][-1] == "All that came after"
     assert len(found["steps"]) == 5
-    assert folded(found)["blocks"] == turn.transcript().document()["blocks"]
+    assert fold_steps(found)["blocks"] == turn.transcript().document()["blocks"]
 
 
 def test_long_texts_are_cut_until_a_turn_fits_and_the_cut_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,4 +106,4 @@ def test_long_texts_are_cut_until_a_turn_fits_and_the_cut_is_marked(monkeypatch:
     found = detail(turn)
 
     assert len(json.dumps(found["steps"])) <= 20_000
-    assert "characters more" in folded(found)["blocks"][0]["text"]
+    assert "characters more" in fold_steps(found)["blocks"][0]["text"]

@@ -50,7 +50,7 @@ def test_each_prompt_is_a_turn_of_its_own_and_the_conversation_is_left_alone() -
     assert batch.values == ["A", "B", "C"]
     assert [len(prompt.messages) for prompt in wire.prompts] == [1, 1, 1, 1]
     assert all("Be brief." in prompt.system for prompt in wire.prompts)
-    assert len(chat.tree.line) == 1
+    assert len(chat.tree.active_path) == 1
 
 
 def test_what_fails_is_a_value_and_stops_nothing() -> None:
@@ -60,7 +60,7 @@ def test_what_fails_is_a_value_and_stops_nothing() -> None:
     values = batch.values
     assert [values[0], values[2]] == ["A", "C"]
     assert [type(one).__name__ for one in (values[1], values[3])] == ["IncompleteReply", "BadUsage"]
-    assert [one.place for one in batch.errors] == [1, 3]
+    assert [one.index for one in batch.errors] == [1, 3]
     assert repr(batch) == "<Batch: 4 of 4 prompts, 2 failed>"
 
 
@@ -132,7 +132,7 @@ def test_answers_come_as_they_are_ready_and_in_order_at_the_end() -> None:
 
     assert [one.prompt for one in came] == ["quick", "slow"]
     assert [one.prompt for one in batch.answers] == ["slow", "quick"]
-    assert [one.place for one in batch] == [1, 0]
+    assert [one.index for one in batch] == [1, 0]
 
 
 def test_a_running_loop_iterates_and_awaits() -> None:
@@ -183,12 +183,12 @@ def test_with_an_executor_plain_tools_run_there() -> None:
     assert sorted(threads) == ["cluster_0", "nbtool-async-tools"]
 
 
-def used(tokens: int) -> list[Any]:
+def reply_with_usage(tokens: int) -> list[Any]:
     return ["Done.", UsageDelta(Usage(tokens, 0))]
 
 
 def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
-    with ScriptedWire([used(60), used(60)]) as wire:
+    with ScriptedWire([reply_with_usage(60), reply_with_usage(60)]) as wire:
         batch = Chat(wire=wire).map(list("abcde"), tokens=100, concurrency=1)
 
     assert batch.values[:2] == ["Done.", "Done."]
@@ -199,7 +199,7 @@ def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
 
 
 def test_a_budget_of_dollars_counts_by_price() -> None:
-    with ScriptedWire([used(1_000_000)]) as wire:
+    with ScriptedWire([reply_with_usage(1_000_000)]) as wire:
         batch = Chat(wire=wire).map(["a", "b"], usd=0.5, prices={"scripted": Price(1.0, 1.0)}, concurrency=1)
 
     assert [type(one).__name__ for one in batch.values] == ["str", "LimitReached"]
@@ -209,7 +209,7 @@ OK = (head(), text("Done."), finish())
 BUSY = (whole(429, {"error": {"message": "slow down"}}, retry_after="0"),)
 
 
-class Watch:
+class RequestLog:
     """Notes when requests leave, and lets the server go on when one was told to wait."""
 
     def __init__(self, heard: threading.Event) -> None:
@@ -227,7 +227,7 @@ class Watch:
 def test_who_is_told_to_wait_lets_all_wait() -> None:
     told = whole(429, {"error": {"message": "slow down"}}, retry_after="1")
     with serve_each((told,), (AwaitFlag(), *OK), OK) as server:
-        watch = Watch(server.flag)
+        watch = RequestLog(server.flag)
         values = Chat("tiny", base_url=server.url, plugins=[watch]).map(list("abcd"), concurrency=2).values
 
     assert values == ["Done."] * 4
@@ -253,7 +253,7 @@ def test_cancelling_keeps_what_came() -> None:
     with serve_each(OK, (AwaitFlag(), *OK)) as server:
         batch = Chat("tiny", base_url=server.url).start_map(list("abcd"), concurrency=1)
         for answer in batch:
-            assert answer.place == len(batch.answers) - 1 or answer.error
+            assert answer.index == len(batch.answers) - 1 or answer.error
             batch.cancel()
 
     values = batch.values
@@ -282,7 +282,7 @@ def test_what_was_answered_before_is_not_asked_again() -> None:
 
     assert again.values == ["B", "A", "A"]
     assert (repr(first), repr(again)) == ("<Batch: 3 of 3 prompts>", "<Batch: 3 of 3 prompts, 3 answered before>")
-    assert all(one.is_kept for one in again.answers)
+    assert all(one.is_cached for one in again.answers)
 
 
 def test_it_is_asked_again_where_something_that_matters_is_different() -> None:
@@ -334,8 +334,8 @@ def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
 
     assert killed.returncode == -signal.SIGKILL
     assert batch.values == ["Done."] * 8
-    assert sum(one.is_kept for one in batch.answers) >= 3
-    assert len(after) == sum(not one.is_kept for one in batch.answers) <= 5
+    assert sum(one.is_cached for one in batch.answers) >= 3
+    assert len(after) == sum(not one.is_cached for one in batch.answers) <= 5
     assert set(before) | set(after) == {f"prompt {n}" for n in range(8)}
 
 

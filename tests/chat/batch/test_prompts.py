@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 
 from nbtool.chat.batch import prompts as prompts_module
-from nbtool.chat.batch.prompts import questions
+from nbtool.chat.batch.prompts import parse_prompts
 from nbtool.errors import BadUsage
 from nbtool.messages import user
 
 
 def prompts(given: Any, rows: Any = None) -> list[Any]:
-    return [str(one.problem) if one.problem else one.prompt for one in questions(given, rows).asked]
+    return [str(one.problem) if one.problem else one.prompt for one in parse_prompts(given, rows).items]
 
 
 def test_prompts_are_taken_in_order() -> None:
@@ -28,9 +28,9 @@ def test_prompts_are_taken_in_order() -> None:
 
 def test_a_column_gives_a_column_back_with_its_index() -> None:
     column = pd.Series(["a", "b"], index=[7, 3])
-    asking = questions(column)
+    asking = parse_prompts(column)
 
-    assert [one.label for one in asking.asked] == [7, 3]
+    assert [one.label for one in asking.items] == [7, 3]
     pd.testing.assert_series_equal(asking.shape([1, None]), pd.Series([1, None], [7, 3], dtype=object, name="answer"))
 
 
@@ -66,7 +66,7 @@ def test_what_stands_in_a_row_is_never_read_as_a_template() -> None:
 )
 def test_a_template_reaches_into_nothing(template: str, said: str) -> None:
     with pytest.raises(BadUsage, match=said):
-        questions(template, pd.DataFrame({"text": ["a"]}))
+        parse_prompts(template, pd.DataFrame({"text": ["a"]}))
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT])
@@ -89,10 +89,10 @@ NEITHER = [("one", None), (3, None), ({"a": 1}, None), (["a"], []), ("{a}", 3), 
 @pytest.mark.parametrize(("given", "rows"), NEITHER)
 def test_what_is_neither_prompts_nor_rows_is_refused(given: Any, rows: Any) -> None:
     with pytest.raises(BadUsage):
-        questions(given, rows)
+        parse_prompts(given, rows)
 
 
 def test_more_prompts_than_a_million_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prompts_module, "MAX_PROMPTS", 2)
     with pytest.raises(BadUsage, match="More than 2 prompts"):
-        questions(iter("abcdefg"))
+        parse_prompts(iter("abcdefg"))

@@ -29,7 +29,7 @@ def secret(text: str) -> str:
     return f"{SECRET} {text}"
 
 
-def talked() -> Chat:
+def make_chat() -> Chat:
     """Make a chat with calls of every fate, versions, a branch, a broken reply, and a turn that was deleted."""
     approver = ScriptedApprover([Approved(arguments={"n": 5}), Denied("no"), Released(text="less"), Withheld("mine")])
     replies = [
@@ -46,9 +46,9 @@ def talked() -> Chat:
         chat.send("First *thing*", settings=TurnSettings(cell_id="a"), attach=[Media("image/png", PNG)])
         chat.send("Second", settings=TurnSettings(cell_id="b"))
         chat.send("Third", settings=TurnSettings(cell_id="b"))
-        chat.branch(chat.tree.line[0].turn)
+        chat.branch(chat.tree.active_path[0].turn)
         chat.send("Fourth \u202e\u2028 \U0001f600 \U000e0001")
         chat.delete(chat.send("Fifth"))
-    chat.hide(chat.tree.line[0].turn)
-    chat.pin(chat.tree.line[-1].turn)
+    chat.hide(chat.tree.active_path[0].turn)
+    chat.pin(chat.tree.active_path[-1].turn)
     return chat

@@ -15,7 +15,7 @@ from nbtool.chat.subchat import subchat
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.mcp import mcp_servers
 from nbtool.toolsets import files
-from tests.chat.export.writing import talk, written
+from tests.chat.export.writing import export, make_chat
 
 FRIENDLY = Path(__file__).parents[2] / "tools" / "mcp" / "friendly_server.py"
 FUNCTIONS = """
@@ -129,10 +129,10 @@ def test_what_the_code_gives_is_what_the_call_gave(name: str, script: bool) -> N
     exec(FUNCTIONS, book)
     owner, _, method = name.rpartition(".")
     function = getattr(book[owner], method) if owner else book[name]
-    chat, turn = talk(book, call(method, n=2), tools=[tool(run="auto")(function)])
-    code = written(chat, turn, notebook=book, script=script)
+    chat, turn = make_chat(book, call(method, n=2), tools=[tool(run="auto")(function)])
+    code = export(chat, turn, notebook=book, script=script)
 
-    assert (turn.calls[0].status, code.calls, dict(code.left_out)) == ("ok", 1, {})
+    assert (turn.calls[0].status, code.calls, dict(code.omitted)) == ("ok", 1, {})
     title, _, rest = code.text.partition("\n")
     assert "nbtool" not in rest
     assert ("nbtool only for: " in title) == name.startswith("reporting")  # that is what makes a `Progress` here
@@ -149,10 +149,10 @@ def test_the_functions_that_code_brings_with_it_take_free_names_and_builtins() -
         "__name__": "__main__",
     }
     exec(FUNCTIONS, book)
-    chat, turn = talk(book, [call("reporting", n=2), call("reporting_drops", n=2)], tools=[
+    chat, turn = make_chat(book, [call("reporting", n=2), call("reporting_drops", n=2)], tools=[
         tool(run="auto")(book["reporting"]), tool(run="auto")(book["reporting_drops"]),
     ])  # fmt: skip
-    code = written(chat, turn, notebook=book, script=True)
+    code = export(chat, turn, notebook=book, script=True)
     names = {**book}
     exec(code.text, names)
 
@@ -167,10 +167,10 @@ def test_a_tool_of_an_mcp_server_is_said_to_run_for_a_chat_alone() -> None:
     with mcp_servers({"mcpServers": {"friendly": server}}) as servers:
         name = next(name for name in servers.tools() if name.endswith("add"))
         book = {name: max}
-        chat, turn = talk(book, call(name, a=1, b=2), tools=[servers], approver=ScriptedApprover([Approved()]))
-        code = written(chat, turn, notebook=book)
+        chat, turn = make_chat(book, call(name, a=1, b=2), tools=[servers], approver=ScriptedApprover([Approved()]))
+        code = export(chat, turn, notebook=book)
 
-    assert (turn.calls[0].status, code.calls, dict(code.left_out)) == ("ok", 0, {"unwritten": 1})
+    assert (turn.calls[0].status, code.calls, dict(code.omitted)) == ("ok", 0, {"unwritten": 1})
     assert "which the MCP server `friendly` runs for a chat." in code.text
 
 
@@ -178,11 +178,11 @@ def test_a_tool_that_is_nbtools_own_is_said_to_be_a_part_of_it(tmp_path: Path) -
     (tmp_path / "a.txt").write_text("a")
     kit = files(tmp_path)
     expert = subchat(Chat(wire=ScriptedWire(["Yes."])), name="expert", description="Knows.")
-    chat, turn = talk(
+    chat, turn = make_chat(
         {}, [call("list_files"), call("expert", question="Is it?")], tools=[kit, expert],
         approver=ScriptedApprover([Approved(), Approved()]),
     )  # fmt: skip
-    code = written(chat, turn, notebook={"kit": kit, "expert": expert})
+    code = export(chat, turn, notebook={"kit": kit, "expert": expert})
 
     assert ([one.status for one in turn.calls], code.calls) == (["ok", "ok"], 0)
     assert code.text.count("which is a part of nbtool.") == 2

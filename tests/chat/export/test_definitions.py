@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from nbtool.testing import call
-from tests.chat.export.writing import run, talk, written
+from tests.chat.export.writing import export, make_chat, run
 
 SOURCE = '''
 import numpy as np
@@ -74,7 +74,7 @@ def in_a_fresh_python(code: str, after: str) -> str:
 
 def code_of_two_tools(tmp_path: Path) -> tuple[str, dict[str, Any]]:
     book = book_of(tmp_path)
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         call("over", df="$VAR_REF{{penguins}}", col="mass"),
         call("portion", rows="$VAR_REF{{over_1_result}}", df="$VAR_REF{{penguins}}"),
@@ -82,7 +82,7 @@ def code_of_two_tools(tmp_path: Path) -> tuple[str, dict[str, Any]]:
         expose="penguins",
     )
     assert [one.status for one in turn.calls] == ["ok", "ok"]
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     assert run(code, book)["over"] is book["over"]  # in the notebook the person's own tool stays
     return code.text, book
 
@@ -105,8 +105,8 @@ def test_code_of_two_decorated_tools_and_a_frame_runs_alone_once_the_named_frame
 )
 def test_what_cannot_be_written_is_named_at_the_top(name: str, said: str, tmp_path: Path) -> None:
     book = book_of(tmp_path)
-    chat, turn = talk(book, call(name, n=2), tools=[book[name]])
-    code = written(chat, turn, notebook=book)
+    chat, turn = make_chat(book, call(name, n=2), tools=[book[name]])
+    code = export(chat, turn, notebook=book)
 
     assert said in code.text
     assert "sk-secret" not in code.text

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from nbtool.chat.export.files import read, write
+from nbtool.chat.export.files import read_bounded, write_new
 from nbtool.errors import BadUsage
 
 
 def test_a_file_is_written_with_the_usual_rights(tmp_path: Path) -> None:
     mask = os.umask(0o022)
     try:
-        write(tmp_path / "new.md", "é\n")
-        write(tmp_path / "forced.md", "b", force=True)
+        write_new(tmp_path / "new.md", "é\n")
+        write_new(tmp_path / "forced.md", "b", force=True)
     finally:
         os.umask(mask)
 
@@ -27,7 +27,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     (tmp_path / "dangling").symlink_to(tmp_path / "elsewhere")
     for name in ("a.md", "dangling"):
         with pytest.raises(BadUsage, match=r"exists and is not overwritten\. Name another file, or add --overwrite"):
-            write(tmp_path / name, "theirs")
+            write_new(tmp_path / name, "theirs")
 
     assert path.read_text() == "mine"
     assert not (tmp_path / "elsewhere").exists()
@@ -37,7 +37,7 @@ def test_force_replaces_the_file_whole_and_keeps_its_rights(tmp_path: Path) -> N
     path = tmp_path / "a.md"
     path.write_text("mine")
     path.chmod(0o600)
-    write(path, "theirs", force=True)
+    write_new(path, "theirs", force=True)
 
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("theirs", 0o600)
     assert [one.name for one in tmp_path.iterdir()] == ["a.md"]
@@ -47,7 +47,7 @@ def test_force_replaces_the_file_whole_and_keeps_its_rights(tmp_path: Path) -> N
 @pytest.mark.parametrize("force", [False, True])
 def test_a_path_that_cannot_be_written_is_said_in_a_line(tmp_path: Path, name: str, force: bool) -> None:
     with pytest.raises(BadUsage, match=r"cannot be written|exists"):
-        write(tmp_path / name, "text", force=force)
+        write_new(tmp_path / name, "text", force=force)
 
     assert not list(tmp_path.iterdir())
 
@@ -56,7 +56,7 @@ def test_only_files_of_a_bounded_size_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(b"12345")
 
-    assert read(path, 5) == b"12345"
+    assert read_bounded(path, 5) == b"12345"
     for wrong, most in ((path, 4), (tmp_path, 5), (tmp_path / "none", 5), (Path("a\0b"), 5)):
         with pytest.raises(BadUsage):
-            read(wrong, most)
+            read_bounded(wrong, most)

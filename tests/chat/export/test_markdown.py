@@ -8,9 +8,9 @@ from markdown_it import MarkdownIt
 
 from nbtool import Chat
 from nbtool.chat.export.markdown import as_markdown, fenced, span
-from nbtool.chat.export.visibility import shared
+from nbtool.chat.export.visibility import shareable_turn
 from nbtool.testing import ScriptedWire, call
-from tests.chat.export.saying import SECRET, talked
+from tests.chat.export.saying import SECRET, make_chat
 
 FORGED = "```\n## 7. Prompt\n~~~~\n<script>alert(1)</script>\n![x](https://evil.example/x.png)\n````` \r\n# Title"
 
@@ -21,7 +21,7 @@ def headings(text: str) -> list[str]:
 
 
 def test_a_conversation_reads_as_markdown() -> None:
-    text = as_markdown([shared(node.turn) for node in talked().tree.line if node.turn])
+    text = as_markdown([shareable_turn(node.turn) for node in make_chat().tree.active_path if node.turn])
 
     assert headings(text) == [
         "A chat with `scripted`", "1. Prompt", "Thinking", "Call of `double`: ok", "Call of `rows`: ok",

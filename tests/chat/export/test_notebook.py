@@ -6,24 +6,24 @@ import nbformat
 import pytest
 
 from nbtool import Chat
-from nbtool.chat.export.calls import Around
+from nbtool.chat.export.calls import ExportContext
 from nbtool.chat.export.notebook import as_notebook
 from nbtool.chat.turn import Turn
 from nbtool.errors import BadUsage
 from nbtool.testing import ScriptedWire
-from tests.chat.export.saying import SECRET, double, talked
+from tests.chat.export.saying import SECRET, double, make_chat
 
 
 def line(chat: Chat) -> list[Turn]:
-    return [node.turn for node in chat.tree.line if node.turn]
+    return [node.turn for node in chat.tree.active_path if node.turn]
 
 
-def around(chat: Chat) -> Around:
-    return Around(chat.tools.tools(), chat.variables, {"double": double})
+def around(chat: Chat) -> ExportContext:
+    return ExportContext(chat.tools.tools(), chat.variables, {"double": double})
 
 
 def test_a_notebook_holds_prompts_saved_outputs_and_code() -> None:
-    chat = talked()
+    chat = make_chat()
     written = as_notebook(line(chat), around(chat))
     notebook = nbformat.reads(written, as_version=4)
     nbformat.validate(notebook)
@@ -39,7 +39,7 @@ def test_a_notebook_holds_prompts_saved_outputs_and_code() -> None:
 
 
 def test_the_same_turns_give_the_same_notebook() -> None:
-    chat = talked()
+    chat = make_chat()
 
     assert as_notebook(line(chat), around(chat)) == as_notebook(line(chat), around(chat))
 
@@ -56,6 +56,6 @@ def test_a_prompt_holds_nothing_invisible_and_stays_in_its_cell() -> None:
 
 def test_without_nbformat_the_error_names_the_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "nbformat", None)
-    chat = talked()
+    chat = make_chat()
     with pytest.raises(BadUsage, match="pip install nbformat"):
         as_notebook(line(chat), around(chat))

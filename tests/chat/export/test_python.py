@@ -11,7 +11,7 @@ import pytest
 from nbtool import Approved, Chat, Denied, Released, ToolFailed, tool
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.script.tool import script_tools
-from tests.chat.export.writing import asked, note, run, talk, written
+from tests.chat.export.writing import double_if_allowed, export, make_chat, note, run
 
 
 @tool(run="auto")
@@ -32,14 +32,14 @@ def frame() -> pd.DataFrame:
 
 def test_a_chain_over_frames_runs_again_and_gives_the_same_objects() -> None:
     book: dict[str, Any] = {"df": frame(), "clean": clean, "mean": mean}
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         call("clean", df="$VAR_REF{{df}}", col="x", factor=2),
         call("mean", values="$VAR_REF{{clean_1_result['x']}}"),
         tools=[clean, mean],
         expose="df",
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     names = run(code, book)
 
     assert 'r1 = clean(df, col="x", factor=2.0)' in code.text
@@ -59,7 +59,7 @@ def test_arrays_and_plain_data_are_reached_by_key_and_index() -> None:
         return [*rows, extra]
 
     book["both"] = both
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         call("mean", values="$VAR_REF{{array[1]}}"),
         call(
@@ -68,7 +68,7 @@ def test_arrays_and_plain_data_are_reached_by_key_and_index() -> None:
         tools=[mean, both],
         expose="array data",
     )
-    names = run(written(chat, turn, notebook=book), book)
+    names = run(export(chat, turn, notebook=book), book)
 
     assert names["r1"] == turn.calls[0].result == 4.0
     assert names["r2"][0] is array
@@ -77,8 +77,8 @@ def test_arrays_and_plain_data_are_reached_by_key_and_index() -> None:
 
 def test_a_series_is_counted_by_position_as_references_do() -> None:
     book: dict[str, Any] = {"s": pd.Series([10, 20], index=[1, 0]), "mean": mean}
-    chat, turn = talk(book, call("mean", values="$VAR_REF{{s[0]}}"), tools=[mean], expose="s")
-    code = written(chat, turn, notebook=book)
+    chat, turn = make_chat(book, call("mean", values="$VAR_REF{{s[0]}}"), tools=[mean], expose="s")
+    code = export(chat, turn, notebook=book)
 
     assert "s.iloc[0]" in code.text
     assert run(code, book)["r1"] == turn.calls[0].result == 10
@@ -99,8 +99,8 @@ def test_a_series_is_counted_by_position_as_references_do() -> None:
 )
 def test_references_inside_a_text_become_the_same_text(text: str, expected: str) -> None:
     book: dict[str, Any] = {"name": "Ada", "n": 12.5, "data": {"k": [True, None]}, "note": note}
-    chat, turn = talk(book, call("note", text=text), tools=[note], expose="name n data")
-    code = written(chat, turn, notebook=book)
+    chat, turn = make_chat(book, call("note", text=text), tools=[note], expose="name n data")
+    code = export(chat, turn, notebook=book)
 
     assert expected in code.text
     assert run(code, book)["r1"] == turn.calls[0].result
@@ -108,8 +108,8 @@ def test_references_inside_a_text_become_the_same_text(text: str, expected: str)
 
 def test_a_text_that_str_does_not_give_is_written_out_and_said() -> None:
     book: dict[str, Any] = {"df": frame(), "note": note}
-    chat, turn = talk(book, call("note", text="Table: $VAR_REF{{df:0:9}}."), tools=[note], expose="df")
-    code = written(chat, turn, notebook=book)
+    chat, turn = make_chat(book, call("note", text="Table: $VAR_REF{{df:0:9}}."), tools=[note], expose="df")
+    code = export(chat, turn, notebook=book)
 
     assert "# The text of `df` is nbtool's own" in code.text
     assert run(code, book)["r1"] == turn.calls[0].result
@@ -121,17 +121,17 @@ def test_what_did_not_succeed_is_left_out_and_counted() -> None:
         "Always fail."
         raise ToolFailed("no")
 
-    book: dict[str, Any] = {"asked": asked, "broken": broken}
-    chat, turn = talk(
+    book: dict[str, Any] = {"asked": double_if_allowed, "broken": broken}
+    chat, turn = make_chat(
         book,
         [call("asked", n=1), call("asked", n=2), call("broken"), call("nothing"), call("asked", n="three")],
         call("asked", n=4),
-        tools=[asked, broken],
+        tools=[double_if_allowed, broken],
         approver=ScriptedApprover([Approved(), Denied("no"), Denied("no")]),
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
 
-    assert code.left_out == {"denied": 2, "error": 1, "not_found": 1, "invalid": 1}
+    assert code.omitted == {"denied": 2, "error": 1, "not_found": 1, "invalid": 1}
     assert "2 denied, 1 that failed, 1 of tools that do not exist, 1 with arguments that do not fit" in code.text
     assert (code.calls, run(code, book)["r1"]) == (1, 2)
     assert "n=2" not in code.text
@@ -143,7 +143,7 @@ def test_a_call_that_uses_what_is_left_out_stands_in_a_comment() -> None:
         chat = Chat(wire=wire, tools=[note], notebook=book)
         turn = chat.send("Go.")
     turn.calls[0].status = "unknown"
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
 
     assert code.calls == 0
     assert "# Not written: note(" in code.text
@@ -152,10 +152,10 @@ def test_a_call_that_uses_what_is_left_out_stands_in_a_comment() -> None:
 
 
 def test_edited_arguments_are_those_that_ran() -> None:
-    book: dict[str, Any] = {"asked": asked}
+    book: dict[str, Any] = {"asked": double_if_allowed}
     approver = ScriptedApprover([Approved(arguments={"n": 21})])
-    chat, turn = talk(book, call("asked", n=1), tools=[asked], approver=approver)
-    code = written(chat, turn, notebook=book)
+    chat, turn = make_chat(book, call("asked", n=1), tools=[double_if_allowed], approver=approver)
+    code = export(chat, turn, notebook=book)
 
     assert "asked(n=21)" in code.text
     assert run(code, book)["r1"] == turn.calls[0].result == 42
@@ -168,14 +168,14 @@ def test_a_result_that_was_edited_is_the_text_that_a_person_put_there() -> None:
         return "SECRET"
 
     book: dict[str, Any] = {"secret": secret, "note": note}
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         call("secret"),
         call("note", text="$VAR_REF{{secret_1_result}}"),
         tools=[secret, note],
         approver=ScriptedApprover([Released(text="nothing")]),
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     names = run(code, book)
 
     assert turn.calls[1].result == "<nothing>"
@@ -184,15 +184,15 @@ def test_a_result_that_was_edited_is_the_text_that_a_person_put_there() -> None:
 
 
 def test_names_clash_with_nothing() -> None:
-    book: dict[str, Any] = {"r1": "mine", "r3": 3, "str": "shadowed", "n": 12, "note": note, "asked": asked}
-    chat, turn = talk(
+    book: dict[str, Any] = {"r1": "mine", "r3": 3, "str": "shadowed", "n": 12, "note": note, "asked": double_if_allowed}
+    chat, turn = make_chat(
         book,
         call("note", text="$VAR_REF{{n:0:1}}"),
         call("note", text="b"),
         tools=[note],
         expose="n",
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     names = run(code, book)
 
     assert (names["r1"], names["r3"]) == ("mine", 3)
@@ -212,7 +212,7 @@ def test_earlier_calls_are_written_where_a_later_turn_uses_them() -> None:
         chat = Chat(wire=wire, tools=[clean, mean, note], notebook=book)
         chat.variables.expose("df")
         first, second = chat.send("One."), chat.send("Two.")
-    code = written(chat, second, notebook=book, before=[first])
+    code = export(chat, second, notebook=book, before=[first])
 
     assert f"# Needed from the turn {first.turn_id}" in code.text
     assert "other" not in code.text
@@ -221,12 +221,12 @@ def test_earlier_calls_are_written_where_a_later_turn_uses_them() -> None:
 
 def test_calls_that_a_script_of_the_model_made_are_written() -> None:
     book: dict[str, Any] = {"note": note}
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         call("RunScript", script='for word in ("a", "b"):\n    note(text=word)'),
         tools=[note, script_tools()],
         approver=ScriptedApprover([Approved()]),
     )
-    names = run(written(chat, turn, notebook=book), book)
+    names = run(export(chat, turn, notebook=book), book)
 
     assert [names["r1"], names["r2"]] == ["<a>", "<b>"]

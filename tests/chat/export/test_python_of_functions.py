@@ -17,7 +17,7 @@ from nbtool import Approved, tool
 from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
 from nbtool.tools.toolset import Toolset
-from tests.chat.export.writing import run, talk, written
+from tests.chat.export.writing import export, make_chat, run
 
 
 class Colour(Enum):
@@ -53,8 +53,8 @@ def test_arguments_have_the_types_that_the_function_was_given() -> None:
         "ratio": 2,
     }
     book: dict[str, Any] = {"typed": typed, "Colour": Colour, "Size": Size, "Point": Point, "datetime": "taken"}
-    chat, turn = talk(book, call("typed", **arguments), tools=[typed])
-    names = run(written(chat, turn, notebook=book), book)
+    chat, turn = make_chat(book, call("typed", **arguments), tools=[typed])
+    names = run(export(chat, turn, notebook=book), book)
 
     assert names["r1"] == turn.calls[0].result
     assert [type(one) for one in names["r1"]] == [date, Colour, Size, Point, tuple, set, float]
@@ -74,8 +74,8 @@ def test_arguments_stand_where_the_signature_wants_them() -> None:
         {"a": 1, "rest": []},
     ]
     book: dict[str, Any] = {"odd": odd}
-    chat, turn = talk(book, [ToolCall("odd", json.dumps(one)) for one in calls], tools=[odd])
-    names = run(written(chat, turn, notebook=book), book)
+    chat, turn = make_chat(book, [ToolCall("odd", json.dumps(one)) for one in calls], tools=[odd])
+    names = run(export(chat, turn, notebook=book), book)
 
     assert [one.status for one in turn.calls] == ["ok"] * 4
     assert [names[f"r{place}"] for place in (1, 2, 3, 4)] == [one.result for one in turn.calls]
@@ -104,8 +104,10 @@ def steps(n: int) -> Iterator[int]:
 @pytest.mark.parametrize("script", [False, True])
 def test_asynchronous_tools_are_awaited_and_generators_gathered(script: bool) -> None:
     book: dict[str, Any] = {"later": later, "drops": drops, "steps": steps}
-    chat, turn = talk(book, [call("later", n=3), call("drops", n=2), call("steps", n=3)], tools=[later, drops, steps])
-    code = written(chat, turn, notebook=book, script=script)
+    chat, turn = make_chat(
+        book, [call("later", n=3), call("drops", n=2), call("steps", n=3)], tools=[later, drops, steps]
+    )
+    code = export(chat, turn, notebook=book, script=script)
     names = run(code, book)
 
     assert ("await later(n=3)" in code.text) is not script
@@ -130,8 +132,8 @@ def test_methods_and_prefixed_tools_are_the_objects_own(named: bool) -> None:
     counter = Counter()
     given = Toolset("t", [counter if named else Counter]).prefixed("my_")
     book: dict[str, Any] = {"counter": counter} if named else {"Counter": Counter}
-    chat, turn = talk(book, [call("my_add", n=1), call("my_add", n=2)], tools=[given])
-    code = written(chat, turn, notebook=book)
+    chat, turn = make_chat(book, [call("my_add", n=1), call("my_add", n=2)], tools=[given])
+    code = export(chat, turn, notebook=book)
     names = run(code, {"counter": Counter()} if named else book)
 
     assert [names["r1"], names["r2"]] == [one.result for one in turn.calls] == [1, 3]
@@ -140,9 +142,10 @@ def test_methods_and_prefixed_tools_are_the_objects_own(named: bool) -> None:
 
 def test_functions_of_modules_are_imported_or_used_as_the_notebook_has_them() -> None:
     book: dict[str, Any] = {"js": json}
-    chat, turn = talk(book, [call("dumps", obj=[1]), call("isleap", year=2024)], tools=[json.dumps, calendar_isleap()],
+    chat, turn = make_chat(book, [call("dumps", obj=[1]), call("isleap", year=2024)],
+                      tools=[json.dumps, calendar_isleap()],
                       approver=ScriptedApprover([Approved(), Approved()]))  # fmt: skip
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     names = run(code, book)
 
     assert "js.dumps(obj=[1])" in code.text
@@ -157,10 +160,10 @@ def calendar_isleap() -> Callable[..., bool]:
 
 
 def test_a_function_that_has_no_name_is_said_to_be_missing() -> None:
-    chat, turn = talk({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
-    code = written(chat, turn, notebook={})
+    chat, turn = make_chat({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
+    code = export(chat, turn, notebook={})
 
-    assert (code.calls, code.left_out) == (0, {"unwritten": 1})
+    assert (code.calls, code.omitted) == (0, {"unwritten": 1})
     assert "which has no name in the notebook" in code.text
     run(code, {})
 
@@ -174,9 +177,9 @@ def asked_locally() -> Any:
 
 
 def test_a_function_defined_anew_is_used_and_said_so() -> None:
-    chat, turn = talk({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
+    chat, turn = make_chat({}, call("asked", n=1), tools=[asked_locally()], approver=ScriptedApprover([Approved()]))
     anew = {"asked": lambda n: -n}
-    code = written(chat, turn, notebook=anew)
+    code = export(chat, turn, notebook=anew)
 
     assert "# `asked` is what the notebook calls so now" in code.text
     assert run(code, anew)["r1"] == -1

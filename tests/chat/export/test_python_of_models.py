@@ -12,7 +12,7 @@ from nbtool.messages import ToolCall
 from nbtool.testing import ScriptedApprover, call
 from nbtool.toolsets.code_runner import CodeResult
 from nbtool.toolsets.python import notebook_python
-from tests.chat.export.writing import note, run, talk, written
+from tests.chat.export.writing import export, make_chat, note, run
 
 HIDDEN = "\u202e\u2066\u200b\u2028\x85\x1b[31m"
 
@@ -28,14 +28,14 @@ def test_code_of_the_model_stands_apart_and_is_marked() -> None:
         )
 
     wrote = "r1 = [n * n for n in range(4)]\nsum(r1)"
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         call("run_python", code=wrote),
         call("note", text="=$VAR_REF{{run_python_1_result['value']}}"),
         tools=[notebook_python(runner), note],
         approver=ScriptedApprover([Approved()]),
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     names = run(code, book)
 
     (cell,) = [cell for cell in code.cells if cell.by_model]
@@ -62,14 +62,14 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_of_the_model_stays_a_text(text: str) -> None:
     book: dict[str, Any] = {"note": note, "name": "Ada"}
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         [call("note", text=text), call("note", text=f"{text}$VAR_REF{{{{name}}}}"), ToolCall(f"no{text}", "{}")],
         tools=[note],
         expose="name",
         says=f"Do {text}",
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
     names = run(code, book)
 
     ok = [one for one in turn.calls if one.status == "ok"]
@@ -87,13 +87,13 @@ def test_code_of_the_model_cannot_break_or_hide_in_what_stands_around_it(wrote: 
     def runner(_: str) -> CodeResult:
         return CodeResult(output="", has_value=False, value=None, figures=(), error="", omitted=0)
 
-    chat, turn = talk(
+    chat, turn = make_chat(
         book,
         [call("run_python", code=wrote), call("note", text="after")],
         tools=[notebook_python(runner), note],
         approver=ScriptedApprover([Approved()]),
     )
-    code = written(chat, turn, notebook=book)
+    code = export(chat, turn, notebook=book)
 
     assert run(code, book)["r1"] == "<after>"
     assert not set(HIDDEN[:4]) & set(code.text)
@@ -102,7 +102,7 @@ def test_code_of_the_model_cannot_break_or_hide_in_what_stands_around_it(wrote: 
 made: list[str] = []
 
 
-class Watched(BaseModel):
+class WatchedModel(BaseModel):
     n: int
 
     def model_post_init(self, _: Any) -> None:
@@ -111,14 +111,14 @@ class Watched(BaseModel):
 
 def test_no_validator_runs_on_arguments_of_unknown_origin() -> None:
     @tool(run="auto")
-    def use(one: Watched) -> int:
+    def use(one: WatchedModel) -> int:
         "Use it."
         return one.n
 
-    book: dict[str, Any] = {"use": use, "Watched": Watched}
-    chat, turn = talk(book, call("use", one={"n": 1}), tools=[use])
+    book: dict[str, Any] = {"use": use, "Watched": WatchedModel}
+    chat, turn = make_chat(book, call("use", one={"n": 1}), tools=[use])
     made.clear()
-    code = written(chat, turn, notebook=book, trusted=False)
+    code = export(chat, turn, notebook=book, trusted=False)
 
     assert 'use(one={"n": 1})' in code.text
     assert not made

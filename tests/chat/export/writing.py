@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nbtool import Chat, tool
-from nbtool.chat.export.calls import Around
-from nbtool.chat.export.python import Code, code_of
+from nbtool.chat.export.calls import ExportContext
+from nbtool.chat.export.python import PythonExport, export_python
 from nbtool.chat.turn import Turn
 from nbtool.testing import ScriptedWire
 
@@ -22,12 +22,12 @@ def note(text: str) -> str:
 
 
 @tool
-def asked(n: int) -> int:
+def double_if_allowed(n: int) -> int:
     "Twice a number, once somebody allows it."
     return 2 * n
 
 
-def talk(
+def make_chat(
     notebook: dict[str, Any], *replies: Any, tools: Any = (), expose: str = "", approver: Any = None, says: str = "Go."
 ) -> tuple[Chat, Turn]:
     """Make a chat of one turn that calls tools on what a notebook holds."""
@@ -39,12 +39,12 @@ def talk(
     return chat, turn
 
 
-def written(chat: Chat, *turns: Turn, notebook: Mapping[str, Any], before: Any = (), **how: Any) -> Code:
-    around = Around(chat.tools.tools(), chat.variables, notebook, **how)
-    return code_of(turns, around, before=before)
+def export(chat: Chat, *turns: Turn, notebook: Mapping[str, Any], before: Any = (), **how: Any) -> PythonExport:
+    around = ExportContext(chat.tools.tools(), chat.variables, notebook, **how)
+    return export_python(turns, around, before=before)
 
 
-def run(code: Code, notebook: Mapping[str, Any]) -> dict[str, Any]:
+def run(code: PythonExport, notebook: Mapping[str, Any]) -> dict[str, Any]:
     """Run code as cells do, in a fresh namespace that has what the notebook has."""
     names = dict(notebook)
     for cell in code.cells:

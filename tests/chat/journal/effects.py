@@ -53,7 +53,7 @@ def main(folder: Path, total: int, names: list[str]) -> None:
                 continue
             os.environ |= {"NBTOOL_HOME": str(folder / name), "CRASH_DO": "kill" if at else "", "CRASH_AT": str(at)}
             try:
-                hold(folder / f"{name}.ledger", total, chance)
+                hold_conversation(folder / f"{name}.ledger", total, chance)
             except BaseException as error:
                 os.write(2, f"{name}: {error!r}\n".encode())
                 raise
@@ -61,13 +61,13 @@ def main(folder: Path, total: int, names: list[str]) -> None:
                 os._exit(0)
 
 
-def hold(ledger: Path, total: int, chance: random.Random) -> None:
+def hold_conversation(ledger: Path, total: int, chance: random.Random) -> None:
     """Begin the conversation, or go on with it, until the model has no effect left to ask for."""
     warnings.simplefilter("ignore")
     lines = os.open(ledger, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600)
     chat = Chat(wire=ScriptedWire([partial(ask, total, chance)] * ATTEMPTS * 2), tools=tools(lines), max_rounds=10_000)
     clients = approving(chat)
-    turn = opened(chat) or chat.send("Go.")
+    turn = open_chat(chat) or chat.send("Go.")
     for _ in range(ATTEMPTS):
         if turn.status == "completed":
             break
@@ -119,16 +119,16 @@ def approving(chat: Chat) -> Callable[[], None]:
     def client(name: str) -> None:
         while not over.is_set():
             with asked:
-                asked.wait_for(lambda: chat.desk.pending() or over.is_set(), 1)
-            for question in chat.desk.pending():
+                asked.wait_for(lambda: chat.approvals.pending() or over.is_set(), 1)
+            for question in chat.approvals.pending():
                 with suppress(ApprovalError):  # the other one was first
-                    chat.desk.decide(question.digest, Approved(), by=name)
+                    chat.approvals.decide(question.digest, Approved(), by=name)
 
     def tell(_: object) -> None:
         with asked:
             asked.notify_all()
 
-    chat.desk.add_listener(tell)
+    chat.approvals.add_listener(tell)
     threads = [threading.Thread(target=client, args=(name,), daemon=True) for name in ("one", "two")]
     for thread in threads:
         thread.start()
@@ -140,15 +140,15 @@ def approving(chat: Chat) -> Callable[[], None]:
     return end
 
 
-def opened(chat: Chat) -> Turn | None:
+def open_chat(chat: Chat) -> Turn | None:
     """Go on with the conversation that the journal holds, if it holds one."""
     book = journal()
-    found = book.read(queries.chats)
+    found = book.read(queries.list_chats)
     if not found:
         return None
     events = book.read(lambda connection: queries.chat_events(connection, found[0].chat_id))
-    restore.into(chat, found[0].chat_id, events)
-    last = chat.tree.line[-1].versions[-1] if chat.tree.line else None
+    restore.restore_into(chat, found[0].chat_id, events)
+    last = chat.tree.active_path[-1].versions[-1] if chat.tree.active_path else None
     with suppress(NbtoolError):
         return last if last is None or last.status == "completed" else chat.resume()
     return None

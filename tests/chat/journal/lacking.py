@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from typing import Any
 
 
-class Lacking(sqlite3.Connection):
+class FailingConnection(sqlite3.Connection):
     """A SQLite that fails where it is told to."""
 
     says = ""
@@ -22,7 +22,7 @@ class Lacking(sqlite3.Connection):
 
 
 @contextmanager
-def lacking(says: str) -> Iterator[sqlite3.Connection]:
-    with closing(sqlite3.connect(":memory:", factory=Lacking)) as connection:
+def failing_connection(says: str) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", factory=FailingConnection)) as connection:
         connection.says = says
         yield connection

@@ -25,13 +25,13 @@ from nbtool.messages import Media, user
 from nbtool.testing import ScriptedApprover, ScriptedWire, call
 
 
-def say(text: str) -> None:
+def write_line(text: str) -> None:
     os.write(1, f"{text}\n".encode())
 
 
 def deliver(to: str) -> str:
     "Deliver something, once."
-    say(f"effect {to}")
+    write_line(f"effect {to}")
     return "delivered " * 200
 
 
@@ -51,25 +51,25 @@ class Watch:
         now = time.monotonic()
         self.longest, self.last = max(self.longest, now - self.last), now
         if type(event) not in DELTAS:
-            say(f"event {self.turn_id} {event.kind}")
+            write_line(f"event {self.turn_id} {event.kind}")
 
 
-def hold(plot: str) -> None:
+def hold_session(plot: str) -> None:
     """Hold a conversation, clean the journal, and close it."""
-    warnings.showwarning = lambda message, *_, **__: say(f"warning {message}")
+    warnings.showwarning = lambda message, *_, **__: write_line(f"warning {message}")
     watch = Watch()
     PLOTS[plot](watch)
-    say(f"seconds {watch.longest:.3f}")
+    write_line(f"seconds {watch.longest:.3f}")
     clean()
 
 
-def speak(chat: Chat, watch: Watch, prompt: Any, **how: Any) -> None:
+def send_prompt(chat: Chat, watch: Watch, prompt: Any, **how: Any) -> None:
     """Say something and watch the turn."""
     turn = chat.compose(prompt, **how)
     watch.turn_id, watch.last = turn.turn_id, time.monotonic()
-    turn.listen(watch)
-    turn.begin().done.result()
-    say(f"turn {turn.turn_id} {turn.status}")
+    turn.add_listener(watch)
+    turn.start().done.result()
+    write_line(f"turn {turn.turn_id} {turn.status}")
 
 
 def two_turns(watch: Watch) -> None:
@@ -77,8 +77,8 @@ def two_turns(watch: Watch) -> None:
     both = [call("deliver", to="Bob"), call("deliver", to="Cy")]
     replies = [call("deliver", to="Ada"), "Done. " * 300, both, "Both."]
     chat = Chat(wire=ScriptedWire(replies), tools=[free])
-    speak(chat, watch, "First")
-    speak(chat, watch, "Second " * 200)
+    send_prompt(chat, watch, "First")
+    send_prompt(chat, watch, "Second " * 200)
 
 
 def at_the_gates(watch: Watch) -> None:
@@ -89,7 +89,7 @@ def at_the_gates(watch: Watch) -> None:
     replies = [reply for name in names for reply in (call("deliver", to=name), f"So much for {name}.")]
     chat = Chat(wire=ScriptedWire(replies), tools=[asking], approver=approver)
     for name in names:
-        speak(chat, watch, f"Ask {name}.")
+        send_prompt(chat, watch, f"Ask {name}.")
 
 
 def back_and_forth(watch: Watch) -> None:
@@ -97,14 +97,14 @@ def back_and_forth(watch: Watch) -> None:
     names = ("Ada", "Bob", "Cy", "Di")
     replies = [reply for name in names for reply in (call("deliver", to=name), f"Told {name}.")]
     chat = Chat(wire=ScriptedWire(replies), tools=[free])
-    speak(chat, watch, "First")
-    speak(chat, watch, "Second")
-    first, second = chat.tree.line
-    speak(chat, watch, "First, in other words", settings=TurnSettings(verb=Edit(first.turn)))
+    send_prompt(chat, watch, "First")
+    send_prompt(chat, watch, "Second")
+    first, second = chat.tree.active_path
+    send_prompt(chat, watch, "First, in other words", settings=TurnSettings(operation=Edit(first.turn)))
     chat.hide()
     chat.delete(second.turn)
     chat.undo()
-    speak(chat, watch, "", settings=TurnSettings(verb=Rerun()))
+    send_prompt(chat, watch, "", settings=TurnSettings(operation=Rerun()))
 
 
 def with_attachments(watch: Watch) -> None:
@@ -112,10 +112,10 @@ def with_attachments(watch: Watch) -> None:
     picture, other = Media("image/png", bytes(range(256)) * 40), Media("image/png", bytes(9_000))
     replies = ["Seen.", call("deliver", to="Ada"), "Sent. " * 2_000, "Again."]
     chat = Chat(wire=ScriptedWire(replies), tools=[free])
-    speak(chat, watch, user("Look", picture, other))
-    journal().change(lambda connection: retention.vacuum(connection, retention.Retention()))
-    speak(chat, watch, "Deliver " * 900)
-    speak(chat, watch, user("Once more", picture))
+    send_prompt(chat, watch, user("Look", picture, other))
+    journal().execute(lambda connection: retention.vacuum(connection, retention.Retention()))
+    send_prompt(chat, watch, "Deliver " * 900)
+    send_prompt(chat, watch, user("Once more", picture))
 
 
 def on_and_on(watch: Watch) -> None:
@@ -124,7 +124,7 @@ def on_and_on(watch: Watch) -> None:
     replies = [reply for pair in pairs for reply in ([call("deliver", to=name) for name in pair], "Done. " * 50)]
     chat = Chat(wire=ScriptedWire(replies), tools=[free])
     for first, _ in pairs:
-        speak(chat, watch, f"For {first}")
+        send_prompt(chat, watch, f"For {first}")
 
 
 PLOTS = {
@@ -140,10 +140,10 @@ PLOTS = {
 def clean() -> None:
     """Clean the journal and close it, as far as that goes."""
     try:
-        journal().change(lambda connection: retention.vacuum(connection, retention.Retention()))
+        journal().execute(lambda connection: retention.vacuum(connection, retention.Retention()))
         journal().close()
     except (JournalError, OSError) as error:
-        say(f"error {error}")
+        write_line(f"error {error}")
 
 
 def main(plot: str, folder: Path, points: list[str]) -> None:
@@ -157,9 +157,9 @@ def main(plot: str, folder: Path, points: list[str]) -> None:
         what, _, number = point.partition("-")
         os.environ |= {"NBTOOL_HOME": str(folder / point), "CRASH_DO": what, "CRASH_AT": number}
         try:
-            hold(plot)
+            hold_session(plot)
         except BaseException as error:
-            say(f"error {error!r}")
+            write_line(f"error {error!r}")
             raise
         finally:
             os._exit(0)

@@ -15,16 +15,16 @@ IMAGE = Media("image/png", bytes(range(256)) * 20)
 LONG = "A long text. " * 200
 
 
-def recorded(path: Path, *events: object) -> Journal:
+def journal_with(path: Path, *events: object) -> Journal:
     book = Journal(path)
-    asyncio.run(book.record("c", "t", events))  # type: ignore[arg-type]  # events of these tests
+    asyncio.run(book.write("c", "t", events))  # type: ignore[arg-type]  # events of these tests
     return book
 
 
 def test_what_is_said_twice_is_kept_once_and_comes_back_whole(tmp_path: Path) -> None:
     message = assistant(LONG, IMAGE)
     events = [MessageAppended(message), ReplyFinished(1, message, "end", Usage(), True)]
-    book = recorded(tmp_path / "journal.sqlite", *events)
+    book = journal_with(tmp_path / "journal.sqlite", *events)
 
     assert load_events(book.events("t")) == events
     with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
@@ -37,13 +37,13 @@ def test_what_a_model_writes_cannot_stand_for_a_content(tmp_path: Path) -> None:
     forged = {"$content": digest, "hash": digest, "path": '["text"]'}
     call = ToolCall("f", json.dumps(forged), args={"a": forged, "b": "x" * 2_000})
     events = [Notice(LONG), MessageAppended(assistant(call)), CallReady("c", "f", 1, json.dumps(forged) + " " * 2_000)]
-    book = recorded(tmp_path / "journal.sqlite", *events)
+    book = journal_with(tmp_path / "journal.sqlite", *events)
 
     assert load_events(book.events("t")) == events
 
 
 def test_a_content_that_was_changed_is_not_believed(tmp_path: Path) -> None:
-    book = recorded(tmp_path / "journal.sqlite", Notice(LONG))
+    book = journal_with(tmp_path / "journal.sqlite", Notice(LONG))
     with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
         connection.execute("UPDATE contents SET data = 'something else'")
 
@@ -52,7 +52,7 @@ def test_a_content_that_was_changed_is_not_believed(tmp_path: Path) -> None:
 
 def test_what_is_too_large_is_kept_by_its_beginning_and_its_hash() -> None:
     text = "x" * (blobs.MAX_CONTENT + 1)
-    body, (content,) = blobs.split(dump_event(Notice(text)))
+    body, (content,) = blobs.extract(dump_event(Notice(text)))
 
     assert json.loads(body)["text"] == "x" * blobs.PREVIEW
     assert (content.hash, content.data) == (blobs.digest(text), None)
@@ -61,4 +61,4 @@ def test_what_is_too_large_is_kept_by_its_beginning_and_its_hash() -> None:
 def test_a_short_event_is_not_looked_through() -> None:
     body = dump_event(Notice("short"))
 
-    assert blobs.split(body) == (body, [])
+    assert blobs.extract(body) == (body, [])

@@ -36,7 +36,7 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def hold(folder: Path, shim: Path, points: Iterable[str], plot: str = "calls") -> list[Path]:
+def hold_sessions(folder: Path, shim: Path, points: Iterable[str], plot: str = "calls") -> list[Path]:
     """Hold a session for each point, each on a journal of the first format, and give their homes."""
     homes = [folder / point for point in points]
     for home in homes:
@@ -57,23 +57,23 @@ def hold(folder: Path, shim: Path, points: Iterable[str], plot: str = "calls") -
 
 def count(folder: Path, shim: Path, plot: str = "calls") -> int:
     """Tell how many calls that change files a session makes that nothing happens to; it is checked, too."""
-    (home,) = hold(folder / "whole", shim, ["-0"], plot)
+    (home,) = hold_sessions(folder / "whole", shim, ["-0"], plot)
     check(home)
-    ends = [line[2] for line in said(home) if line[0] == "turn"]
+    ends = [line[2] for line in output_lines(home) if line[0] == "turn"]
     assert len(ends) >= 2
     assert set(ends) == {"completed"}
-    assert not [line for line in said(home) if line[0] == "error"]
+    assert not [line for line in output_lines(home) if line[0] == "error"]
     return int((folder / "whole" / "count").read_text())
 
 
-def said(home: Path) -> list[list[str]]:
+def output_lines(home: Path) -> list[list[str]]:
     return [line.split(" ", 2) for line in home.with_suffix(".out").read_text().splitlines()]
 
 
 def check(home: Path) -> None:
     """Check what holds after any end: all that was acknowledged, one effect a call, a word for each call, no damage."""
     book = Journal(home / "journal.sqlite")
-    lines = said(home)
+    lines = output_lines(home)
     effects = [name for word, name, *_ in lines if word == "effect"]
     acknowledged: dict[str, list[str]] = {}
     for word, *rest in lines:
@@ -84,11 +84,11 @@ def check(home: Path) -> None:
         events = load_events(book.events(turn_id))
         written = [event.kind for event in events if not event.kind.endswith("_delta")]
         assert written[: len(kinds)] == kinds, f"{home}: {kinds} were acknowledged, {written} are there"
-        turn = restore.turn(events)
+        turn = restore.restore_turn(events)
         delivered |= {call.resolved["to"].text.strip('"'): call.status for call in turn.calls}
     assert len(effects) == len(set(effects)), f"{home}: something ran twice: {effects}"
     assert all(delivered[name] in ("ok", "unknown") for name in effects), f"{home}: {effects}, told as {delivered}"
-    assert [line.turns for line in book.read(queries.chats) if line.chat_id == "chat_old"] == [3]
+    assert [line.turns for line in book.read(queries.list_chats) if line.chat_id == "chat_old"] == [3]
     book.close()
     with closing(sqlite3.connect(home / "journal.sqlite")) as connection, connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -96,7 +96,7 @@ def check(home: Path) -> None:
 
 def try_all(folder: Path, shim: Path, points: list[str], tell: Tell, plot: str = "calls") -> None:
     tell("injected", len(points))
-    for home in hold(folder, shim, points, plot):
+    for home in hold_sessions(folder, shim, points, plot):
         check(home)
         shutil.rmtree(home)
 
@@ -127,15 +127,17 @@ def test_after_a_kill_at_any_write_every_acknowledged_event_is_there(
 
 def fail_at(folder: Path, shim: Path, points: list[str], tell: Tell) -> None:
     tell("injected", len(points))
-    for home in hold(folder, shim, points):
-        lines = said(home)
+    for home in hold_sessions(folder, shim, points):
+        lines = output_lines(home)
         warnings = [line for line in lines if line[0] == "warning"]
         assert [line[2] for line in lines if line[0] == "turn"] == ["completed", "completed"], f"{home}: {lines}"
         assert sorted(line[1] for line in lines if line[0] == "effect") == ["Ada", "Bob", "Cy"]
         assert len(warnings) <= 1, f"{home}: {warnings}"
         assert all("history stays in memory" in " ".join(line) for line in warnings)
         assert all(float(line[1]) < 2.0 for line in lines if line[0] == "seconds"), f"{home}: {lines[-1]}"
-        kept = [line.turns for line in Journal(home / "journal.sqlite").read(queries.chats) if "old" in line.chat_id]
+        kept = [
+            line.turns for line in Journal(home / "journal.sqlite").read(queries.list_chats) if "old" in line.chat_id
+        ]
         assert kept == [3], f"{home}: what was there before is not whole"
         shutil.rmtree(home)
 
@@ -149,12 +151,12 @@ def test_a_disk_that_fails_or_hangs_is_said_once_and_the_chat_goes_on(
 
 @pytest.mark.promise("goes-on")
 def test_a_disk_that_is_slow_is_waited_for_and_nothing_is_missing(tmp_path: Path, shim: Path) -> None:
-    (home,) = hold(tmp_path, shim, ["slow-41"])
-    warnings = [" ".join(line[1:]) for line in said(home) if line[0] == "warning"]
+    (home,) = hold_sessions(tmp_path, shim, ["slow-41"])
+    warnings = [" ".join(line[1:]) for line in output_lines(home) if line[0] == "warning"]
 
     assert len(warnings) == 1
     assert "is slow to answer; history stays in memory until it answers" in warnings[0]
-    assert all(float(line[1]) < 2.0 for line in said(home) if line[0] == "seconds")
+    assert all(float(line[1]) < 2.0 for line in output_lines(home) if line[0] == "seconds")
     check(home)
 
 

@@ -63,9 +63,11 @@ def check(home: Path, ledger: Path) -> int:
     """Check one session, and give how many effects it had."""
     done = [int(line) for line in ledger.read_text().splitlines()]
     book = Journal(home / "journal.sqlite")
-    (line,) = book.read(queries.chats)
+    (line,) = book.read(queries.list_chats)
     last = (
-        restore.tree(book.read(lambda connection: queries.chat_events(connection, line.chat_id))).line[-1].versions[-1]
+        restore.restore_tree(book.read(lambda connection: queries.chat_events(connection, line.chat_id)))
+        .active_path[-1]
+        .versions[-1]
     )
     book.close()
     outcome = {int(call.resolved["n"].text): call.status for call in last.calls}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from nbtool.chat.journal import Journal, Scribe, blobs, redaction, turn_writer
+from nbtool.chat.journal import Journal, TurnWriter, blobs, redaction, turn_writer
 from nbtool.events import CallDecided, CallFinished, CallProgress, CallStarted, Notice
 
 LONG = "A long text. " * 200
@@ -27,7 +27,7 @@ def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(
 ) -> None:
     monkeypatch.setattr(blobs, "MAX_CONTENT", 1_000)
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.record("c", "t", [Notice(LONG)]))
+    asyncio.run(book.write("c", "t", [Notice(LONG)]))
 
     assert texts(book) == [LONG[: blobs.PREVIEW]]
     with closing(sqlite3.connect(tmp_path / "journal.sqlite")) as connection, connection:
@@ -37,7 +37,7 @@ def test_a_content_that_is_too_large_leaves_its_beginning_and_its_hash(
 
 @pytest.mark.parametrize("data", ["%" * 2_000, "YQ" * 1_000 + "Y", "é" * 2_000])
 def test_media_whose_data_are_no_base64_are_kept_as_text(data: str) -> None:
-    body, (content,) = blobs.split(json.dumps({"kind": "media", "data": data}))
+    body, (content,) = blobs.extract(json.dumps({"kind": "media", "data": data}))
 
     assert json.loads(body)["data"] == data[: blobs.PREVIEW]
     assert content.data == data
@@ -46,16 +46,16 @@ def test_media_whose_data_are_no_base64_are_kept_as_text(data: str) -> None:
 @pytest.mark.parametrize("path", ['["text", "deeper"]', '["gone"]', "[7]", "no JSON", "[]", '["kind", 99]'])
 def test_a_content_whose_place_is_not_there_changes_nothing(tmp_path: Path, path: str) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.record("c", "t", [Notice(LONG)]))
-    book.change(lambda connection: connection.execute("UPDATE places SET path = ?", (path,)))
+    asyncio.run(book.write("c", "t", [Notice(LONG)]))
+    book.execute(lambda connection: connection.execute("UPDATE places SET path = ?", (path,)))
 
     assert texts(book) == [LONG[: blobs.PREVIEW]]
 
 
 def test_a_content_is_put_only_where_a_text_stands(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.record("c", "t", [CallFinished("c1", "f", 1, "ok", LONG)]))
-    book.change(lambda connection: connection.execute("""UPDATE places SET path = '["round"]'"""))
+    asyncio.run(book.write("c", "t", [CallFinished("c1", "f", 1, "ok", LONG)]))
+    book.execute(lambda connection: connection.execute("""UPDATE places SET path = '["round"]'"""))
     (event,) = book.events("t")
 
     assert event["round"] == 1
@@ -63,15 +63,15 @@ def test_a_content_is_put_only_where_a_text_stands(tmp_path: Path) -> None:
 
 def test_a_scribe_with_nothing_to_write_writes_nothing(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(Scribe(book, "c", "t").write())
+    asyncio.run(TurnWriter(book, "c", "t").write())
 
     assert list(tmp_path.iterdir()) == []
 
 
 def test_of_what_a_guarded_call_prints_only_so_much_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_writer, "MAX_HELD", 2)
+    monkeypatch.setattr(turn_writer, "MAX_WITHHELD_CHUNKS", 2)
     book = Journal(tmp_path / "journal.sqlite")
-    writer = Scribe(book, "c", "t")
+    writer = TurnWriter(book, "c", "t")
     events = [CallStarted("c1", 1.0, "loop", "", True), *(CallProgress("c1", text) for text in "abc")]
     for event in [*events, CallFinished("c1", "f", 1, "ok", "done")]:
         asyncio.run(writer.write(event))
@@ -85,7 +85,7 @@ def test_what_a_guarded_call_printed_is_kept_with_a_result_that_was_released_and
     tmp_path: Path, status: Any, verdict: Any
 ) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    writer = Scribe(book, "c", "t")
+    writer = TurnWriter(book, "c", "t")
     decided = CallDecided("c1", "result", "d1", verdict, "button")
     for event in (
         CallStarted("c1", 1.0, "loop", "", True),
@@ -104,10 +104,10 @@ def test_what_a_call_prints_is_gathered_for_a_while_and_then_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    writer = Scribe(book, "c", "t")
+    writer = TurnWriter(book, "c", "t")
     asyncio.run(writer.write(CallProgress("c1", "a")))
     before = book.events("t")
-    monkeypatch.setattr(turn_writer, "GATHER_SECONDS", -1.0)
+    monkeypatch.setattr(turn_writer, "FLUSH_SECONDS", -1.0)
     asyncio.run(writer.write(CallProgress("c1", "b")))
 
     assert before == []
@@ -124,7 +124,7 @@ def test_names_and_ids_of_events_are_never_hidden_and_everything_else_is() -> No
     inside = dict.fromkeys(("args", "payload", "schema"), free)
     ours = {"private": {"text": "private", "references": [{"name": "private"}]}}
     event = {**names, **inside, "resolved": ours, "text": "private", "n": 5, "deep": [{"op": "private"}]}
-    hidden = json.loads(redaction.without_private(json.dumps(event), lambda text: re.sub("private|5", "…", text)))
+    hidden = json.loads(redaction.redact_event(json.dumps(event), lambda text: re.sub("private|5", "…", text)))
 
     assert {name: hidden[name] for name in names} == names
     assert (hidden["text"], hidden["n"], hidden["deep"]) == ("…", 5, [{"op": "private"}])
@@ -134,6 +134,6 @@ def test_names_and_ids_of_events_are_never_hidden_and_everything_else_is() -> No
 
 def test_the_data_of_a_picture_are_not_looked_through() -> None:
     event = {"kind": "media", "data": "private", "name": "private", "other": {"kind": "text", "data": "private"}}
-    hidden = json.loads(redaction.without_private(json.dumps(event), lambda _: "…"))
+    hidden = json.loads(redaction.redact_event(json.dumps(event), lambda _: "…"))
 
     assert hidden == {"kind": "media", "data": "private", "name": "…", "other": {"kind": "text", "data": "…"}}

@@ -13,21 +13,24 @@ import pytest
 
 from nbtool.chat.journal import Journal, blobs, queries, search
 from nbtool.chat.journal.dataframe import frame
-from nbtool.chat.journal.queries import TurnLine
+from nbtool.chat.journal.queries import TurnRow
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.store import Store
 from nbtool.errors import BadUsage, JournalError
 from nbtool.events import Notice, TurnStarted
 from nbtool.messages import user
-from tests.chat.journal.lacking import lacking
+from tests.chat.journal.lacking import failing_connection
 
 
 def test_a_python_whose_sqlite_cannot_search_says_so() -> None:
     no_search = pytest.raises(JournalError, match=r"The SQLite of this Python has no full-text search \(FTS5\)\.")
-    with lacking("no such module: fts5") as connection, no_search:
-        search.prepare(connection)
-    with lacking("database is locked") as connection, pytest.raises(sqlite3.OperationalError, match="is locked"):
-        search.prepare(connection)
+    with failing_connection("no such module: fts5") as connection, no_search:
+        search.update_index(connection)
+    with (
+        failing_connection("database is locked") as connection,
+        pytest.raises(sqlite3.OperationalError, match="is locked"),
+    ):
+        search.update_index(connection)
 
 
 def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> None:
@@ -36,7 +39,7 @@ def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> No
 
     def work(connection: sqlite3.Connection) -> bool:
         with pytest.raises(sqlite3.OperationalError, match="no such table: searchable"):
-            search._take_in(connection)
+            search._index_batch(connection)
         return connection.in_transaction
 
     assert store.change(work).result(10) is False
@@ -44,12 +47,12 @@ def test_an_index_that_cannot_be_written_is_left_as_it_was(tmp_path: Path) -> No
 
 def test_an_index_that_the_database_has_undone_is_told(tmp_path: Path) -> None:
     store = Store(tmp_path / "journal.sqlite")
-    store.change(search.prepare).result(10)
+    store.change(search.update_index).result(10)
     trigger = "CREATE TRIGGER no BEFORE UPDATE ON searchable BEGIN SELECT RAISE(ROLLBACK, 'undone'); END"
     store.change(lambda connection: connection.execute(trigger)).result(10)
 
     with pytest.raises(sqlite3.IntegrityError, match="undone"):
-        store.change(search.prepare).result(10)
+        store.change(search.update_index).result(10)
     assert store.change(lambda connection: connection.in_transaction).result(10) is False
 
 
@@ -63,13 +66,13 @@ def test_a_frame_without_pandas_says_what_to_install(monkeypatch: pytest.MonkeyP
 
 def test_a_turn_that_broke_off_is_a_row_of_empty_fields(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.record("c", "t", [TurnStarted("t", "m", user("Hi"), 1.0)]))
-    (line,) = book.read(queries.turns)
+    asyncio.run(book.write("c", "t", [TurnStarted("t", "m", user("Hi"), 1.0)]))
+    (line,) = book.read(queries.list_turns)
 
     assert (line.rounds, line.calls, line.seconds, line.input_tokens, line.output_tokens, line.cost, line.error) == (
         0, 0, 0.0, 0, 0, None, "",
     )  # fmt: skip
-    assert TurnLine("c", "t", "", 1.0, "m", "", "Hi", "") == replace(line, status="", notebook="")
+    assert TurnRow("c", "t", "", 1.0, "m", "", "Hi", "") == replace(line, status="", notebook="")
 
 
 def test_the_notebook_of_a_journal_is_empty_or_a_bounded_name(tmp_path: Path) -> None:
@@ -78,7 +81,7 @@ def test_the_notebook_of_a_journal_is_empty_or_a_bounded_name(tmp_path: Path) ->
 
 
 def test_a_time_that_no_calendar_knows_is_none() -> None:
-    lines = [TurnLine("c", "t", "", at, "m", "", "", "") for at in (1.0, 1e30)]
+    lines = [TurnRow("c", "t", "", at, "m", "", "", "") for at in (1.0, 1e30)]
 
     assert [str(at) for at in frame(lines)["started"]] == ["1970-01-01 00:00:01+00:00", "NaT"]
     assert str(frame(lines)["started"].dt.tz) == "UTC"
@@ -87,9 +90,9 @@ def test_a_time_that_no_calendar_knows_is_none() -> None:
 @pytest.mark.parametrize("body", ['{"kind": "notice", "n": NaN}', '{"kind": "notice", "n": Infinity}', '{"kind": "not'])
 def test_an_event_that_is_no_json_is_none(tmp_path: Path, body: str) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.record("c", "t", [Notice("one"), Notice("two")]))
-    book.change(lambda connection: connection.execute("UPDATE events SET body = ? WHERE seq = 1", (body,)))
+    asyncio.run(book.write("c", "t", [Notice("one"), Notice("two")]))
+    book.execute(lambda connection: connection.execute("UPDATE events SET body = ? WHERE seq = 1", (body,)))
 
     assert [event.get("text") for event in book.events("t")][-1] == "two"
     with pytest.raises(ValueError, match=r"expected value|EOF"), closing(sqlite3.connect(":memory:")) as connection:
-        blobs.whole(connection, 1, body)
+        blobs.restore(connection, 1, body)

@@ -24,22 +24,22 @@ from tests.chat.journal.holding import held_by_another_process
 Tell = Callable[[str, object], None]
 
 
-def written(book: Journal, *events: object, turn_id: str = "t") -> list[dict[str, object]]:
-    asyncio.run(book.record("c", turn_id, events))  # type: ignore[arg-type]  # events of these tests
+def write_events(book: Journal, *events: object, turn_id: str = "t") -> list[dict[str, object]]:
+    asyncio.run(book.write("c", turn_id, events))  # type: ignore[arg-type]  # events of these tests
     return book.events(turn_id)
 
 
 def test_events_are_read_back_in_their_order_as_plain_data(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
 
-    assert [event["text"] for event in written(book, Notice("one"), Notice("two"))] == ["one", "two"]
+    assert [event["text"] for event in write_events(book, Notice("one"), Notice("two"))] == ["one", "two"]
     assert book.events("another") == []
 
 
 def test_what_was_written_is_there_for_the_next_process(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     book = Journal(path)
-    written(book, Notice("kept"))
+    write_events(book, Notice("kept"))
     book.close()
 
     assert [event["text"] for event in Journal(path).events("t")] == ["kept"]
@@ -48,7 +48,7 @@ def test_what_was_written_is_there_for_the_next_process(tmp_path: Path) -> None:
 def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> None:
     folder = tmp_path / "home"
     folder.mkdir(mode=0o755)
-    written(Journal(folder / "journal.sqlite"), Notice("private"))
+    write_events(Journal(folder / "journal.sqlite"), Notice("private"))
 
     modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()}
     assert modes == dict.fromkeys(["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"], 0o600)
@@ -58,7 +58,7 @@ def test_the_files_and_their_folder_are_their_owners_alone(tmp_path: Path) -> No
 def test_a_folder_with_other_things_in_it_keeps_its_rights(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "project.py").touch()
-    written(Journal(tmp_path / "journal.sqlite"), Notice("private"))
+    write_events(Journal(tmp_path / "journal.sqlite"), Notice("private"))
 
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
     assert stat.S_IMODE((tmp_path / "journal.sqlite").stat().st_mode) == 0o600
@@ -67,7 +67,7 @@ def test_a_folder_with_other_things_in_it_keeps_its_rights(tmp_path: Path) -> No
 def test_a_file_that_others_could_read_is_closed_to_them(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     path.touch(0o644)
-    written(Journal(path), Notice("private"))
+    write_events(Journal(path), Notice("private"))
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -76,8 +76,8 @@ def test_a_journal_that_cannot_be_written_says_so_once_and_loses_nothing(tmp_pat
     book = Journal(tmp_path / "no such folder" / "journal.sqlite")
 
     with pytest.warns(UserWarning, match="history stays in memory") as warned:
-        written(book, Notice("one"))
-    written(book, Notice("two"))  # a second warning would be an error
+        write_events(book, Notice("one"))
+    write_events(book, Notice("two"))  # a second warning would be an error
 
     assert len(warned) == 1
     assert [event["text"] for event in book.events("t")] == ["one", "two"]
@@ -90,7 +90,7 @@ def test_a_file_of_a_newer_format_is_not_touched(tmp_path: Path) -> None:
     before = path.read_bytes()
 
     with pytest.warns(UserWarning, match="newer nbtool"):
-        written(Journal(path), Notice("new"))
+        write_events(Journal(path), Notice("new"))
 
     assert path.read_bytes() == before
 
@@ -100,8 +100,8 @@ def test_a_journal_that_was_given_up_keeps_no_thread(tmp_path: Path) -> None:
     path.write_bytes(b"this is no database" * 100)
     book = Journal(path)
     with pytest.warns(UserWarning, match="not a database"):
-        written(book, Notice("one"))
-    written(book, Notice("two"))
+        write_events(book, Notice("one"))
+    write_events(book, Notice("two"))
     book.close()
 
     for thread in set(threading.enumerate()) - before:
@@ -115,7 +115,7 @@ def test_a_corrupt_file_is_not_touched(tmp_path: Path) -> None:
     path.write_bytes(b"this is no database" * 100)
 
     with pytest.warns(UserWarning, match="not a database"):
-        written(Journal(path), Notice("new"))
+        write_events(Journal(path), Notice("new"))
 
     assert path.read_bytes() == b"this is no database" * 100
 
@@ -125,7 +125,7 @@ def test_a_cancellation_that_comes_as_the_write_ends_is_not_swallowed(tmp_path: 
     book = Journal(tmp_path / "journal.sqlite")
 
     async def is_swallowed() -> bool:
-        recording = asyncio.ensure_future(book.record("c", "t", [Notice("one")]))
+        recording = asyncio.ensure_future(book.write("c", "t", [Notice("one")]))
         await asyncio.sleep(0)
         book.events("t")  # waits for the writing thread: the write has ended, and the loop learns of it step by step
         for _ in range(steps):
@@ -151,18 +151,18 @@ def test_a_file_that_another_process_holds_is_waited_for_two_seconds_and_written
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "journal.sqlite"
-    written(Journal(path), Notice("before"))
+    write_events(Journal(path), Notice("before"))
     book = Journal(path)
     with held_by_another_process(path):
         began = time.monotonic()
         with pytest.warns(UserWarning, match="history stays in memory until it is free") as warned:
-            asyncio.run(book.record("c", "t", [Notice("while")]))
+            asyncio.run(book.write("c", "t", [Notice("while")]))
         first = time.monotonic() - began
         for number in range(20):  # a second warning would be an error
-            asyncio.run(book.record("c", "t", [Notice(str(number))]))
+            asyncio.run(book.write("c", "t", [Notice(str(number))]))
         others = time.monotonic() - began - first
     book.catch_up(20)
-    asyncio.run(book.record("c", "t", [Notice("after")]))
+    asyncio.run(book.write("c", "t", [Notice("after")]))
 
     assert len(warned) == 1
     assert first < WAIT_SECONDS + 0.5
@@ -178,12 +178,12 @@ def test_more_than_may_wait_for_a_locked_file_goes_to_memory_and_nothing_is_lost
 ) -> None:
     monkeypatch.setattr("nbtool.chat.journal.process_journal.MAX_BEHIND", 10_000)
     path = tmp_path / "journal.sqlite"
-    written(Journal(path), Notice("before"))
+    write_events(Journal(path), Notice("before"))
     book = Journal(path)
 
     async def record() -> None:
         for number in range(20):
-            await book.record("c", "t", [Notice(f"{number} {'x' * 900}")])
+            await book.write("c", "t", [Notice(f"{number} {'x' * 900}")])
 
     with held_by_another_process(path), pytest.warns(UserWarning, match="history stays in memory") as warned:
         asyncio.run(record())
@@ -203,7 +203,7 @@ asyncio.run(journal().record("c", "t", [Notice("while")]))
 print("recorded", flush=True)
 """
     path = tmp_path / "journal.sqlite"
-    written(Journal(path), Notice("before"))
+    write_events(Journal(path), Notice("before"))
     with held_by_another_process(path):
         kernel = subprocess.Popen(
             [sys.executable, "-c", script], stdout=subprocess.PIPE, env={**os.environ, "NBTOOL_HOME": str(tmp_path)}
@@ -230,12 +230,12 @@ def test_the_vacuum_of_one_kernel_costs_another_nothing(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     book = Journal(path)
     for number in range(200):
-        asyncio.run(book.record("c", "old", [Notice(f"{number} " + os.urandom(20_000).hex())]))
+        asyncio.run(book.write("c", "old", [Notice(f"{number} " + os.urandom(20_000).hex())]))
     with warnings.catch_warnings(), subprocess.Popen([sys.executable, "-c", VACUUM, str(path), "20"]) as vacuum:
         warnings.simplefilter("ignore")
         number = 0
         while vacuum.poll() is None:
-            asyncio.run(book.record("c", "t", [Notice(str(number))]))
+            asyncio.run(book.write("c", "t", [Notice(str(number))]))
             number += 1
     book.catch_up(30)
 
@@ -274,7 +274,7 @@ print(len(book.events("t")))
 def test_damage_inside_a_file_is_found_and_the_file_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "journal.sqlite"
     book = Journal(path)
-    written(book, *(Notice(f"{number} " + "x" * 900) for number in range(50)))
+    write_events(book, *(Notice(f"{number} " + "x" * 900) for number in range(50)))
     book.close()
     data = bytearray(path.read_bytes())
     data[-4096 * 3 :] = os.urandom(4096 * 3)
@@ -282,7 +282,7 @@ def test_damage_inside_a_file_is_found_and_the_file_left_as_it_is(tmp_path: Path
 
     book = Journal(path)
     with pytest.warns(UserWarning, match="damaged"):
-        asyncio.run(book.record("c", "new", [Notice("new")]))
+        asyncio.run(book.write("c", "new", [Notice("new")]))
     found = book.events("new")
     book.close()
 
@@ -344,9 +344,9 @@ def test_writes_that_wait_together_are_one_transaction(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
 
     async def many() -> None:
-        await asyncio.gather(*(book.record("c", "t", [Notice(str(number))]) for number in range(200)))
+        await asyncio.gather(*(book.write("c", "t", [Notice(str(number))]) for number in range(200)))
 
-    written(book, Notice("first"))
+    write_events(book, Notice("first"))
     size = (tmp_path / "journal.sqlite-wal").stat().st_size
     asyncio.run(many())
 
@@ -357,9 +357,9 @@ def test_writes_that_wait_together_are_one_transaction(tmp_path: Path) -> None:
 def test_chats_are_listed_with_their_notebook_and_what_was_said_first(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite", notebook="prices.ipynb")
     for turn_id in ("t1", "t2"):
-        asyncio.run(book.record("c", turn_id, [TurnStarted(turn_id, "m", user(f"Hello {turn_id}"), 1.0)]))
+        asyncio.run(book.write("c", turn_id, [TurnStarted(turn_id, "m", user(f"Hello {turn_id}"), 1.0)]))
 
-    (line,) = book.read(queries.chats)
+    (line,) = book.read(queries.list_chats)
     assert (line.chat_id, line.turns, line.notebook, line.title) == ("c", 2, "prices.ipynb", "Hello t1")
 
 
@@ -367,11 +367,11 @@ def test_a_file_that_is_no_journal_is_an_error_of_one_line(tmp_path: Path) -> No
     (tmp_path / "journal.sqlite").write_text("no database, " * 1_000)
 
     with pytest.raises(JournalError, match="cannot be read"):
-        Journal(tmp_path / "journal.sqlite").read(queries.chats)
+        Journal(tmp_path / "journal.sqlite").read(queries.list_chats)
 
 
 def test_reading_makes_no_file(tmp_path: Path) -> None:
-    assert Journal(tmp_path / "journal.sqlite").read(queries.chats) == []
+    assert Journal(tmp_path / "journal.sqlite").read(queries.list_chats) == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -387,7 +387,7 @@ def test_a_forked_child_takes_a_journal_of_its_own() -> None:
 def test_a_journal_that_was_closed_leaves_no_thread_and_writes_again(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
     for number in range(20):
-        written(book, Notice(str(number)))
+        write_events(book, Notice(str(number)))
         thread = book._store._thread
         book.close()
         assert thread is not None

@@ -43,7 +43,7 @@ def test_a_network_file_system_gets_no_log_in_shared_memory(tmp_path: Path, monk
     home.mkdir()
     first, second = Journal(home / "journal.sqlite"), Journal(home / "journal.sqlite")
     for book in (first, second, first):
-        asyncio.run(book.record("c", "t", [Notice("one")]))
+        asyncio.run(book.write("c", "t", [Notice("one")]))
 
     assert len(second.events("t")) == 3
     assert [file.name for file in home.iterdir()] == ["journal.sqlite"]
@@ -55,18 +55,18 @@ def test_a_journal_that_an_older_nbtool_wrote_is_migrated_with_everything_in_it(
     with closing(sqlite3.connect(path)) as old, old:
         before = old.execute("SELECT * FROM events ORDER BY seq").fetchall()
     book = Journal(path)
-    asyncio.run(book.record("chat_new", "t", [Notice("new")]))
-    book.change(search.prepare)
+    asyncio.run(book.write("chat_new", "t", [Notice("new")]))
+    book.execute(search.update_index)
 
-    tree = restore.tree(book.read(lambda connection: queries.chat_events(connection, "chat_old")))
+    tree = restore.restore_tree(book.read(lambda connection: queries.chat_events(connection, "chat_old")))
     with closing(sqlite3.connect(path)) as new, new:
         assert new.execute("SELECT * FROM events WHERE chat_id = 'chat_old' ORDER BY seq").fetchall() == before
         assert new.execute("PRAGMA user_version").fetchone() == (schema.VERSION,)
-    assert [[version.text for version in node.versions] for node in tree.line] == [
+    assert [[version.text for version in node.versions] for node in tree.active_path] == [
         ["It is lorem ipsum.", "A second version."], ["A picture of a fox."],
     ]  # fmt: skip
-    assert [call.status for call in tree.line[0].versions[0].calls] == ["ok"]
-    assert tree.line[1].versions[0].prompt.parts[1].kind == "media"
+    assert [call.status for call in tree.active_path[0].versions[0].calls] == ["ok"]
+    assert tree.active_path[1].versions[0].prompt.parts[1].kind == "media"
     assert {found.what for found in book.read(lambda connection: search.search(connection, "lorem"))} == {
         "reply", "result",
     }  # fmt: skip
@@ -76,7 +76,7 @@ def test_an_older_journal_is_read_before_anything_is_written(tmp_path: Path) -> 
     path = tmp_path / "journal.sqlite"
     shutil.copy(Path(__file__).parent / "version1.sqlite", path)
 
-    lines = Journal(path).read(queries.turns)
+    lines = Journal(path).read(queries.list_turns)
 
     assert [line.text for line in lines] == ["It is lorem ipsum.", "A second version.", "A picture of a fox."]
 
@@ -99,8 +99,8 @@ def test_the_events_of_an_old_chat_are_events(tmp_path: Path) -> None:
     shutil.copy(Path(__file__).parent / "version1.sqlite", path)
     book = Journal(path)
 
-    for line in book.read(queries.turns):
-        assert restore.turn(load_events(book.events(line.turn_id))).status == "completed"
+    for line in book.read(queries.list_turns):
+        assert restore.restore_turn(load_events(book.events(line.turn_id))).status == "completed"
 
 
 @pytest.mark.promise("killed-kernel")
@@ -125,7 +125,7 @@ def test_a_journal_whose_maker_was_killed_is_read_and_written_by_the_next_one(tm
 
 def test_a_journal_in_a_folder_that_may_not_be_written_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    asyncio.run(book.record("c", "t", [Notice("one")]))
+    asyncio.run(book.write("c", "t", [Notice("one")]))
     book.close()
     monkeypatch.setattr(os, "access", lambda *_: False)  # whoever runs the tests may perhaps write everywhere
 

@@ -24,7 +24,7 @@ from tests.chat.journal.holding import held_by_another_process
 
 
 def written(book: Journal, *events: Notice) -> list[dict[str, object]]:
-    asyncio.run(book.record("c", "t", events))
+    asyncio.run(book.write("c", "t", events))
     return book.events("t")
 
 
@@ -137,7 +137,7 @@ def test_what_a_disk_that_does_not_answer_takes_no_more_is_said_at_the_end(
     book._store = store
     hanging = store.change(lambda _: answers.wait())
     with pytest.warns(UserWarning, match="is slow to answer"):
-        asyncio.run(book.record("c", "t", [Notice("lost")]))
+        asyncio.run(book.write("c", "t", [Notice("lost")]))
     book.finish()
     said = capsys.readouterr().err
     answers.set()

@@ -16,7 +16,7 @@ from nbtool.chat.journal import retention as retention_module
 from nbtool.chat.journal.row import Row
 from nbtool.chat.journal.store import Store
 from nbtool.events import Notice
-from tests.chat.journal.lacking import lacking
+from tests.chat.journal.lacking import failing_connection
 
 
 def texts(book: Journal) -> list[str]:
@@ -31,7 +31,7 @@ def test_two_writes_that_fail_together_give_up_once_and_lose_nothing(tmp_path: P
     book = Journal(tmp_path / "no such folder" / "journal.sqlite")
 
     async def both() -> None:
-        await asyncio.gather(*(book.record("c", "t", [Notice(text)]) for text in ("one", "two")))
+        await asyncio.gather(*(book.write("c", "t", [Notice(text)]) for text in ("one", "two")))
 
     with pytest.warns(UserWarning, match="history stays in memory") as warned:
         asyncio.run(both())
@@ -42,8 +42,8 @@ def test_two_writes_that_fail_together_give_up_once_and_lose_nothing(tmp_path: P
 
 def test_a_journal_in_memory_that_fails_stops_no_turn_and_warns_of_no_file() -> None:
     book = Journal(None)
-    book.change(lambda connection: connection.execute("DROP TABLE events"))
-    asyncio.run(book.record("c", "t", [Notice("lost")]))  # a warning would be an error
+    book.execute(lambda connection: connection.execute("DROP TABLE events"))
+    asyncio.run(book.write("c", "t", [Notice("lost")]))  # a warning would be an error
 
     assert book.path is None
     with pytest.raises(sqlite3.OperationalError, match="no such table"):
@@ -118,9 +118,9 @@ def test_work_that_raises_leaves_nothing_half_done(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            retention_module._together(connection, half)
+            retention_module._in_transaction(connection, half)
         with pytest.raises(sqlite3.OperationalError):
-            retention_module._together(
+            retention_module._in_transaction(
                 connection, lambda: connection.execute("ROLLBACK") and connection.execute("no SQL")
             )
         return connection.in_transaction, connection.execute("SELECT count(*) FROM events").fetchone()
@@ -139,9 +139,9 @@ def test_a_vacuum_to_less_than_anything_takes_ends(tmp_path: Path) -> None:
 def test_a_share_of_windows_is_a_network_and_a_system_without_mounts_says_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert filesystem.is_network(Path("//server/share/journal.sqlite"))
+    assert filesystem.is_network_path(Path("//server/share/journal.sqlite"))
     monkeypatch.setattr(filesystem, "MOUNTS", tmp_path / "none")
-    assert not filesystem.is_network(tmp_path)
+    assert not filesystem.is_network_path(tmp_path)
 
 
 def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,12 +149,15 @@ def test_a_check_that_takes_too_long_has_found_no_damage(tmp_path: Path, monkeyp
     store.write([row(json.dumps({"text": f"{number} " * 200})) for number in range(500)]).result(10)
     monkeypatch.setattr(schema, "CHECK_SECONDS", -1.0)
 
-    assert store.change(schema._damage).result(10) == ""
+    assert store.change(schema._find_damage).result(10) == ""
 
 
 def test_a_check_that_fails_otherwise_is_no_check() -> None:
-    with lacking("disk I/O error") as connection, pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
-        schema._damage(connection)
+    with (
+        failing_connection("disk I/O error") as connection,
+        pytest.raises(sqlite3.OperationalError, match="disk I/O error"),
+    ):
+        schema._find_damage(connection)
 
 
 def test_of_two_disks_on_one_place_the_later_covers_the_earlier() -> None:
@@ -170,7 +173,7 @@ def test_mounts_that_are_no_utf8_are_read(tmp_path: Path, monkeypatch: pytest.Mo
     mounts.write_bytes(b"26 1 259:1 / / rw - nfs4 \xff rw\n")
     monkeypatch.setattr(filesystem, "MOUNTS", mounts)
 
-    assert filesystem.is_network(tmp_path)
+    assert filesystem.is_network_path(tmp_path)
 
 
 def test_each_statement_stands_by_itself_until_a_transaction_is_begun(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbtool import Approved, Chat, Released, Withheld, tool
-from nbtool.chat.journal import Journal, Scribe, journal, search
+from nbtool.chat.journal import Journal, TurnWriter, journal, search
 from nbtool.event_json import load_events
 from nbtool.events import (
     CallFinished,
@@ -37,7 +37,7 @@ PICTURE_FORMS = (SECRET.encode(), base64.b64encode(PICTURE.data or b""), base64.
 def bytes_of(book: Journal) -> bytes:
     """Give all that the journal has on disk, its log and its index included."""
     assert book.path is not None
-    book.change(search.prepare)
+    book.execute(search.update_index)
     return b"".join(file.read_bytes() for file in sorted(book.path.parent.iterdir()))
 
 
@@ -64,9 +64,9 @@ def draw() -> Media:
 
 def test_deltas_are_joined_and_written_with_the_next_event(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = Scribe(book, "c", "t")
+    scribe = TurnWriter(book, "c", "t")
     for delta in (ThinkingDelta("H"), ThinkingDelta("m"), TextDelta("H"), TextDelta("i")):
-        scribe.note(delta)
+        scribe.buffer(delta)
 
     asyncio.run(scribe.write(Notice("end")))
 
@@ -77,10 +77,10 @@ def test_deltas_are_joined_and_written_with_the_next_event(tmp_path: Path) -> No
 
 def test_prose_goes_on_after_a_call_that_prints(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = Scribe(book, "c", "t")
-    scribe.note(TextDelta("Be"))
+    scribe = TurnWriter(book, "c", "t")
+    scribe.buffer(TextDelta("Be"))
     asyncio.run(scribe.write(CallProgress("c1", "printed")))
-    scribe.note(TextDelta("fore"))
+    scribe.buffer(TextDelta("fore"))
 
     asyncio.run(scribe.write(Notice("end")))
 
@@ -135,7 +135,7 @@ def test_an_image_is_kept_only_where_its_result_was_released_as_it_is(
 @pytest.mark.parametrize("status", ["withheld", "cancelled", "timed_out", "unknown"])
 def test_what_a_guarded_call_printed_goes_with_its_result(tmp_path: Path, status: Any) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = Scribe(book, "c", "t")
+    scribe = TurnWriter(book, "c", "t")
     for event in (
         CallStarted("c1", 1.0, guarded=True), CallProgress("c1", SECRET), CallFinished("c1", "f", 1, status, "no"),
     ):  # fmt: skip
@@ -147,7 +147,7 @@ def test_what_a_guarded_call_printed_goes_with_its_result(tmp_path: Path, status
 
 def test_what_other_calls_print_is_kept(tmp_path: Path) -> None:
     book = Journal(tmp_path / "journal.sqlite")
-    scribe = Scribe(book, "c", "t")
+    scribe = TurnWriter(book, "c", "t")
     for event in (CallStarted("c1", 1.0), CallProgress("c1", "half"), CallFinished("c1", "f", 1, "ok", "whole")):
         asyncio.run(scribe.write(event))
 
@@ -202,7 +202,7 @@ def test_events_can_be_read_back_although_a_plugin_fails_to_look_at_their_texts(
     book = Journal(tmp_path / "journal.sqlite")
     notice = Notice(SECRET, topic="refused")
     ended = TurnEnded("completed", SECRET, Usage(), 1, 0, 1.0, end_reason="refused")
-    scribe = Scribe(book, "c", "t", hide=failing)
+    scribe = TurnWriter(book, "c", "t", hide=failing)
     for event in (notice, ended):
         asyncio.run(scribe.write(event))
 
@@ -215,7 +215,7 @@ def test_what_only_the_person_sees_of_the_data_is_not_kept(tmp_path: Path) -> No
     book = Journal(tmp_path / "journal.sqlite")
     glances = {"df": {"columns": ["name"], "rows": [[SECRET]]}}
     event = CallReady("c1", "f", 1, "{}", {"df": plain("a frame")}, glances=glances)
-    asyncio.run(Scribe(book, "c", "t").write(event))
+    asyncio.run(TurnWriter(book, "c", "t").write(event))
 
     assert event.glances == glances
     assert book.events("t")[0]["resolved"]["df"]["text"] == "a frame"

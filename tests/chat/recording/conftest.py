@@ -13,6 +13,6 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def recorded(path: Path) -> Path:
+def recorded_path(path: Path) -> Path:
     chat(path, REPLIES).send(PROMPT)
     return path

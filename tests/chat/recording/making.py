@@ -45,5 +45,5 @@ def chat(path: Path, replies: Sequence[Any] = (), *, shop: Shop | None = None, w
     """Give a chat as a fresh kernel would make it; without replies, whatever reaches its model fails."""
     made = Chat(wire=ScriptedWire(replies), **{"tools": (shop or Shop()).tools(), **how})
     made.expose(df=frame())
-    made.recordings.use(path, writes=writes)
+    made.recorder.open(path, writes=writes)
     return made

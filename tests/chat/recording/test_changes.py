@@ -13,7 +13,7 @@ from nbtool import Chat, tool
 from nbtool.messages import Media
 from nbtool.testing import call
 from tests.chat.recording.making import ONLY, PROMPT, Shop, chat, frame
-from tests.chat.recording.told import changed, notices
+from tests.chat.recording.told import change_recording, notices
 
 
 def other_price() -> list[Any]:
@@ -25,15 +25,15 @@ def other_price() -> list[Any]:
     return [price, Shop().tools()[1]]
 
 
-def test_what_changed_is_said(recorded: Path) -> None:
-    exposed = changed(recorded, lambda chat: chat.expose(df=frame(3)))
-    tools = changed(recorded, tools=other_price())
-    gone = changed(recorded, tools=[Shop().tools()[0]])
-    system = changed(recorded, system="Be brief.")
-    options = changed(recorded, options={"temperature": 0})
-    model = changed(recorded, lambda chat: setattr(chat, "model", Chat("openai:gpt-5-mini").model))
-    more = changed(recorded, lambda chat: chat.expose(other=1))
-    prompt = changed(recorded, prompt="Something else.")
+def test_what_changed_is_said(recorded_path: Path) -> None:
+    exposed = change_recording(recorded_path, lambda chat: chat.expose(df=frame(3)))
+    tools = change_recording(recorded_path, tools=other_price())
+    gone = change_recording(recorded_path, tools=[Shop().tools()[0]])
+    system = change_recording(recorded_path, system="Be brief.")
+    options = change_recording(recorded_path, options={"temperature": 0})
+    model = change_recording(recorded_path, lambda chat: setattr(chat, "model", Chat("openai:gpt-5-mini").model))
+    more = change_recording(recorded_path, lambda chat: chat.expose(other=1))
+    prompt = change_recording(recorded_path, prompt="Something else.")
 
     assert "`df` has other values" in exposed
     assert "the tool `price` changed" in tools
@@ -45,8 +45,8 @@ def test_what_changed_is_said(recorded: Path) -> None:
     assert "This prompt is not in notebook.nbtool.json." in prompt
 
 
-def test_in_auto_what_changed_is_said_and_the_model_is_asked(recorded: Path) -> None:
-    fresh = chat(recorded, ["Another answer."])
+def test_in_auto_what_changed_is_said_and_the_model_is_asked(recorded_path: Path) -> None:
+    fresh = chat(recorded_path, ["Another answer."])
     fresh.expose(df=frame(3))
 
     turn = fresh.send(PROMPT)
@@ -66,10 +66,10 @@ def test_an_attachment_that_changed_is_another_prompt(path: Path) -> None:
     assert other.status == "error"
 
 
-def test_the_date_in_the_system_text_does_not_matter(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_date_in_the_system_text_does_not_matter(recorded_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbtool.chat.prompt._today", lambda: "1999-12-31 (CET)")
 
-    assert chat(recorded).send(PROMPT).replayed is not None
+    assert chat(recorded_path).send(PROMPT).replayed is not None
 
 
 def test_a_table_that_a_tool_reads_by_name_matters(path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from nbtool.chat.recording import file as files
 from nbtool.chat.recording import lock
-from nbtool.chat.recording.file import KeptCall, RecordedTurn, Recording
+from nbtool.chat.recording.file import RecordedCall, RecordedTurn, Recording
 from nbtool.chat.recording.key_part import Part
 from nbtool.errors import BadRecording, JournalError
 
@@ -29,7 +29,9 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_turns_are_read_back_as_they_were_written(path: Path) -> None:
-    first = turn("one", calls={"call-1": KeptCall(has_value=True, value={"a": [1, None, "ä"]})}, events=[{"kind": "x"}])
+    first = turn(
+        "one", calls={"call-1": RecordedCall(has_value=True, value={"a": [1, None, "ä"]})}, events=[{"kind": "x"}]
+    )
     for one in (first, turn("two")):
         Recording(path, writes=True).add(one)
 
@@ -101,7 +103,7 @@ def test_a_kernel_that_holds_the_file_for_too_long_is_named(path: Path, monkeypa
     monkeypatch.setattr(lock, "WAIT_SECONDS", 0.05)
 
     said = pytest.raises(JournalError, match=r"Another kernel is writing notebook\.nbtool\.json")
-    with lock.locked(path), said, lock.locked(path):
+    with lock.file_lock(path), said, lock.file_lock(path):
         pass
 
 
@@ -133,7 +135,7 @@ def test_after_a_crash_at_any_step_the_file_is_the_former_or_the_new_one(
         raise Crash
 
     where: Any = files if broken == "write" else os
-    monkeypatch.setattr(where, "_written" if broken == "write" else broken, crash)
+    monkeypatch.setattr(where, "_serialize" if broken == "write" else broken, crash)
     with pytest.raises(Crash):
         Recording(path, writes=True).add(turn("two"))
 

@@ -14,7 +14,7 @@ import pytest
 
 from nbtool import Approved, Chat, tool
 from nbtool.chat.recording.file import Recording
-from nbtool.chat.recording.serialize import events_of
+from nbtool.chat.recording.serialize import deserialize_events
 from nbtool.errors import BadRecording
 from nbtool.testing import ScriptedApprover, call
 from tests.chat.recording.making import ONLY, PROMPT, REPLIES, Shop, chat
@@ -45,7 +45,7 @@ def places(value: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def mutated(text: str, chance: random.Random) -> str:
+def mutate(text: str, chance: random.Random) -> str:
     if chance.random() < 0.3:  # as bytes: flipped, cut, doubled
         at, size = chance.randrange(len(text)), chance.randrange(40)
         return (
@@ -73,7 +73,7 @@ def mutated(text: str, chance: random.Random) -> str:
     return json.dumps(whole, ensure_ascii=True)
 
 
-def opened(path: Path, tools: list[Any]) -> Chat | None:
+def open_chat(path: Path, tools: list[Any]) -> Chat | None:
     try:
         return chat(path, tools=tools)
     except BadRecording:
@@ -89,8 +89,8 @@ def try_out(path: Path, count: int, seed: int) -> dict[str, int]:
     tools = shop.tools()
     modules = set(sys.modules)
     for _ in range(count):
-        path.write_text(mutated(original, chance), encoding="utf-8", errors="surrogatepass")
-        if (fresh := opened(path, tools)) is None:
+        path.write_text(mutate(original, chance), encoding="utf-8", errors="surrogatepass")
+        if (fresh := open_chat(path, tools)) is None:
             seen["refused"] += 1
             continue
         turn = fresh.send(PROMPT, settings=ONLY)
@@ -124,7 +124,7 @@ def test_ten_thousand_mutated_recordings_crash_nothing_and_import_nothing(
     assert min(seen.values()) > ALL / 50
 
 
-def forged(path: Path, **changes: Any) -> Path:
+def forge_calls(path: Path, **changes: Any) -> Path:
     """Change the recorded calls."""
     whole = json.loads(path.read_text())
     whole["turns"][0]["calls"] = changes
@@ -144,7 +144,7 @@ def test_a_forged_recording_approves_nothing(path: Path) -> None:
 
     with ScriptedApprover([Approved()]) as approver:
         chat(path, [call("erase", name="a"), "Done."], tools=[erase], approver=approver).send("Go")
-    forged(path, **{"call-1": {"again": True, "edited": '{"name": "all"}'}})
+    forge_calls(path, **{"call-1": {"again": True, "edited": '{"name": "all"}'}})
     turn = chat(path, tools=[erase]).send("Go")
 
     assert ran == ["a"]
@@ -164,7 +164,7 @@ def test_a_forged_recording_approves_nothing(path: Path) -> None:
 )
 def test_what_is_kept_of_a_call_is_checked(path: Path, kept: dict[str, Any]) -> None:
     chat(path, REPLIES).send(PROMPT)
-    forged(path, **kept)
+    forge_calls(path, **kept)
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -173,7 +173,7 @@ def test_what_is_kept_of_a_call_is_checked(path: Path, kept: dict[str, Any]) -> 
         except BadRecording:
             return
         if "call-3" in kept:  # a call that is in no event is kept of nothing
-            assert "call-3" not in str(events_of(turns[0]))
+            assert "call-3" not in str(deserialize_events(turns[0]))
         else:
             with pytest.raises(BadRecording):
-                events_of(turns[0])
+                deserialize_events(turns[0])

@@ -15,7 +15,7 @@ from tests.chat.recording.making import ONLY, PROMPT, REPLIES, chat, frame
 from tests.chat.recording.told import notices
 
 
-def asking(**how: Any) -> Any:
+def loader_for(**how: Any) -> Any:
     @tool(**how)
     def load(n: int) -> pd.DataFrame:
         "Load rows."
@@ -34,9 +34,9 @@ def turn_with(path: Path, load: Any, decisions: list[Any], replies: Any = LOADIN
 
 
 def test_a_call_that_asks_is_asked_about_again_before_it_runs_again(path: Path) -> None:
-    turn_with(path, asking(), [Approved()])
+    turn_with(path, loader_for(), [Approved()])
 
-    turn, fresh = turn_with(path, asking(), [Approved()], ())
+    turn, fresh = turn_with(path, loader_for(), [Approved()], ())
 
     assert turn.calls[0].status == "ok"
     assert len(fresh.variables.value("load_1_result")) == 2
@@ -44,9 +44,9 @@ def test_a_call_that_asks_is_asked_about_again_before_it_runs_again(path: Path) 
 
 
 def test_where_it_is_denied_the_turn_is_told_and_the_object_is_missing(path: Path) -> None:
-    turn_with(path, asking(), [Approved()])
+    turn_with(path, loader_for(), [Approved()])
 
-    turn, fresh = turn_with(path, asking(), [Denied("not now")], ())
+    turn, fresh = turn_with(path, loader_for(), [Denied("not now")], ())
 
     assert (turn.status, turn.text, turn.calls[0].status, turn.calls[0].result) == ("completed", "Done.", "ok", None)
     assert "`load` did not run again (not now)" in notices(turn)[-1]
@@ -54,7 +54,7 @@ def test_where_it_is_denied_the_turn_is_told_and_the_object_is_missing(path: Pat
 
 
 def test_a_replay_that_waits_for_a_person_can_be_stopped(path: Path) -> None:
-    turn_with(path, asking(), [Approved()])
+    turn_with(path, loader_for(), [Approved()])
 
     async def stopped() -> Any:
         asked = asyncio.Event()
@@ -63,7 +63,7 @@ def test_a_replay_that_waits_for_a_person_can_be_stopped(path: Path) -> None:
         async def never(_: Any) -> None:
             loop.call_soon_threadsafe(asked.set)
 
-        turn = chat(path, tools=[asking()], approver=never).start("Load")
+        turn = chat(path, tools=[loader_for()], approver=never).start("Load")
         await asked.wait()
         turn.cancel()
         return await turn
@@ -75,9 +75,9 @@ def test_a_replay_that_waits_for_a_person_can_be_stopped(path: Path) -> None:
 
 
 def test_a_released_result_of_a_tool_that_runs_unasked_is_released_as_recorded(path: Path) -> None:
-    turn_with(path, asking(run="auto", result="always"), [Released()])
+    turn_with(path, loader_for(run="auto", result="always"), [Released()])
 
-    turn, _ = turn_with(path, asking(run="auto", result="always"), [], ())
+    turn, _ = turn_with(path, loader_for(run="auto", result="always"), [], ())
 
     assert turn.calls[0].decisions[0].by == "recording"
     assert len(turn.calls[0].result) == 2
@@ -107,9 +107,9 @@ def test_a_result_that_became_another_is_asked_about(path: Path) -> None:
 
 @pytest.mark.parametrize("decision", [Withheld("private"), Released("Two rows.")])
 def test_what_was_withheld_or_edited_is_not_in_the_file_and_does_not_come_back(path: Path, decision: Any) -> None:
-    turn_with(path, asking(result="always"), [Approved(), decision])
+    turn_with(path, loader_for(result="always"), [Approved(), decision])
 
-    turn, fresh = turn_with(path, asking(result="always"), [], ())
+    turn, fresh = turn_with(path, loader_for(result="always"), [], ())
 
     assert "SENTINEL" not in path.read_text()
     assert turn.status == "completed"
@@ -139,8 +139,8 @@ def test_store_as_holds_what_it_held(path: Path) -> None:
     assert len(fresh.variables.value("rows")) == 2
 
 
-def test_a_name_that_holds_another_result_here_is_not_overwritten(recorded: Path) -> None:
-    fresh = chat(recorded, [call("price", ticker="A"), "Ten.", "Asked."])
+def test_a_name_that_holds_another_result_here_is_not_overwritten(recorded_path: Path) -> None:
+    fresh = chat(recorded_path, [call("price", ticker="A"), "Ten.", "Asked."])
     fresh.send("Something else first")
     fresh.branch()
 

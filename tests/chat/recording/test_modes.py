@@ -55,19 +55,19 @@ def test_a_word_that_is_no_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         Chat(wire=ScriptedWire([])).send("Hello")
 
 
-def test_off_asks_the_model_and_records_its_answer_in_place_of_the_former(recorded: Path) -> None:
-    chat(recorded, ["It costs 9."]).send(PROMPT, settings=OFF)
+def test_off_asks_the_model_and_records_its_answer_in_place_of_the_former(recorded_path: Path) -> None:
+    chat(recorded_path, ["It costs 9."]).send(PROMPT, settings=OFF)
 
-    assert chat(recorded).send(PROMPT).text == "It costs 9."
-    assert recorded.read_text().count('"recorded"') == 1
+    assert chat(recorded_path).send(PROMPT).text == "It costs 9."
+    assert recorded_path.read_text().count('"recorded"') == 1
 
 
-def test_a_recording_that_is_only_read_is_not_written(recorded: Path) -> None:
-    before = recorded.read_bytes()
+def test_a_recording_that_is_only_read_is_not_written(recorded_path: Path) -> None:
+    before = recorded_path.read_bytes()
 
-    chat(recorded, ["New."], writes=False).send("Something new")
+    chat(recorded_path, ["New."], writes=False).send("Something new")
 
-    assert recorded.read_bytes() == before
+    assert recorded_path.read_bytes() == before
 
 
 def test_a_rerun_asks_anew_and_is_recorded_beside_the_first(path: Path) -> None:

@@ -24,10 +24,10 @@ from tests.chat.recording.told import OFF, notices
 
 
 @pytest.mark.promise("free-replay")
-def test_a_recorded_turn_is_told_again_and_no_model_is_asked(recorded: Path) -> None:
-    first = chat(recorded, REPLIES).send(PROMPT, settings=OFF)
+def test_a_recorded_turn_is_told_again_and_no_model_is_asked(recorded_path: Path) -> None:
+    first = chat(recorded_path, REPLIES).send(PROMPT, settings=OFF)
 
-    turn = chat(recorded).send(PROMPT)
+    turn = chat(recorded_path).send(PROMPT)
 
     assert (turn.status, turn.text, turn.error) == ("completed", "It costs 10.", None)
     assert turn.replayed == dt.datetime.now().astimezone().date()
@@ -40,9 +40,9 @@ def test_a_recorded_turn_is_told_again_and_no_model_is_asked(recorded: Path) -> 
     assert notices(turn) == [f"Replayed from {turn.replayed}: no model was asked."]
 
 
-def test_only_a_call_that_brought_an_object_runs_again(recorded: Path) -> None:
+def test_only_a_call_that_brought_an_object_runs_again(recorded_path: Path) -> None:
     shop = Shop()
-    fresh = chat(recorded, shop=shop)
+    fresh = chat(recorded_path, shop=shop)
 
     turn = fresh.send(PROMPT)
 
@@ -65,8 +65,8 @@ def test_later_turns_are_told_again_too_and_are_told_the_same_history(path: Path
     assert again.messages.context == told.messages.context
 
 
-def test_the_same_turn_can_be_told_again_in_the_same_kernel(recorded: Path) -> None:
-    fresh = chat(recorded)
+def test_the_same_turn_can_be_told_again_in_the_same_kernel(recorded_path: Path) -> None:
+    fresh = chat(recorded_path)
 
     turns = [fresh.send(PROMPT, settings=TurnSettings(cell_id="a")) for _ in range(2)]
 
@@ -74,9 +74,9 @@ def test_the_same_turn_can_be_told_again_in_the_same_kernel(recorded: Path) -> N
     assert not {c.call_id for c in turns[0].calls} & {c.call_id for c in turns[1].calls}
 
 
-def test_a_replayed_turn_streams_and_is_journalled_as_any_other(recorded: Path) -> None:
+def test_a_replayed_turn_streams_and_is_journalled_as_any_other(recorded_path: Path) -> None:
     async def kinds() -> tuple[Any, list[Any]]:
-        turn = chat(recorded).start(PROMPT)
+        turn = chat(recorded_path).start(PROMPT)
         return turn, [event async for event in turn]
 
     turn, events = asyncio.run(kinds())
@@ -89,8 +89,8 @@ def test_a_replayed_turn_streams_and_is_journalled_as_any_other(recorded: Path) 
     assert "Replayed from" in str(turn._repr_mimebundle_()["text/html"])
 
 
-def test_a_call_whose_result_holds_no_picture_says_nothing_of_pictures_in_the_file(recorded: Path) -> None:
-    text = recorded.read_text(encoding="utf-8")
+def test_a_call_whose_result_holds_no_picture_says_nothing_of_pictures_in_the_file(recorded_path: Path) -> None:
+    text = recorded_path.read_text(encoding="utf-8")
 
     assert '"call_finished"' in text
     assert "media" not in text

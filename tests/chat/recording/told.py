@@ -17,7 +17,7 @@ def notices(turn: Any) -> list[str]:
     return [event.text for event in turn.log if isinstance(event, Notice)]
 
 
-def changed(path: Path, change: Any = id, prompt: str = PROMPT, **how: Any) -> str:
+def change_recording(path: Path, change: Any = id, prompt: str = PROMPT, **how: Any) -> str:
     """Say why a turn is not told again after a change."""
     fresh = chat(path, **how)
     change(fresh)

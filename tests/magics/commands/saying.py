@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 
-def said(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) -> str:
+def run_command(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     shell.run_cell(f"%chat {command}")
     return capsys.readouterr().out

@@ -7,13 +7,13 @@ import pytest
 
 from nbtool.testing import call
 from nbtool.tools.approval import Approved
-from tests.magics.commands.saying import said
-from tests.magics.parking import Desk, asked, ended
+from tests.magics.commands.saying import run_command
+from tests.magics.parking import ParkingChat, payment_replies, wait_end
 
 
-def parked(shell: Any, *replies: Any, chat: str = "main") -> tuple[Desk, Any]:
+def park_turn(shell: Any, *replies: Any, chat: str = "main") -> tuple[ParkingChat, Any]:
     """Park a turn in a chat of this kernel."""
-    desk = Desk(*replies)
+    desk = ParkingChat(*replies)
     shell.magics_manager.registry["ChatMagics"].chats[chat] = desk.chat
     return desk, desk.park()
 
@@ -23,90 +23,90 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
 ) -> None:
     shell.run_cell("@tool(run='ask_once')\ndef once(n: int) -> int:\n    'Once.'\n    return n")
     shell.run_cell("%%chat -q --approve auto -m practice:fast\nUse &`once` with 3.")
-    assert "no approval is remembered" in said(shell, "approvals", capsys)  # nobody saw what was approved
+    assert "no approval is remembered" in run_command(shell, "approvals", capsys)  # nobody saw what was approved
     chat = shell.magics_manager.registry["ChatMagics"].chats["main"]
     chat.approver = lambda _: Approved()
     chat.send("Use &`once` with 3.")
     shell.run_cell("%%chat -q --approve deny -o denied\nUse &`once` with 3.")
     assert shell.user_ns["denied"].calls[0].status == "denied"
-    listed = said(shell, "approvals", capsys)
+    listed = run_command(shell, "approvals", capsys)
     approval_id = listed.split()[0]
 
     assert "once" in listed
-    assert "is forgotten" in said(shell, f"approvals revoke {approval_id}", capsys)
-    assert "no approval is remembered" in said(shell, "approvals", capsys)
+    assert "is forgotten" in run_command(shell, f"approvals revoke {approval_id}", capsys)
+    assert "no approval is remembered" in run_command(shell, "approvals", capsys)
 
 
 def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
-    told = said(shell, "approve", capsys)
+    told = run_command(shell, "approve", capsys)
 
     assert told.startswith("Approved. The turn goes on in the background")
-    assert (ended(turn).status, len(desk.threads)) == ("completed", 1)
+    assert (wait_end(turn).status, len(desk.threads)) == ("completed", 1)
     assert turn.calls[0].decisions[0].by == "%chat approve"
 
 
 def test_where_several_wait_an_id_is_asked_for_and_names_one(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    desk, turn = parked(shell, *asked(1, 2))
-    ids = [line.split()[0] for line in said(shell, "approvals", capsys).splitlines()]
+    desk, turn = park_turn(shell, *payment_replies(1, 2))
+    ids = [line.split()[0] for line in run_command(shell, "approvals", capsys).splitlines()]
 
     without = shell.run_cell("%chat approve")
-    told = said(shell, f"approve {ids[1]}", capsys)
+    told = run_command(shell, f"approve {ids[1]}", capsys)
 
     assert not without.success
     assert told.startswith("Approved.")
-    said(shell, "deny not this one", capsys)
-    assert [(call.status, call.reason) for call in ended(turn).calls] == [("denied", "not this one"), ("ok", "")]
+    run_command(shell, "deny not this one", capsys)
+    assert [(call.status, call.reason) for call in wait_end(turn).calls] == [("denied", "not this one"), ("ok", "")]
     assert len(desk.threads) == 1
 
 
 def test_an_id_that_names_nothing_approves_nothing(shell: Any) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
     assert not shell.run_cell("%chat approve ffff0000ffff").success
     assert not shell.run_cell(f"%chat approve {desk.waiting[:3]}").success
     assert turn.status == "parked"
-    turn.stop()
+    turn.abort()
 
 
 def test_a_denial_names_its_question_by_an_id_or_none_and_the_rest_is_the_reason(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
-    said(shell, f"deny {desk.waiting[:8]} too much", capsys)
+    run_command(shell, f"deny {desk.waiting[:8]} too much", capsys)
 
-    assert ended(turn).calls[0].reason == "too much"
+    assert wait_end(turn).calls[0].reason == "too much"
 
 
 def test_what_waits_in_another_chat_is_listed_and_decided_too(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    _, turn = parked(shell, chat="side")
+    _, turn = park_turn(shell, chat="side")
 
-    listed = said(shell, "approvals", capsys)
-    said(shell, f"approve {listed.split()[0]}", capsys)
+    listed = run_command(shell, "approvals", capsys)
+    run_command(shell, f"approve {listed.split()[0]}", capsys)
 
     assert "waiting in chat side: pay" in listed
-    assert ended(turn).status == "completed"
+    assert wait_end(turn).status == "completed"
 
 
 def test_a_result_that_waits_is_released_or_withheld(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("@tool(run='auto', result='always')\ndef secret() -> str:\n    'Tell.'\n    return 'told'")
-    desk = Desk(call("secret"), "Done.")
+    desk = ParkingChat(call("secret"), "Done.")
     desk.chat.tools.add(shell.user_ns["secret"])
     shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
     turn = desk.park()
 
-    assert said(shell, "deny keep it", capsys).startswith("Withheld.")
-    assert (ended(turn).calls[0].status, turn.calls[0].reason) == ("withheld", "keep it")
+    assert run_command(shell, "deny keep it", capsys).startswith("Withheld.")
+    assert (wait_end(turn).calls[0].status, turn.calls[0].reason) == ("withheld", "keep it")
 
 
 def test_approve_and_wait_lends_the_cells_own_thread(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
-    told = said(shell, "approve --wait", capsys)
+    told = run_command(shell, "approve --wait", capsys)
 
     assert "The turn has ended." in told
     assert turn.done.done()
@@ -114,50 +114,50 @@ def test_approve_and_wait_lends_the_cells_own_thread(shell: Any, capsys: pytest.
 
 
 def test_waiting_for_a_turn_that_waits_for_you_says_so(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
-    assert f"%chat approve {desk.waiting[:12]}" in said(shell, "wait", capsys)
-    turn.stop()
-    ended(turn)
-    assert "No turn of this chat" in said(shell, "wait", capsys)
+    assert f"%chat approve {desk.waiting[:12]}" in run_command(shell, "wait", capsys)
+    turn.abort()
+    wait_end(turn)
+    assert "No turn of this chat" in run_command(shell, "wait", capsys)
 
 
 def test_cancel_stops_a_parked_turn_and_the_chat_is_free_again(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    _, turn = parked(shell)
+    _, turn = park_turn(shell)
     refused = shell.run_cell("%%chat -q\nAnd now?")
 
     assert not refused.success
-    assert said(shell, "cancel", capsys) == "Stopped.\n"
+    assert run_command(shell, "cancel", capsys) == "Stopped.\n"
     assert (turn.status, turn.calls[0].status) == ("cancelled", "cancelled")
-    assert said(shell, "cancel", capsys).startswith("No turn of this chat is parked")
+    assert run_command(shell, "cancel", capsys).startswith("No turn of this chat is parked")
 
 
 def test_a_parked_turn_is_not_thrown_away_by_a_new_conversation(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    _, turn = parked(shell)
+    _, turn = park_turn(shell)
     capsys.readouterr()
 
     assert not shell.run_cell("%%chat --new -q -m practice:fast\nHello").success
     told = capsys.readouterr()
     assert "%chat approve" in told.out + told.err
-    turn.stop()
+    turn.abort()
 
 
 def test_wait_right_after_a_decision_waits_for_the_turn_and_not_for_the_person(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
-    desk.chat.desk.decide(desk.waiting, Approved())
-    told = said(shell, "wait", capsys)
+    desk.chat.approvals.decide(desk.waiting, Approved())
+    told = run_command(shell, "wait", capsys)
 
     assert told.endswith("The turn has ended.\n")
     assert turn.status == "completed"
 
 
 def test_reloading_stops_a_parked_turn_that_nobody_could_answer_any_more(shell: Any) -> None:
-    desk, turn = parked(shell)
+    desk, turn = park_turn(shell)
 
     shell.run_line_magic("reload_ext", "nbtool")
 
-    assert ended(turn).status == "cancelled"
+    assert wait_end(turn).status == "cancelled"
     assert desk.threads == []

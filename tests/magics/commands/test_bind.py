@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 MAKE = """
 class Found(dict):
@@ -18,7 +18,7 @@ def find() -> Found:
 
 
 @pytest.fixture
-def found(shell: Any) -> Any:
+def shell_with_result(shell: Any) -> Any:
     """Give a shell whose chat remembers a result: `find_1_result`."""
     shell.run_cell(MAKE)
     shell.run_cell("%%chat -q -m practice:fast -o answer\nUse &`find`.")
@@ -26,49 +26,55 @@ def found(shell: Any) -> Any:
     return shell
 
 
-def test_a_result_is_bound_as_the_very_object(found: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    told = said(found, "bind find_1_result things", capsys)
+def test_a_result_is_bound_as_the_very_object(shell_with_result: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    told = run_command(shell_with_result, "bind find_1_result things", capsys)
 
     assert told == "things is bound in the notebook.\n"
-    assert found.user_ns["things"] is found.user_ns["answer"].calls[0].result
+    assert shell_with_result.user_ns["things"] is shell_with_result.user_ns["answer"].calls[0].result
 
 
-def test_without_a_name_one_is_made_of_the_reference(found: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(found, "bind '$VAR_REF{{find_1_result}}'", capsys).startswith("find_1_result is bound")
+def test_without_a_name_one_is_made_of_the_reference(
+    shell_with_result: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(shell_with_result, "bind '$VAR_REF{{find_1_result}}'", capsys).startswith(
+        "find_1_result is bound"
+    )
 
 
-def test_a_name_that_is_taken_is_taken_only_when_you_say_so(found: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    found.run_cell("mine = 7")
+def test_a_name_that_is_taken_is_taken_only_when_you_say_so(
+    shell_with_result: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell_with_result.run_cell("mine = 7")
 
-    refused = found.run_cell("%chat bind find_1_result mine")
-    kept = found.user_ns["mine"]
-    said(found, "bind find_1_result mine --replace", capsys)
+    refused = shell_with_result.run_cell("%chat bind find_1_result mine")
+    kept = shell_with_result.user_ns["mine"]
+    run_command(shell_with_result, "bind find_1_result mine --replace", capsys)
 
     assert not refused.success
     assert kept == 7
-    assert found.user_ns["mine"] is found.user_ns["answer"].calls[0].result
+    assert shell_with_result.user_ns["mine"] is shell_with_result.user_ns["answer"].calls[0].result
 
 
 @pytest.mark.parametrize("words", ["", "nothing", "find_1_result 1x", "find_1_result class", "find_1_result a b"])
-def test_what_cannot_be_bound_is_refused(found: Any, words: str) -> None:
-    before = set(found.user_ns)
+def test_what_cannot_be_bound_is_refused(shell_with_result: Any, words: str) -> None:
+    before = set(shell_with_result.user_ns)
 
-    assert not found.run_cell(f"%chat bind {words}").success
-    assert set(found.user_ns) == before
+    assert not shell_with_result.run_cell(f"%chat bind {words}").success
+    assert set(shell_with_result.user_ns) == before
 
 
 def test_a_result_of_another_chat_is_named_with_the_line_that_binds_it(
-    found: Any, capsys: pytest.CaptureFixture[str]
+    shell_with_result: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found.run_cell("%%chat -q -c side -m practice:fast\nHello")
+    shell_with_result.run_cell("%%chat -q -c side -m practice:fast\nHello")
     capsys.readouterr()
-    found.run_cell("%chat -c side bind find_1_result things")
+    shell_with_result.run_cell("%chat -c side bind find_1_result things")
     out = capsys.readouterr()
     text = out.out + out.err
 
     assert "The chat 'side' was looked in: There is no variable 'find_1_result'." in text
     assert "It is in another chat: `%chat bind find_1_result`." in text
-    found.run_cell("%chat -c main bind nothing_1_result")
+    shell_with_result.run_cell("%chat -c main bind nothing_1_result")
     out = capsys.readouterr()
     assert "The chat 'main' was looked in: There is no variable 'nothing_1_result'." in out.out + out.err
-    assert "-c NAME" in said(found, "help", capsys)
+    assert "-c NAME" in run_command(shell_with_result, "help", capsys)

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from nbtool.chat.chat import Chat
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 
 @pytest.fixture
-def talked(shell: Any) -> Any:
+def chat_shell(shell: Any) -> Any:
     """Give a shell in which three things were said."""
     for prompt in ("one", "two", "three"):
         shell.run_cell(f"%%chat -q -m practice:fast\n{prompt}")
@@ -22,81 +22,81 @@ def chat_of(shell: Any) -> Chat:
 
 
 def line(shell: Any) -> list[str]:
-    return [node.turn.prompt.text for node in chat_of(shell).tree.line if node.turn]
+    return [node.turn.prompt.text for node in chat_of(shell).tree.active_path if node.turn]
 
 
 def ids(shell: Any) -> list[str]:
-    return [node.turn.turn_id for node in chat_of(shell).tree.line if node.turn]
+    return [node.turn.turn_id for node in chat_of(shell).tree.active_path if node.turn]
 
 
 def test_a_branch_replaces_what_followed_and_the_history_lists_both(
-    talked: Any, capsys: pytest.CaptureFixture[str]
+    chat_shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second, third = ids(talked)
+    first, second, third = ids(chat_shell)
 
-    assert said(talked, f"branch {first}", capsys) == f"The next turn follows {first}.\n"
-    talked.run_cell("%%chat -q\nTWO")
-    history = said(talked, "history", capsys)
+    assert run_command(chat_shell, f"branch {first}", capsys) == f"The next turn follows {first}.\n"
+    chat_shell.run_cell("%%chat -q\nTWO")
+    history = run_command(chat_shell, "history", capsys)
 
-    assert line(talked) == ["one", "TWO"]
+    assert line(chat_shell) == ["one", "TWO"]
     assert f"  1  {third}; 3 turns; two" in history
-    assert f"* 2  {ids(talked)[1]}; 2 turns; two" not in history
-    assert f"* 2  {ids(talked)[1]}; 2 turns; TWO" in history
-    assert second not in ids(talked)
+    assert f"* 2  {ids(chat_shell)[1]}; 2 turns; two" not in history
+    assert f"* 2  {ids(chat_shell)[1]}; 2 turns; TWO" in history
+    assert second not in ids(chat_shell)
 
 
-def test_a_branch_of_no_turn_replaces_the_last(talked: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    said(talked, "branch", capsys)
-    talked.run_cell("%%chat -q\nTHREE")
+def test_a_branch_of_no_turn_replaces_the_last(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(chat_shell, "branch", capsys)
+    chat_shell.run_cell("%%chat -q\nTHREE")
 
-    assert line(talked) == ["one", "two", "THREE"]
-
-
-def test_a_switch_goes_by_number_or_by_turn(talked: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    third = ids(talked)[-1]
-    said(talked, "branch", capsys)
-    talked.run_cell("%%chat -q\nTHREE")
-
-    assert said(talked, "switch 1", capsys).startswith(f"{third} counts now; the line has 3 turns")
-    assert line(talked) == ["one", "two", "three"]
-    said(talked, "switch 2", capsys)
-    assert line(talked) == ["one", "two", "THREE"]
-    said(talked, f"switch {third}", capsys)
-    assert line(talked) == ["one", "two", "three"]
+    assert line(chat_shell) == ["one", "two", "THREE"]
 
 
-def test_hidden_and_pinned_turns_are_marked_in_the_history(talked: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    first, second, _ = ids(talked)
+def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    third = ids(chat_shell)[-1]
+    run_command(chat_shell, "branch", capsys)
+    chat_shell.run_cell("%%chat -q\nTHREE")
 
-    said(talked, f"hide {first}", capsys)
-    said(talked, f"pin {second}", capsys)
-    history = said(talked, "history", capsys)
-    said(talked, f"unhide {first}", capsys)
-    said(talked, f"unpin {second}", capsys)
+    assert run_command(chat_shell, "switch 1", capsys).startswith(f"{third} counts now; the line has 3 turns")
+    assert line(chat_shell) == ["one", "two", "three"]
+    run_command(chat_shell, "switch 2", capsys)
+    assert line(chat_shell) == ["one", "two", "THREE"]
+    run_command(chat_shell, f"switch {third}", capsys)
+    assert line(chat_shell) == ["one", "two", "three"]
+
+
+def test_hidden_and_pinned_turns_are_marked_in_the_history(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second, _ = ids(chat_shell)
+
+    run_command(chat_shell, f"hide {first}", capsys)
+    run_command(chat_shell, f"pin {second}", capsys)
+    history = run_command(chat_shell, "history", capsys)
+    run_command(chat_shell, f"unhide {first}", capsys)
+    run_command(chat_shell, f"unpin {second}", capsys)
 
     assert f"{first}  completed; hidden; one" in history
     assert f"{second}  completed; pinned; two" in history
-    assert "hidden" not in said(talked, "history", capsys)
+    assert "hidden" not in run_command(chat_shell, "history", capsys)
 
 
-def test_a_deletion_is_undone(talked: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    second = ids(talked)[1]
+def test_a_deletion_is_undone(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    second = ids(chat_shell)[1]
 
-    assert "and what followed (2 in all)" in said(talked, f"delete {second} --below", capsys)
-    assert line(talked) == ["one"]
-    assert said(talked, "undo", capsys) == "2 versions are back.\n"
-    said(talked, f"delete {second}", capsys)
-    assert line(talked) == ["one", "three"]
-    assert said(talked, "undo", capsys) == "1 version is back.\n"
-    assert line(talked) == ["one", "two", "three"]
+    assert "and what followed (2 in all)" in run_command(chat_shell, f"delete {second} --below", capsys)
+    assert line(chat_shell) == ["one"]
+    assert run_command(chat_shell, "undo", capsys) == "2 versions are back.\n"
+    run_command(chat_shell, f"delete {second}", capsys)
+    assert line(chat_shell) == ["one", "three"]
+    assert run_command(chat_shell, "undo", capsys) == "1 version is back.\n"
+    assert line(chat_shell) == ["one", "two", "three"]
 
 
-def test_other_versions_stand_in_the_history(talked: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    third = ids(talked)[-1]
+def test_other_versions_stand_in_the_history(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    third = ids(chat_shell)[-1]
 
-    talked.run_cell("%%chat -q --rerun")
+    chat_shell.run_cell("%%chat -q --rerun")
 
-    assert f"completed; version 2 of 2 (others: {third}); three" in said(talked, "history", capsys)
+    assert f"completed; version 2 of 2 (others: {third}); three" in run_command(chat_shell, "history", capsys)
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_other_versions_stand_in_the_history(talked: Any, capsys: pytest.Capture
         ("undo it", "%chat undo takes no words, not 'it'."),
     ],
 )
-def test_bad_usage_is_one_line(talked: Any, capsys: pytest.CaptureFixture[str], command: str, told: str) -> None:
+def test_bad_usage_is_one_line(chat_shell: Any, capsys: pytest.CaptureFixture[str], command: str, told: str) -> None:
     capsys.readouterr()
-    talked.run_cell(f"%chat {command}")
+    chat_shell.run_cell(f"%chat {command}")
 
     err = capsys.readouterr().err
     assert told in err

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from nbtool.magics.command_context import Here
+from nbtool.magics.command_context import CommandContext
 from nbtool.magics.commands import COMMANDS
 
 STREAM = {
@@ -20,8 +20,8 @@ STREAM = {
 }
 
 
-def decoded(words: list[str]) -> str:
-    return COMMANDS["decode"](cast(Here, None), words)  # reads a file, and nothing of the kernel
+def decode_words(words: list[str]) -> str:
+    return COMMANDS["decode"](cast(CommandContext, None), words)  # reads a file, and nothing of the kernel
 
 
 @pytest.mark.parametrize("wire", STREAM)
@@ -29,7 +29,7 @@ def test_decode_finds_the_dialect_of_a_recorded_stream(wire: str, tmp_path: Path
     path = tmp_path / "reply.sse"
     path.write_text(STREAM[wire])
 
-    lines = decoded([str(path)]).splitlines()
+    lines = decode_words([str(path)]).splitlines()
 
     assert lines[0] == f"wire: {wire}"
     assert lines[1] == "complete: yes"
@@ -41,7 +41,7 @@ def test_decode_says_that_a_cut_off_call_does_not_run(tmp_path: Path) -> None:
     path = tmp_path / "reply.sse"
     path.write_text(f"data: {json.dumps({'choices': [{'delta': {'tool_calls': [call]}}]})}\n\n")
 
-    told = decoded([str(path), "chat"])
+    told = decode_words([str(path), "chat"])
 
     assert "complete: no" in told
     assert 'call: rm({"path": "/) does not run' in told
@@ -51,7 +51,7 @@ def test_decode_tells_the_error_in_a_body(tmp_path: Path) -> None:
     path = tmp_path / "reply.json"
     path.write_text('{"error": {"message": "no luck", "code": "x"}}')
 
-    assert "no luck" in decoded([str(path), "chat"])
+    assert "no luck" in decode_words([str(path), "chat"])
 
 
 @pytest.mark.parametrize("words", [[], ["a", "b", "c"], ["a", "morse"], ["nothing-there.sse"]])

@@ -4,23 +4,23 @@ from typing import Any
 
 import pytest
 
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 
 def test_new_begins_afresh_and_keeps_what_was_said(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nHello")
-    said(shell, "new", capsys)
+    run_command(shell, "new", capsys)
 
-    assert "Nothing was said yet" in said(shell, "history", capsys)
+    assert "Nothing was said yet" in run_command(shell, "history", capsys)
 
 
 def test_show_shows_the_whole_line_and_a_turn_that_is_named(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert said(shell, "show", capsys).strip() == "Nothing was said yet."
+    assert run_command(shell, "show", capsys).strip() == "Nothing was said yet."
     shell.run_cell("%%chat -q -m practice:fast -o first\nHello")
     shell.run_cell("%%chat -q -m practice:fast\nHello again")
 
-    whole = said(shell, "show", capsys)
-    one = said(shell, f"show {shell.user_ns['first'].turn_id}", capsys)
+    whole = run_command(shell, "show", capsys)
+    one = run_command(shell, f"show {shell.user_ns['first'].turn_id}", capsys)
 
     assert whole.index("> Hello\n") < whole.index("> Hello again\n")
     assert whole.count("practice model") == 2

@@ -7,28 +7,28 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
-from tests.magics.commands.saying import said
-from tests.magics.parking import Desk
+from tests.magics.commands.saying import run_command
+from tests.magics.parking import ParkingChat
 
 
 @pytest.fixture(autouse=True)
-def a_home_of_its_own() -> Iterator[None]:
+def own_home() -> Iterator[None]:
     journal.cache_clear()
     yield
     journal.cache_clear()
 
 
 def chat_id(shell: Any, capsys: pytest.CaptureFixture[str]) -> str:
-    return said(shell, "history chats", capsys).split()[0]
+    return run_command(shell, "history chats", capsys).split()[0]
 
 
 def test_chats_are_listed_searched_and_framed(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
-    assert "A marmot, please" in said(shell, "history chats", capsys)
-    assert "prompt" in said(shell, "history search marmot", capsys)
-    assert "Nothing in the journal holds 'badger'" in said(shell, "history search badger", capsys)
-    assert "1 turns" in said(shell, "history frame past", capsys)
+    assert "A marmot, please" in run_command(shell, "history chats", capsys)
+    assert "prompt" in run_command(shell, "history search marmot", capsys)
+    assert "Nothing in the journal holds 'badger'" in run_command(shell, "history search badger", capsys)
+    assert "1 turns" in run_command(shell, "history frame past", capsys)
     frame = shell.user_ns["past"]
     assert list(frame.prompt) == ["A marmot, please"]
     assert frame.started.dt.year[0] > 2000
@@ -40,53 +40,53 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     shell.run_cell("%%chat -q -m practice:fast\nWhat is in $`df`?")
     shell.run_cell("%%chat -q -m practice:fast\nAnd the second")
     begun = chat_id(shell, capsys)
-    said(shell, "new", capsys)
+    run_command(shell, "new", capsys)
     shell.run_cell("%%chat -q --new -m practice:fast\nAnother conversation")
 
-    opened = said(shell, f"open {begun[:12]}", capsys)
+    opened = run_command(shell, f"open {begun[:12]}", capsys)
 
     assert begun in opened
     assert "2 turns" in opened
-    assert "And the second" in said(shell, "history", capsys)
+    assert "And the second" in run_command(shell, "history", capsys)
     assert "Exposed again, by reference: df; none of them can be read until `--read NAME` opens it" in opened
-    assert said(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
+    assert run_command(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
-    assert "3 turns" in said(shell, f"open {begun}", capsys)
+    assert "3 turns" in run_command(shell, f"open {begun}", capsys)
 
 
 def test_a_turn_that_broke_off_is_told_as_interrupted_with_what_goes_on_with_it(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    desk = Desk()
+    desk = ParkingChat()
     shell.magics_manager.registry["ChatMagics"].chats["main"] = desk.chat
     turn = desk.park()
 
-    opened = said(shell, f"-c past open {desk.chat.chat_id}", capsys)  # the journal tells of no end yet
+    opened = run_command(shell, f"-c past open {desk.chat.chat_id}", capsys)  # the journal tells of no end yet
 
     assert opened.endswith("Its last turn was interrupted; `%%chat --resume` goes on with it.\n")
-    assert f"{turn.turn_id}  interrupted; Pay." in said(shell, "-c past history", capsys)
-    turn.stop()
+    assert f"{turn.turn_id}  interrupted; Pay." in run_command(shell, "-c past history", capsys)
+    turn.abort()
 
 
 def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
     begun = chat_id(shell, capsys)
 
-    assert "1 turn" in said(shell, f"history erase {begun[:10]}", capsys)
-    assert said(shell, "history chats", capsys).strip() == "The journal is empty."
+    assert "1 turn" in run_command(shell, f"history erase {begun[:10]}", capsys)
+    assert run_command(shell, "history chats", capsys).strip() == "The journal is empty."
 
 
 def test_erasing_all_says_how_much(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
-    assert "1 turns are erased" in said(shell, "history erase all", capsys)
+    assert "1 turns are erased" in run_command(shell, "history erase all", capsys)
 
 
 def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
-    assert "0 turns are gone" in said(shell, "history vacuum 30", capsys)
-    assert "1 turns are gone" in said(shell, "history vacuum 0", capsys)
+    assert "0 turns are gone" in run_command(shell, "history vacuum 30", capsys)
+    assert "1 turns are gone" in run_command(shell, "history vacuum 0", capsys)
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,11 @@ def test_other_notebooks_are_named_without_folders_and_their_prompts_are_told_wh
     monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "sub" / "near.ipynb"))
     journal.cache_clear()
 
-    listed, every = said(shell, "history chats", capsys), said(shell, "history chats --all", capsys)
-    own, frames = said(shell, "history frame own", capsys), said(shell, "history frame every --all", capsys)
+    listed, every = run_command(shell, "history chats", capsys), run_command(shell, "history chats --all", capsys)
+    own, frames = (
+        run_command(shell, "history frame own", capsys),
+        run_command(shell, "history frame every --all", capsys),
+    )
 
     for text in (listed, every):
         assert "(sub/near.ipynb)" in text

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nbtool.chat.journal import journal
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 CELLS = (Path(__file__).parents[3] / "js" / "src" / "lab" / "actions.ts").read_text()
 TABLE = re.search(r"const CELLS.*?= \{\n(.*?)\n\};", CELLS, re.DOTALL)
@@ -28,7 +28,7 @@ PRICE = "def price(ticker: str) -> float:\n    'Price of a ticker.'\n    return 
 
 
 @pytest.fixture(autouse=True)
-def a_home_of_its_own() -> Iterator[None]:
+def own_home() -> Iterator[None]:
     journal.cache_clear()
     yield
     journal.cache_clear()
@@ -47,7 +47,7 @@ def yesterday(shell: Any, capsys: pytest.CaptureFixture[str]) -> str:
     return turn
 
 
-def shown(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
+def run_cell(shell: Any, cell: str, capsys: pytest.CaptureFixture[str]) -> str:
     shell.run_cell(cell)
     out = capsys.readouterr()
     return out.out + out.err
@@ -62,7 +62,7 @@ def test_with_its_tool_in_the_notebook_it_works(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
     shell.run_cell(PRICE)
-    told = shown(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
     assert "goes on here as 'main': 1 turn on its line." in told
     assert "Tools that are here again: price." in told
@@ -76,7 +76,7 @@ def test_with_its_tool_in_the_notebook_it_works(
 def test_without_its_tool_it_says_which_is_missing(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
-    told = shown(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
     assert "Tools that are not in this notebook: price; give them with `-t NAME`." in told
     assert "no turn begins" not in told
@@ -86,21 +86,21 @@ def test_without_its_tool_it_says_which_is_missing(
 def test_in_a_chat_that_has_turns_of_its_own_it_says_the_command_that_helps(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
-    begun = said(shell, "history chats", capsys).split()[0]
+    begun = run_command(shell, "history chats", capsys).split()[0]
     shell.run_cell("%%chat -q\nGood morning")
-    told = shown(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
     assert f"`%chat open {begun}` continues it here" in told
-    assert "1 turn on its line" in said(shell, f"open {begun}", capsys)
-    assert "no turn" not in shown(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    assert "1 turn on its line" in run_command(shell, f"open {begun}", capsys)
+    assert "no turn" not in run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
 
 @pytest.mark.parametrize("button", WRITTEN)
 def test_where_the_journal_is_gone_it_says_what_to_do(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], button: str
 ) -> None:
-    said(shell, "history erase all", capsys)
-    told = shown(shell, WRITTEN[button].format(turn=yesterday), capsys)
+    run_command(shell, "history erase all", capsys)
+    told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
     assert f"The turn {yesterday} is neither in this chat nor in the journal." in told
     assert "Run its cell again, or `%chat open FILE` where you exported it." in told
@@ -115,7 +115,7 @@ def test_a_tool_that_comes_with_nbtool_is_said_with_the_name_of_its_toolset(
     shell.run_line_magic("reload_ext", "nbtool")
     capsys.readouterr()
 
-    assert "run_python (`-t nbtool:python`)" in shown(shell, f"%chat switch {turn}", capsys)
+    assert "run_python (`-t nbtool:python`)" in run_cell(shell, f"%chat switch {turn}", capsys)
 
 
 def chat_of(shell: Any) -> Any:
@@ -126,10 +126,10 @@ def chat_of(shell: Any) -> Any:
 def test_a_turn_is_not_said_again_without_its_tools_and_finds_them_once_they_are_defined(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str], deed: str
 ) -> None:
-    refused = shown(shell, f"%%chat --{deed} {yesterday}", capsys)
+    refused = run_cell(shell, f"%%chat --{deed} {yesterday}", capsys)
     versions = len(chat_of(shell).tree.roots[0].versions)
     shell.run_cell(PRICE)
-    again = shown(shell, f"%%chat --{deed} {yesterday} --approve auto", capsys)
+    again = run_cell(shell, f"%%chat --{deed} {yesterday} --approve auto", capsys)
 
     assert "was said with the tool price, which this chat does not have here; nothing was sent." in refused
     assert "Run the cells that define them and then this cell again, or add `-t NAME`; `-T NAME`" in refused
@@ -142,7 +142,7 @@ def test_a_turn_is_not_said_again_without_its_tools_and_finds_them_once_they_are
 def test_a_turn_is_said_again_without_its_tools_where_the_cell_says_so(
     shell: Any, yesterday: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown(shell, f"%%chat --rerun {yesterday} -T price", capsys)
+    run_cell(shell, f"%%chat --rerun {yesterday} -T price", capsys)
 
     assert len(chat_of(shell).tree.roots[0].versions) == 2
     assert not chat_of(shell).tree.roots[0].versions[-1].calls
@@ -157,7 +157,7 @@ def test_a_tool_that_was_offered_and_never_called_is_looked_for_too(
     shell.user_ns.pop("price")
     shell.run_line_magic("reload_ext", "nbtool")
 
-    assert "was said with the tool price" in shown(shell, f"%%chat --rerun {turn}", capsys)
+    assert "was said with the tool price" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
 
 
 @pytest.fixture
@@ -181,33 +181,33 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
 ) -> None:
     shell.run_cell(PRICE)
     shell.run_cell("penguins, given, readable, hidden = [1, 2], {'a': 1}, [3], [4]")
-    told = shown(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
+    told = run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
     assert (
         "Exposed again, by reference: given, penguins, readable; none of them can be read until `--read NAME` opens it"
         in told
     )
-    assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed()} == {
+    assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed_variables()} == {
         "given": False,
         "penguins": False,
         "readable": False,
     }
-    assert "is gone" not in "".join(call.shown for call in chat_of(shell).tree.line[-1].turn.calls)
+    assert "is gone" not in "".join(call.shown for call in chat_of(shell).tree.active_path[-1].turn.calls)
 
 
 def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_counted(
     shell: Any, with_frames: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = said(shell, f"switch {with_frames}", capsys)
+    told = run_command(shell, f"switch {with_frames}", capsys)
 
     assert "Variables that are not in this notebook: given, penguins, readable; define them, and give" in told
     assert "`-v NAME`" in told
     assert "_result" not in told
     assert "result is gone with the earlier kernel." in told
-    refused = shown(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
     assert "was said with the variables given, penguins, readable, which this chat does not have here" in refused
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
-    again = shown(shell, f"%%chat --rerun {with_frames} -T price", capsys)
+    again = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
     assert (
         "Exposed again, by reference: given, penguins, readable; none of them can be read until `--read NAME` opens it"
         in again
@@ -219,7 +219,7 @@ def test_a_variable_that_is_hidden_in_this_kernel_stays_hidden(
 ) -> None:
     shell.run_cell(PRICE)
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
-    shown(shell, f"%%chat --rerun {with_frames} --approve auto --hide given", capsys)
-    shown(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
+    run_cell(shell, f"%%chat --rerun {with_frames} --approve auto --hide given", capsys)
+    run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
-    assert {entry.name for entry in chat_of(shell).exposed()} == {"penguins", "readable"}
+    assert {entry.name for entry in chat_of(shell).exposed_variables()} == {"penguins", "readable"}

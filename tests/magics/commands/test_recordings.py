@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 USE = "%%chat -q -m practice:fast -o answer"
 
@@ -20,25 +20,25 @@ def answer(shell: Any) -> Any:
 
 
 def test_record_adds_turns_and_tells_them_again(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = said(shell, f"record {path}", capsys)
+    before = run_command(shell, f"record {path}", capsys)
     shell.run_cell(f"{USE}\nUse &`double` with 21.")
     shell.run_cell(f"{USE} --new\nUse &`double` with 21.")
 
     assert before == "notebook.nbtool.json: 0 turns, new ones are added; replay is auto (default).\n"
-    assert said(shell, "record", capsys).startswith("notebook.nbtool.json: 1 turn,")
+    assert run_command(shell, "record", capsys).startswith("notebook.nbtool.json: 1 turn,")
     assert answer(shell).replayed is not None
     assert answer(shell).calls[0].result == 42
 
 
 def test_replay_reads_and_writes_nothing(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(shell, f"record {path}", capsys)
+    run_command(shell, f"record {path}", capsys)
     shell.run_cell(f"{USE}\nHello")
     before = path.read_bytes()
-    said(shell, f"replay {path}", capsys)
+    run_command(shell, f"replay {path}", capsys)
     shell.run_cell(f"{USE}\nSomething else")
 
     assert path.read_bytes() == before
-    assert "nothing is added" in said(shell, "replay", capsys)
+    assert "nothing is added" in run_command(shell, "replay", capsys)
 
 
 def test_replaying_a_file_that_is_not_there_is_refused(
@@ -48,13 +48,13 @@ def test_replaying_a_file_that_is_not_there_is_refused(
     told = capsys.readouterr()
 
     assert f"{path} does not exist" in told.out + told.err
-    assert said(shell, "replay", capsys) == "No recording is set; replay is off (default).\n"
+    assert run_command(shell, "replay", capsys) == "No recording is set; replay is off (default).\n"
 
 
 def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(shell, f"record {path}", capsys)
+    run_command(shell, f"record {path}", capsys)
 
-    assert said(shell, "record off", capsys) == "No recording is set; replay is off (default).\n"
+    assert run_command(shell, "record off", capsys) == "No recording is set; replay is off (default).\n"
     shell.run_cell(f"{USE}\nHello")
     assert not path.exists()
 
@@ -62,7 +62,7 @@ def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str])
 def test_only_fails_in_one_line_that_says_what_changed(
     shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said(shell, f"record {path}", capsys)
+    run_command(shell, f"record {path}", capsys)
     shell.run_cell(f"{USE}\nUse &`double` with 21.")
     shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Twice.'\n    return n + n")
     capsys.readouterr()
@@ -75,7 +75,7 @@ def test_only_fails_in_one_line_that_says_what_changed(
 
 
 def test_only_needs_no_key(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said(shell, f"record {path}", capsys)
+    run_command(shell, f"record {path}", capsys)
     shell.run_cell("%%chat -q -m openai:gpt-5-mini\nHello")
     without = capsys.readouterr()
     shell.run_cell("%%chat -q -m openai:gpt-5-mini --replay only\nHello")
@@ -88,7 +88,7 @@ def test_only_needs_no_key(shell: Any, path: Path, capsys: pytest.CaptureFixture
 def test_the_setting_of_the_notebook_holds_where_a_cell_says_nothing(
     shell: Any, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    said(shell, f"record {path}", capsys)
+    run_command(shell, f"record {path}", capsys)
     shell.run_line_magic("config", "NbTool.replay = 'only'")
     capsys.readouterr()
     shell.run_cell(f"{USE}\nHello")
@@ -118,5 +118,5 @@ def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
     told = capsys.readouterr()
 
     assert f"knows no option {line.split()[-1]}" in told.out + told.err
-    assert said(shell, "record", capsys).startswith("No recording is set")
+    assert run_command(shell, "record", capsys).startswith("No recording is set")
     assert not list(tmp_path.iterdir())

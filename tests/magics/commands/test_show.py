@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 LONG_TOOL = """
 from nbtool import tool
@@ -33,7 +33,7 @@ def test_the_command_under_a_turn_that_is_cut_prints_all_of_it(
     assert "yours." not in output
     command = re.search(r"`%chat (show \S+ --whole)` prints all of it", output)
     assert command
-    whole = said(shell, command[1], capsys)
+    whole = run_command(shell, command[1], capsys)
 
     assert "line " * 300 + "yours." in whole
     assert "--whole" not in whole
@@ -44,9 +44,9 @@ def test_it_works_in_the_next_kernel_too(shell: Any, output: str, capsys: pytest
     assert command
     shell.run_line_magic("reload_ext", "nbtool")
 
-    assert "line " * 300 + "yours." in said(shell, command[1], capsys)
+    assert "line " * 300 + "yours." in run_command(shell, command[1], capsys)
 
 
 def test_without_a_turn_the_last_is_printed(shell: Any, output: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert output
-    assert "line " * 300 + "yours." in said(shell, "show --whole", capsys)
+    assert "line " * 300 + "yours." in run_command(shell, "show --whole", capsys)

@@ -9,13 +9,13 @@ from nbtool import Chat
 from nbtool.magics.commands import COMMANDS, WITHOUT_WORDS
 from nbtool.testing import ScriptedWire, call
 from tests.chaos import finish, head, serve_each, text, whole
-from tests.magics.commands.saying import said
+from tests.magics.commands.saying import run_command
 
 
 def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double -v frame\nHello")
 
-    told = said(shell, "status", capsys)
+    told = run_command(shell, "status", capsys)
 
     assert "practice:fast (as you said)" in told
     assert "double" in told
@@ -26,7 +26,7 @@ def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixtu
 def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%config NbTool.history = 'native'\n%config NbTool.max_rounds = 3")
     shell.run_cell("%%chat -q -m practice:fast --tool-mode prompted\nHello")
-    told = said(shell, "status", capsys)
+    told = run_command(shell, "status", capsys)
 
     assert "native (%config NbTool.history)" in told
     assert "3 (%config NbTool.max_rounds)" in told
@@ -36,8 +36,8 @@ def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.Ca
 def test_the_chat_may_be_named_before_the_command_or_after_it(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -c notes\nHello")
 
-    assert said(shell, "show -c notes", capsys) == said(shell, "-c notes show", capsys)
-    assert "Hello" in said(shell, "history --chat notes", capsys)
+    assert run_command(shell, "show -c notes", capsys) == run_command(shell, "-c notes show", capsys)
+    assert "Hello" in run_command(shell, "history --chat notes", capsys)
 
 
 def test_tools_and_variables_are_listed_as_the_model_is_told_of_them(
@@ -45,8 +45,8 @@ def test_tools_and_variables_are_listed_as_the_model_is_told_of_them(
 ) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double rows -v frame\nHello")
 
-    assert "ask_always" in said(shell, "tools", capsys)
-    assert "Frame" in said(shell, "vars", capsys)
+    assert "ask_always" in run_command(shell, "tools", capsys)
+    assert "Frame" in run_command(shell, "vars", capsys)
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -69,13 +69,13 @@ def test_a_provider_that_lists_no_models_is_told_so(
     with serve_each([head(), text("Hi."), finish()], [whole(200, {"data": []})]) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         shell.run_cell("%%chat -q -m openai:a-model\nHello")
-        told = said(shell, "models", capsys)
+        told = run_command(shell, "models", capsys)
 
     assert told == "The provider of openai:a-model lists no models.\n"
 
 
 def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    told = said(shell, "help", capsys)
+    told = run_command(shell, "help", capsys)
 
     assert all(word in told for word in ("status", "history", "approvals", "decode"))
 
@@ -86,7 +86,7 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
     shell.run_cell("numbers = list(range(1000))")
     shell.run_cell("%%chat -q -m practice:fast -v frame --read numbers\nHello")
 
-    told = said(shell, "status", capsys)
+    told = run_command(shell, "status", capsys)
 
     assert "  frame" in told
     assert "values withheld" in told
@@ -98,11 +98,11 @@ def test_status_is_a_card_of_what_the_model_can_see_and_of_what_has_left(
 def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast -t double\nUse double with n=4")
 
-    listed = said(shell, "vars", capsys)
+    listed = run_command(shell, "vars", capsys)
     name = listed.split()[0]
 
     assert "result: " in listed
-    assert said(shell, f"bind {name} eight", capsys) == "eight is bound in the notebook.\n"
+    assert run_command(shell, f"bind {name} eight", capsys) == "eight is bound in the notebook.\n"
     assert shell.user_ns["eight"] == 8
 
 
@@ -110,7 +110,7 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
     wire = ScriptedWire(
         ["Hello.", call("WriteVar", name="todo", value="buy tea"), call("ReadVar", name="todo"), "Noted.", "Over."]
     )
-    shell.magics_manager.registry["ChatMagics"].workbench.chat("main").model = Chat(wire=wire).model
+    shell.magics_manager.registry["ChatMagics"].kernel_chats.chat("main").model = Chat(wire=wire).model
 
     shell.run_cell("%%chat -q -t double\nHello")
     assert shell.run_cell("%%chat -q -t nbtool:notes -o noted\nKeep a note").success
@@ -125,7 +125,7 @@ def test_the_model_keeps_notes_only_where_a_cell_says_so(shell: Any, capsys: pyt
         True,
         False,
     ]
-    assert "todo" in said(shell, "vars", capsys)
+    assert "todo" in run_command(shell, "vars", capsys)
 
 
 @pytest.mark.parametrize(
@@ -142,5 +142,5 @@ def test_status_names_the_host_that_requests_go_to(
     monkeypatch.delenv("OLLAMA_HOST", raising=False)
     shell.run_cell(f"%chat config model {model}")
 
-    rows = [line.split(maxsplit=1) for line in said(shell, "status", capsys).splitlines()]
+    rows = [line.split(maxsplit=1) for line in run_command(shell, "status", capsys).splitlines()]
     assert ["host", host] in rows

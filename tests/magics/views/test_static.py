@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from nbtool.magics.views.static import Lines, Quiet
+from nbtool.magics.views.static import NullView, TerminalView
 from nbtool.tools.approval import Approved
-from tests.magics.parking import Desk, ended
+from tests.magics.parking import ParkingChat, wait_end
 
 
 def test_that_a_turn_waits_is_said_even_where_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.park()
 
-    Quiet().park(turn)
+    NullView().on_parked(turn)
 
     said = capsys.readouterr().out
     assert f"%chat approve {desk.waiting[:12]}`" in said
     assert f"%chat deny {desk.waiting[:12]} REASON" in said
-    turn.stop()
+    turn.abort()
 
 
 def test_what_comes_after_the_cell_is_not_said_aloud_at_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    desk = Desk()
+    desk = ParkingChat()
     turn = desk.chat.compose("Pay.")
-    view = Lines()
-    turn.listen(view.feed)
+    view = TerminalView()
+    turn.add_listener(view.feed)
     desk.wait(turn)
-    view.park(turn)
+    view.on_parked(turn)
     before = capsys.readouterr().out
 
-    desk.chat.desk.decide(desk.waiting, Approved())
-    ended(turn)
+    desk.chat.approvals.decide(desk.waiting, Approved())
+    wait_end(turn)
     view.show_media(())
 
     assert "pay wants to run" in before

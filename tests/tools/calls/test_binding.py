@@ -10,7 +10,7 @@ from nbtool import tool
 from nbtool.thread_pool import BUSY_NAME
 from nbtool.tools.calls.binding import MAX_CHEAP_CHARS, is_cheap
 from nbtool.tools.tool import as_tools
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 def plain(n: int, text: str = "", share: float | None = None, exact: bool = False) -> str:
@@ -21,13 +21,13 @@ def plain(n: int, text: str = "", share: float | None = None, exact: bool = Fals
 ran_on: list[str] = []
 
 
-def checked(n: int) -> int:
+def note_thread(n: int) -> int:
     """Write down on which thread a validator runs."""
     ran_on.append(threading.current_thread().name)
     return n
 
 
-def take(n: Annotated[int, AfterValidator(checked)]) -> int:
+def take_checked(n: Annotated[int, AfterValidator(note_thread)]) -> int:
     """Take what is validated by a person's own code."""
     return n
 
@@ -61,7 +61,7 @@ def test_only_plain_arguments_of_plain_parameters_are_bound_on_the_loop(
 
 def test_a_persons_own_validator_never_holds_up_the_loop() -> None:
     ran_on.clear()
-    record = desktop(tool(take, run="auto")).run(ask_for("take", n=3))
+    record = make_harness(tool(take_checked, run="auto")).run(ask_for("take", n=3))
 
     assert record.status == "ok"
     assert set(ran_on) == {BUSY_NAME}

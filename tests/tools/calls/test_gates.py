@@ -14,17 +14,17 @@ from nbtool.tools.approval import Question
 from nbtool.tools.calls.reask import INVALID_EDITS, MAX_CHANGES, MAX_EDITS
 from nbtool.tools.calls.result import EDITED_NOTICE
 from tests.resolved import plain
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 @tool
-def asked(n: int) -> int:
+def double_if_allowed(n: int) -> int:
     """Twice, when allowed."""
     return 2 * n
 
 
 @tool(run="auto", result="always")
-def gated() -> str:
+def secret_if_released() -> str:
     return "SECRET"
 
 
@@ -37,7 +37,7 @@ class Custom(BaseException):
 
 
 def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
-    desk = desktop(asked, approver=yes)
+    desk = make_harness(double_if_allowed, approver=yes)
     record = desk.run(ask_for("asked", n=2))
 
     assert (record.status, record.result) == ("ok", 4)
@@ -54,7 +54,7 @@ def test_an_approved_call_runs_once_and_the_decision_is_told() -> None:
 
 
 def test_a_denied_call_tells_the_model_why() -> None:
-    desk = desktop(asked, approver=lambda _: Denied("use the cached one"))
+    desk = make_harness(double_if_allowed, approver=lambda _: Denied("use the cached one"))
     record = desk.run(ask_for("asked", n=2))
 
     assert (record.status, record.reason) == ("denied", "use the cached one")
@@ -81,7 +81,7 @@ async def in_a_coroutine(question: Question) -> Approved:
     [(Person(), "Ada"), (in_a_coroutine, "approver"), (lambda question: in_a_coroutine(question), "approver")],
 )
 def test_approvers_may_be_objects_functions_and_coroutines(approver: Any, by: str) -> None:
-    record = desktop(asked, approver=approver).run(ask_for("asked", n=1))
+    record = make_harness(double_if_allowed, approver=approver).run(ask_for("asked", n=1))
 
     assert record.status == "ok"
     assert record.decisions[0].by == by
@@ -100,7 +100,7 @@ def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str
     async def coroutine(question: Question) -> Approved:
         raise error
 
-    record = desktop(asked, approver=sync if kind == "sync" else coroutine).run(ask_for("asked", n=1))
+    record = make_harness(double_if_allowed, approver=sync if kind == "sync" else coroutine).run(ask_for("asked", n=1))
 
     assert record.status == "denied"
     assert "The approver failed" in record.reason
@@ -110,7 +110,7 @@ def test_an_approver_that_fails_approves_nothing(error: BaseException, kind: str
 @pytest.mark.promise("fails-closed")
 @pytest.mark.parametrize("answer", [True, "yes", Released(), 1])
 def test_an_answer_that_does_not_fit_approves_nothing(answer: Any) -> None:
-    record = desktop(asked, approver=lambda _: answer).run(ask_for("asked", n=1))
+    record = make_harness(double_if_allowed, approver=lambda _: answer).run(ask_for("asked", n=1))
 
     assert record.status == "denied"
     assert "does not fit" in record.reason
@@ -124,7 +124,7 @@ def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
         click(question)
         return Approved()
 
-    desk = desktop(asked, approver=click)
+    desk = make_harness(double_if_allowed, approver=click)
     by_button = desk.run(ask_for("asked", n=1))
     desk.bench.approver = slow_yes
     late = desk.run(ask_for("asked", n=1))
@@ -134,7 +134,7 @@ def test_a_decision_may_come_by_another_road_and_the_first_one_wins() -> None:
 
 
 def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -> None:
-    desk = desktop(asked, approver=lambda _: Approved(arguments={"n": 50}))
+    desk = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": 50}))
     record = desk.run(ask_for("asked", n=2))
 
     assert (record.result, record.resolved, record.arguments) == (100, {"n": plain("50")}, '{"n": 2}')
@@ -146,7 +146,7 @@ def test_edited_arguments_are_what_runs_and_the_model_is_told_that_they_were() -
 def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem(arguments: dict[str, Any]) -> None:
     decisions = iter([Approved(arguments=arguments), Approved(arguments={"n": 7})])
     questions: list[Question] = []
-    desk = desktop(asked, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
+    desk = make_harness(double_if_allowed, approver=lambda question: questions.append(question) or next(decisions))  # type: ignore[func-returns-value]
     record = desk.run(ask_for("asked", n=2))
 
     again = questions[1].again
@@ -161,7 +161,7 @@ def test_edited_arguments_that_do_not_fit_go_back_to_the_person_with_the_problem
 
 def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() -> None:
     count: list[int] = []
-    desk = desktop(asked, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
+    desk = make_harness(double_if_allowed, approver=lambda _: count.append(1) or Approved(arguments={"n": "x"}))  # type: ignore[func-returns-value]
     record = desk.run(ask_for("asked", n=2))
 
     assert (record.status, record.shown, record.started) == ("denied", INVALID_EDITS, None)
@@ -170,7 +170,7 @@ def test_an_edit_that_never_fits_ends_the_call_and_tells_the_model_no_problem() 
 
 def test_after_an_edit_that_did_not_fit_the_model_s_own_arguments_may_still_be_approved() -> None:
     decisions = iter([Approved(arguments={"n": "x"}), Approved()])
-    record = desktop(asked, approver=lambda _: next(decisions)).run(ask_for("asked", n=2))
+    record = make_harness(double_if_allowed, approver=lambda _: next(decisions)).run(ask_for("asked", n=2))
 
     assert (record.result, record.edited) == (4, "")
 
@@ -185,14 +185,16 @@ def test_no_remembered_approval_answers_in_place_of_a_person_whose_edit_did_not_
         desk.bench.approvals.remember(question, "tool", by="another page")
         return Approved(arguments={"n": "x"})
 
-    desk = desktop(asked, approver=approve)
+    desk = make_harness(double_if_allowed, approver=approve)
     record = desk.run(ask_for("asked", n=2))
 
     assert (record.status, record.started, len(questions)) == ("denied", None, 2)
 
 
 def test_edited_arguments_that_are_no_json_are_refused() -> None:
-    record = desktop(asked, approver=lambda _: Approved(arguments={"n": object()})).run(ask_for("asked", n=2))
+    record = make_harness(double_if_allowed, approver=lambda _: Approved(arguments={"n": object()})).run(
+        ask_for("asked", n=2)
+    )
 
     assert (record.status, record.started) == ("denied", None)
     assert "are not JSON" in record.reason
@@ -206,7 +208,7 @@ def test_a_tool_gets_copies_of_what_was_written_and_cannot_change_what_was_appro
         more["x"] = 1
         return len(items)
 
-    desk = desktop(greedy, approver=yes)
+    desk = make_harness(greedy, approver=yes)
     call = ask_for("greedy", items=[1], more={})
     desk.run(call)
 
@@ -225,7 +227,7 @@ def test_ask_once_asks_once_for_the_same_arguments_and_objects() -> None:
         return Approved()
 
     notebook = {"df": pd.DataFrame({"a": [1]})}
-    desk = desktop(total, notebook=notebook, expose=["df"], approver=approve)
+    desk = make_harness(total, notebook=notebook, expose=["df"], approver=approve)
     call = {"n": 1, "frame": "$VAR_REF{{df}}"}
     desk.run(ask_for("total", **call))
     record = desk.run(ask_for("total", **call))
@@ -251,7 +253,7 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
 
     count: list[int] = []
     first = make("def f(n: int): return n")
-    desk = desktop(first, approver=lambda _: count.append(1) or Approved(remember="tool"))  # type: ignore[func-returns-value]
+    desk = make_harness(first, approver=lambda _: count.append(1) or Approved(remember="tool"))  # type: ignore[func-returns-value]
     desk.run(ask_for("f", n=1), ask_for("f", n=2))
     assert len(count) == 1
     desk.bench.tools.add(make("def f(n: int): return n"))
@@ -268,7 +270,7 @@ def test_a_tool_may_be_approved_for_good_until_it_changes() -> None:
 def test_a_sensitive_tool_asks_each_time_even_where_it_says_auto() -> None:
     count: list[int] = []
     pay = tool(lambda: "paid", run="auto", sensitive=True, name="pay")
-    desk = desktop(pay, approver=lambda question: count.append(question.can_remember) or Approved())  # type: ignore[func-returns-value]
+    desk = make_harness(pay, approver=lambda question: count.append(question.can_remember) or Approved())  # type: ignore[func-returns-value]
     desk.run(ask_for("pay"), ask_for("pay"))
 
     assert count == [False, False]
@@ -291,7 +293,7 @@ def test_a_variable_reassigned_while_it_is_asked_about_asks_again() -> None:
             notebook["x"] = [2]
         return Approved()
 
-    desk = desktop(first, notebook=notebook, expose=["x"], approver=approve)
+    desk = make_harness(first, notebook=notebook, expose=["x"], approver=approve)
     record = desk.run(ask_for("first", it="$VAR_REF{{x}}"))
 
     assert (record.result, len(set(shown))) == (2, 2)
@@ -313,7 +315,9 @@ def test_a_variable_changed_in_place_while_it_is_asked_about_asks_again() -> Non
             notebook["x"][0] = 5
         return Approved()
 
-    record = desktop(total, notebook=notebook, expose=["x"], approver=approve).run(ask_for("total", it="$VAR_REF{{x}}"))
+    record = make_harness(total, notebook=notebook, expose=["x"], approver=approve).run(
+        ask_for("total", it="$VAR_REF{{x}}")
+    )
 
     assert (record.result, len(count)) == (5.0, 2)
 
@@ -334,14 +338,14 @@ def test_a_tool_redefined_while_it_is_asked_about_asks_again() -> None:
             desk.bench.tools.add(make(2))
         return Approved()
 
-    desk = desktop(make(1), approver=approve)
+    desk = make_harness(make(1), approver=approve)
     record = desk.run(ask_for("f"))
 
     assert (record.result, len(count)) == (2, 2)
 
 
 def test_a_tool_taken_away_while_it_is_asked_about_does_not_run() -> None:
-    desk = desktop(asked, approver=lambda _: desk.bench.tools.remove("asked") or Approved())  # type: ignore[func-returns-value]
+    desk = make_harness(double_if_allowed, approver=lambda _: desk.bench.tools.remove("asked") or Approved())  # type: ignore[func-returns-value]
 
     assert desk.run(ask_for("asked", n=1)).status == "not_found"
 
@@ -353,7 +357,7 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
         notebook["x"] += 1
         return Approved()
 
-    desk = desktop(asked, notebook=notebook, expose=["x"], approver=approve)
+    desk = make_harness(double_if_allowed, notebook=notebook, expose=["x"], approver=approve)
     record = desk.run(ask_for("asked", n="$VAR_REF{{x}}"))
 
     assert (record.status, len(record.decisions)) == ("denied", MAX_CHANGES)
@@ -364,7 +368,7 @@ def test_what_changes_each_time_it_is_asked_about_is_denied() -> None:
 def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() -> None:
     careful = tool(lambda n: n, name="careful", run=lambda arguments: "auto" if arguments["n"] < 10 else "ask_always")
     broken = tool(lambda n: n, name="broken", run="auto", result=lambda arguments: 1 / 0)  # type: ignore[arg-type,return-value]
-    desk = desktop(careful, broken)
+    desk = make_harness(careful, broken)
 
     assert desk.run(ask_for("careful", n=1)).status == "ok"
     assert desk.run(ask_for("careful", n=11)).status == "denied"
@@ -376,7 +380,7 @@ def test_a_policy_of_the_arguments_decides_and_one_that_raises_allows_nothing() 
 
 @pytest.mark.promise("withheld")
 def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
-    desk = desktop(gated, approver=lambda _: Withheld("personal data"))
+    desk = make_harness(secret_if_released, approver=lambda _: Withheld("personal data"))
     record = desk.run(ask_for("gated"))
 
     assert (record.status, record.reason, record.result) == ("withheld", "personal data", "SECRET")
@@ -387,7 +391,7 @@ def test_a_withheld_result_reaches_the_model_by_no_road() -> None:
 
 
 def test_an_edited_result_is_all_that_is_told_and_remembered() -> None:
-    desk = desktop(gated, approver=lambda _: Released("[redacted]"))
+    desk = make_harness(secret_if_released, approver=lambda _: Released("[redacted]"))
     record = desk.run(ask_for("gated"))
 
     assert (record.status, record.shown) == ("ok", "[redacted]")
@@ -397,7 +401,7 @@ def test_an_edited_result_is_all_that_is_told_and_remembered() -> None:
 
 
 def test_a_released_result_goes_on_as_it_is() -> None:
-    record = desktop(gated, approver=yes).run(ask_for("gated"))
+    record = make_harness(secret_if_released, approver=yes).run(ask_for("gated"))
 
     assert (record.shown, record.decisions[0].verdict) == ("SECRET", "released")
 
@@ -407,7 +411,7 @@ def test_errors_are_gated_where_the_policy_says_so(policy: Any, gates: int) -> N
     def bad() -> None:
         raise ValueError("SECRET")
 
-    desk = desktop(tool(bad, run="auto", result=policy), approver=lambda _: Released("it failed"))
+    desk = make_harness(tool(bad, run="auto", result=policy), approver=lambda _: Released("it failed"))
     record = desk.run(ask_for("bad"))
 
     assert record.status == "error"
@@ -417,6 +421,6 @@ def test_errors_are_gated_where_the_policy_says_so(policy: Any, gates: int) -> N
 
 
 def test_a_good_result_is_not_gated_on_error() -> None:
-    record = desktop(tool(lambda: "fine", run="auto", result="on_error", name="f")).run(ask_for("f"))
+    record = make_harness(tool(lambda: "fine", run="auto", result="on_error", name="f")).run(ask_for("f"))
 
     assert (record.status, record.decisions) == ("ok", [])

@@ -22,7 +22,7 @@ from nbtool.events import CallFinished
 from nbtool.tools import Approved, Denied, Released, Withheld
 from nbtool.tools.variable_tools import variable_tools
 from tests.tools.calling import ask_for
-from tests.tools.ground import ASKS, SECONDS, Ground
+from tests.tools.ground import ASKS, SECONDS, GateMachine
 
 OUTCOMES = {"ok", "denied", "withheld", "cancelled", "not_found", "unknown"}
 
@@ -30,7 +30,7 @@ PICK = st.integers(0, 9)
 """Which of those that there are, counted round."""
 
 
-class Gates(Ground):
+class Gates(GateMachine):
     """Calls, decisions and changes, in any order."""
 
     checked: ClassVar[int] = 0

@@ -5,15 +5,15 @@ import pytest
 from nbtool import Released, tool
 from nbtool.messages import Media
 from nbtool.tools.calls.record import MAX_IMAGE_BYTES, extract_images
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 GIF = Media("image/gif", b"GIF89a and so on")
 
 
 def test_a_model_sees_the_image_that_a_tool_gives_unless_a_person_put_a_text_in_its_place() -> None:
     drawing = tool(lambda: GIF, name="draw", run="auto", result="always")
-    seen = desktop(drawing, approver=lambda _: Released()).run(ask_for("draw"))
-    edited = desktop(drawing, approver=lambda _: Released("nothing to see")).run(ask_for("draw"))
+    seen = make_harness(drawing, approver=lambda _: Released()).run(ask_for("draw"))
+    edited = make_harness(drawing, approver=lambda _: Released("nothing to see")).run(ask_for("draw"))
 
     assert seen.to_result().media == (GIF,)
     assert seen.shown == "image/gif, 16 bytes\n[Whole result: $VAR_REF{{draw_1_result}}]"
@@ -43,4 +43,4 @@ def test_eight_images_of_a_list_are_seen_at_most() -> None:
 def test_the_model_is_told_how_many_images_it_does_not_see() -> None:
     drawing = tool(lambda: [GIF] * 10, name="draw", run="auto")
 
-    assert "[… 2 images more, which are not attached]" in desktop(drawing).run(ask_for("draw")).shown
+    assert "[… 2 images more, which are not attached]" in make_harness(drawing).run(ask_for("draw")).shown

@@ -19,7 +19,7 @@ from nbtool.tools.calls import result as result_module
 from nbtool.tools.calls import run as module
 from nbtool.tools.calls.run import CallRecord, run_call, skip_call
 from tests.resolved import plain
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 @tool(run="auto")
@@ -29,7 +29,7 @@ def double(n: int) -> int:
 
 
 @tool
-def asked(n: int) -> int:
+def double_if_allowed(n: int) -> int:
     """Twice, when allowed."""
     return 2 * n
 
@@ -40,12 +40,12 @@ def failing(text: str) -> None:
 
 
 @tool(run="auto", result="always")
-def gated() -> str:
+def secret_if_released() -> str:
     return "SECRET"
 
 
 def test_a_call_runs_and_its_result_is_told_and_remembered() -> None:
-    desk = desktop(double)
+    desk = make_harness(double)
     call = ask_for("double", n=4)
 
     record = desk.run(call)
@@ -85,7 +85,7 @@ CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut of
     ],
 )
 def test_every_call_gets_one_outcome_that_the_model_can_read(call: ToolCall, status: str, text: str) -> None:
-    desk = desktop(double, asked, failing, gated)
+    desk = make_harness(double, double_if_allowed, failing, secret_if_released)
 
     record = desk.run(call)
 
@@ -139,7 +139,7 @@ def test_whatever_a_tool_raises_is_one_outcome(error: BaseException, text: str, 
         raise error
 
     function = {"worker": sync, "loop": coroutine, "steps": steps, "async steps": async_steps}[kind]
-    record = desktop(tool(function, run="auto")).run(ask_for(function.__name__))
+    record = make_harness(tool(function, run="auto")).run(ask_for(function.__name__))
 
     assert record.status == "error"
     if not (isinstance(error, StopIteration | StopAsyncIteration) and kind != "worker"):
@@ -151,14 +151,14 @@ def test_on_the_lent_thread_too_what_a_tool_raises_stays_inside() -> None:
     def leave() -> None:
         raise SystemExit(3)
 
-    (record,) = desktop(tool(leave, run="auto")).run_lent(ask_for("leave"))
+    (record,) = make_harness(tool(leave, run="auto")).run_lent(ask_for("leave"))
 
     assert (record.status, record.shown) == ("error", "SystemExit: 3")
 
 
 @pytest.mark.promise("bounded")
 def test_a_call_over_the_limit_is_answered_without_running() -> None:
-    desk = desktop(double)
+    desk = make_harness(double)
 
     record = asyncio.run(skip_call(ask_for("double", n=1), desk.bench, round=3, reason="The limit was reached."))
 
@@ -167,7 +167,7 @@ def test_a_call_over_the_limit_is_answered_without_running() -> None:
 
 
 def test_the_record_is_handed_out_at_once() -> None:
-    desk = desktop(double)
+    desk = make_harness(double)
     kept: list[tuple[str, CallRecord]] = []
 
     record = asyncio.run(
@@ -178,14 +178,14 @@ def test_the_record_is_handed_out_at_once() -> None:
 
 
 def test_a_disabled_tool_cannot_be_called() -> None:
-    desk = desktop(double)
+    desk = make_harness(double)
     desk.bench.tools.disable("double")
 
     assert desk.run(ask_for("double", n=1)).status == "not_found"
 
 
 def test_a_defect_of_ours_still_gives_the_call_an_answer() -> None:
-    desk = desktop(double)
+    desk = make_harness(double)
     desk.bench.tools = None  # type: ignore[assignment]
 
     assert desk.run(ask_for("double", n=1)).status == "error"
@@ -193,7 +193,7 @@ def test_a_defect_of_ours_still_gives_the_call_an_answer() -> None:
 
 def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
     frame = pd.DataFrame({"n": range(50_000)})
-    desk = desktop(tool(lambda: frame, run="auto", name="load"))
+    desk = make_harness(tool(lambda: frame, run="auto", name="load"))
     record = desk.run(ask_for("load"))
 
     assert "[preview: 5 of 50 000 rows; this is not the full data]" in record.shown
@@ -204,7 +204,7 @@ def test_a_large_result_is_a_preview_with_a_reference_to_the_whole() -> None:
 
 
 def test_a_long_text_is_offered_whole_as_a_reference() -> None:
-    desk = desktop(tool(lambda: "x" * 500, run="auto", name="f"), tool(lambda: "y" * 50_000, run="auto", name="g"))
+    desk = make_harness(tool(lambda: "x" * 500, run="auto", name="f"), tool(lambda: "y" * 50_000, run="auto", name="g"))
 
     assert desk.run(ask_for("f")).shown.endswith("[Whole result: $VAR_REF{{f_1_result}}]")
     cut = desk.run(ask_for("g"))
@@ -214,7 +214,7 @@ def test_a_long_text_is_offered_whole_as_a_reference() -> None:
 
 def test_an_author_may_name_the_variable_and_the_latest_result_is_in_it() -> None:
     count = iter(range(10))
-    desk = desktop(
+    desk = make_harness(
         tool(lambda: next(count), run="auto", name="f", store_as="latest"), notebook={"taken": 1}, expose=["taken"]
     )
     desk.run(ask_for("f"), ask_for("f"))
@@ -238,7 +238,7 @@ def test_a_result_goes_on_to_the_next_tool_as_the_very_object() -> None:
         seen.append(frame)
         return len(frame)
 
-    desk = desktop(load, look)
+    desk = make_harness(load, look)
     made = desk.run(ask_for("load"))
     desk.run(ask_for("look", frame="$VAR_REF{{load_1_result}}"))
 
@@ -255,7 +255,7 @@ def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatc
             release.wait(10)
             return "at last"
 
-    desk = desktop(tool(lambda: Slow(), run="auto", name="make"))
+    desk = make_harness(tool(lambda: Slow(), run="auto", name="make"))
     record = desk.run(ask_for("make"))
     release.set()
 
@@ -274,7 +274,7 @@ def test_references_that_take_too_long_to_read_do_not_hang_the_turn(monkeypatch:
             release.wait(10)
             return "at last"
 
-    desk = desktop(double, notebook={"x": Slow()}, expose=["x"])
+    desk = make_harness(double, notebook={"x": Slow()}, expose=["x"])
     record = desk.run(ask_for("double", n="$VAR_REF{{x:0}}"))
     release.set()
 
@@ -294,7 +294,7 @@ def test_a_validator_that_leaves_the_program_does_not() -> None:
     calls = [True, False]
     from nbtool.tools.variables.store import Variables
 
-    desk = desktop(double)
+    desk = make_harness(double)
     desk.bench.variables = Variables(look)
     desk.bench.variables.expose("x")
 
@@ -312,7 +312,7 @@ def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless
     def count(frame: pd.DataFrame, n: int = 1, word: str = "") -> int:
         return len(frame)
 
-    desk = desktop(count, notebook=notebook, expose=list(notebook))
+    desk = make_harness(count, notebook=notebook, expose=list(notebook))
     desk.bench.tools.add(variable_tools(desk.bench.variables))
     calls = [
         ask_for("count", frame="$VAR_REF{{df}}"),
@@ -345,7 +345,7 @@ def test_a_cell_of_an_exposed_frame_appears_in_nothing_that_a_model_reads_unless
 
 
 def test_policies_of_a_toolset_hold_for_its_calls() -> None:
-    desk = desktop()
-    desk.bench.tools.add(desktop(double).bench.tools.approved(Policy("ask_always")))
+    desk = make_harness()
+    desk.bench.tools.add(make_harness(double).bench.tools.approved(Policy("ask_always")))
 
     assert desk.run(ask_for("double", n=1)).status == "denied"

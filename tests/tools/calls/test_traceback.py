@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nbtool import Chat
-from nbtool.blocks.mimebundle import TURN_MIME, saved
+from nbtool.blocks.mimebundle import TURN_MIME, turn_mimebundle
 from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.terminal import Terminal
 from nbtool.blocks.transcript import Transcript
@@ -21,20 +21,20 @@ from nbtool.tools.calls.traceback import MAX_FRAMES, name_files_by, own_tracebac
 ROWS = {"a": 1}
 
 
-def look(name: str) -> int:
+def look_up(name: str) -> int:
     return ROWS[name]
 
 
 @tool(run="auto")
 def price(name: str) -> int:
     """Give a price."""
-    return look(name)
+    return look_up(name)
 
 
 @tool(run="auto", result="always")
 def guarded(name: str) -> int:
     """Give a price that a person looks at first."""
-    return look(name)
+    return look_up(name)
 
 
 class Person:
@@ -47,7 +47,7 @@ class Person:
         return self.decision if question.gate == "result" else Approved()
 
 
-def said(tool_name: str, person: Person | None = None) -> tuple[Turn, str, list[CallFinished]]:
+def run_failing(tool_name: str, person: Person | None = None) -> tuple[Turn, str, list[CallFinished]]:
     """Let the tool fail; gives the turn, what left for the model, and the outcomes."""
     with ScriptedWire([call(tool_name, name="zebra"), "Done."]) as wire:
         turn = Chat(wire=wire, tools=[price, guarded], approver=person).send("Go")
@@ -56,7 +56,7 @@ def said(tool_name: str, person: Person | None = None) -> tuple[Turn, str, list[
 
 
 def test_where_a_tool_of_ones_own_failed_is_told_to_the_person_and_to_no_model() -> None:
-    turn, sent, (outcome,) = said("price")
+    turn, sent, (outcome,) = run_failing("price")
 
     lines = outcome.traceback.splitlines()
     assert lines[0] == "Traceback (most recent call last):"
@@ -69,7 +69,7 @@ def test_where_a_tool_of_ones_own_failed_is_told_to_the_person_and_to_no_model()
 
 @pytest.mark.parametrize("way", ["html", "text", "terminal", "saved"])
 def test_every_way_of_showing_a_turn_has_the_traceback_and_no_folder_of_this_machine(way: str) -> None:
-    turn, _, _ = said("price")
+    turn, _, _ = run_failing("price")
     transcript, output = Transcript(), io.StringIO()
     terminal = Terminal(output)
     for event in turn.log:
@@ -79,7 +79,7 @@ def test_every_way_of_showing_a_turn_has_the_traceback_and_no_folder_of_this_mac
         "html": to_html(transcript.document()),
         "text": to_text(transcript.document()),
         "terminal": output.getvalue(),
-        "saved": json.dumps(saved(transcript.document())[TURN_MIME]),
+        "saved": json.dumps(turn_mimebundle(transcript.document())[TURN_MIME]),
     }[way]
 
     assert "return ROWS[name]" in shown
@@ -92,7 +92,7 @@ def test_every_way_of_showing_a_turn_has_the_traceback_and_no_folder_of_this_mac
     [(Withheld("no"), False), (Released(text="Nothing was found."), False), (Released(), True)],
 )
 def test_a_traceback_follows_what_the_person_decided_of_the_result(decision: Decision, is_kept: bool) -> None:
-    _, sent, (outcome,) = said("guarded", Person(decision))
+    _, sent, (outcome,) = run_failing("guarded", Person(decision))
 
     assert bool(outcome.traceback) is is_kept
     assert "ROWS[name]" not in sent
@@ -118,7 +118,7 @@ def test_a_deep_traceback_says_how_many_frames_it_leaves_out() -> None:
 def test_what_led_to_an_error_is_told_before_it() -> None:
     def fail() -> None:
         try:
-            look("none")
+            look_up("none")
         except KeyError as error:
             raise RuntimeError("no price") from error
 
@@ -132,7 +132,7 @@ def test_what_led_to_an_error_is_told_before_it() -> None:
 def test_cells_are_named_as_the_notebook_names_them() -> None:
     name_files_by(lambda path: "Cell In[3]" if path.endswith("test_traceback.py") else "")
     with pytest.raises(KeyError) as caught:
-        look("none")
+        look_up("none")
     try:
         text = own_traceback(caught.value)
     finally:

@@ -31,7 +31,7 @@ def release() -> Iterator[threading.Event]:
     event.set()
 
 
-def started(chat: Chat, kind: str) -> tuple[Turn, threading.Event]:
+def start_turn(chat: Chat, kind: str) -> tuple[Turn, threading.Event]:
     """Begin a turn, and give what is set once there was an event of a kind in it."""
     seen = threading.Event()
     turn = chat.compose("Go")
@@ -41,8 +41,8 @@ def started(chat: Chat, kind: str) -> tuple[Turn, threading.Event]:
         if event.kind == kind:
             seen.set()
 
-    turn.listen(look)
-    return turn.begin(), seen
+    turn.add_listener(look)
+    return turn.start(), seen
 
 
 def blocking(reached: threading.Event, release: threading.Event) -> list[Any]:
@@ -80,7 +80,7 @@ def blocking(reached: threading.Event, release: threading.Event) -> list[Any]:
 def test_a_stop_is_heard_while_an_asynchronous_tool_blocks(number: int, release: threading.Event) -> None:
     reached = threading.Event()
     function = blocking(reached, release)[number]
-    turn, _ = started(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_started")
+    turn, _ = start_turn(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_started")
 
     assert reached.wait(SECONDS)
     began = time.monotonic()
@@ -127,7 +127,7 @@ def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(
 
     replies: Any = [[call("coroutine"), call("quick")], "Done."]
     chat = Chat(wire=ScriptedWire(replies), tools=[function, quick])
-    turn, ended = started(chat, "call_finished")
+    turn, ended = start_turn(chat, "call_finished")
 
     assert ended.wait(SECONDS)
     release.set()
@@ -238,7 +238,7 @@ def test_a_generator_that_never_ends_is_stopped(kind: str) -> None:
                 await asyncio.sleep(0)
 
     function = tool(endless, run="auto", thread=True) if kind == "worker" else tool(endless_async, run="auto")
-    turn, going = started(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_progress")
+    turn, going = start_turn(Chat(wire=ScriptedWire([call(function.__name__)]), tools=[function]), "call_progress")
 
     assert going.wait(SECONDS)
     turn.cancel()
@@ -290,13 +290,13 @@ def test_a_stop_is_heard_while_an_approver_blocks(is_async: bool, release: threa
         return "acted"
 
     chat = Chat(wire=ScriptedWire([call("act")]), tools=[act], approver=ask_async if is_async else ask)  # type: ignore[arg-type]  # a plain function will do
-    turn, _ = started(chat, "call_asked")
+    turn, _ = start_turn(chat, "call_asked")
 
     assert reached.wait(SECONDS)
     turn.cancel()
     turn.done.result(SECONDS)
     assert not release.is_set()
-    assert (turn.status, chat.desk.pending()) == ("cancelled", ())
+    assert (turn.status, chat.approvals.pending()) == ("cancelled", ())
 
 
 def test_a_blocking_call_of_a_chat_in_an_asynchronous_tool_is_refused() -> None:

@@ -19,7 +19,7 @@ from nbtool.errors import BadUsage
 from nbtool.loop import run_sync
 from nbtool.tools.calls.run import CallRecord, run_call
 from tests.tools import far
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def notebook_function() -> Iterator[Callable[..., Any]]:
     sys.modules["__main__"] = before
 
 
-def seen(path: Path) -> Callable[[], bool]:
+def wait_for_file(path: Path) -> Callable[[], bool]:
     def wait() -> bool:
         deadline = time.monotonic() + 10
         while not path.exists() and time.monotonic() < deadline:
@@ -55,7 +55,7 @@ def seen(path: Path) -> Callable[[], bool]:
     return wait
 
 
-def cancelled(desk: Desktop, call: Any, begun: Callable[[], bool]) -> CallRecord:
+def cancelled(desk: ToolHarness, call: Any, begun: Callable[[], bool]) -> CallRecord:
     """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
     kept: list[CallRecord] = []
 
@@ -71,7 +71,7 @@ def cancelled(desk: Desktop, call: Any, begun: Callable[[], bool]) -> CallRecord
 
 
 def test_a_call_runs_at_a_pool_of_threads(threads: ThreadPoolExecutor) -> None:
-    desk = desktop(tool(lambda: threading.current_thread().name, name="where", run="auto", executor=threads))
+    desk = make_harness(tool(lambda: threading.current_thread().name, name="where", run="auto", executor=threads))
     record = desk.run(ask_for("where"))
 
     assert (record.status, record.result) == ("ok", "pool_0")
@@ -79,7 +79,7 @@ def test_a_call_runs_at_a_pool_of_threads(threads: ThreadPoolExecutor) -> None:
 
 
 def test_a_call_runs_in_another_process(processes: ProcessPoolExecutor) -> None:
-    desk = desktop(tool(far.where, run="auto", executor=processes))
+    desk = make_harness(tool(far.where, run="auto", executor=processes))
     (record,) = desk.run_lent(ask_for("where", n=3))
 
     assert record.status == "ok"
@@ -93,9 +93,9 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
     def local(n: int = 0) -> int:
         return n
 
-    desk = desktop(
+    desk = make_harness(
         tool(far.where, run="auto", executor=processes, name="where"),
-        tool(far.take, run="auto", executor=processes),
+        tool(far.text_of, run="auto", executor=processes),
         tool(local, run="auto", executor=processes),
         tool(far.broken, run="auto", executor=processes),
         notebook=notebook,
@@ -116,7 +116,7 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
 def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoolExecutor) -> None:
     release, ran = threading.Event(), []
     busy = threads.submit(release.wait, 10)
-    desk = desktop(tool(lambda: ran.append(1), name="wait", run="auto", executor=threads, timeout=0.2))
+    desk = make_harness(tool(lambda: ran.append(1), name="wait", run="auto", executor=threads, timeout=0.2))
     record = desk.run(ask_for("wait"))
     release.set()
     busy.result(10)
@@ -127,7 +127,7 @@ def test_a_call_that_waits_for_its_pool_is_cancelled_for_good(threads: ThreadPoo
 
 
 def test_a_call_past_its_deadline_is_said_to_be_still_running(processes: ProcessPoolExecutor, tmp_path: Path) -> None:
-    desk = desktop(tool(far.slow, run="auto", executor=processes, timeout=2))
+    desk = make_harness(tool(far.slow, run="auto", executor=processes, timeout=2))
     record = desk.run(ask_for("slow", mark=str(tmp_path / "mark"), seconds=3))
 
     assert (tmp_path / "mark").exists()
@@ -136,8 +136,8 @@ def test_a_call_past_its_deadline_is_said_to_be_still_running(processes: Process
 
 def test_a_cancelled_call_that_runs_in_a_pool_is_unknown(threads: ThreadPoolExecutor, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    desk = desktop(tool(far.slow, run="auto", executor=threads))
-    record = cancelled(desk, ask_for("slow", mark=str(mark), seconds=0.5), seen(mark))
+    desk = make_harness(tool(far.slow, run="auto", executor=threads))
+    record = cancelled(desk, ask_for("slow", mark=str(mark), seconds=0.5), wait_for_file(mark))
 
     assert record.status == "unknown"
     assert "still" in record.shown  # and perhaps only perhaps, where the pool had not yet said that it took the call
@@ -152,10 +152,10 @@ def test_an_executor_that_says_cancelled_of_what_may_run_is_not_believed(tmp_pat
             return Future()
 
     mark = tmp_path / "mark"
-    late = desktop(tool(far.slow, run="auto", executor=Cluster(), timeout=0.1))
-    stopped = desktop(tool(far.slow, run="auto", executor=Cluster()))
+    late = make_harness(tool(far.slow, run="auto", executor=Cluster(), timeout=0.1))
+    stopped = make_harness(tool(far.slow, run="auto", executor=Cluster()))
     timed_out = late.run(ask_for("slow", mark=str(tmp_path / "late"), seconds=0.3))
-    record = cancelled(stopped, ask_for("slow", mark=str(mark), seconds=0.3), seen(mark))
+    record = cancelled(stopped, ask_for("slow", mark=str(mark), seconds=0.3), wait_for_file(mark))
 
     assert timed_out.status == "timed_out"
     assert timed_out.shown.endswith("and was cancelled; had it begun at its executor, it may still be running.")
@@ -174,7 +174,7 @@ def test_a_call_that_is_stopped_while_it_is_handed_over_is_cancelled_when_it_has
             handed_over.add_done_callback(lambda _: done.set())
             return handed_over
 
-    record = desktop(tool(far.where, run="auto", executor=Slow(), timeout=0.1)).run(ask_for("where"))
+    record = make_harness(tool(far.where, run="auto", executor=Slow(), timeout=0.1)).run(ask_for("where"))
     release.set()
 
     assert record.shown.endswith("had it begun at its executor, it may still be running.")
@@ -184,8 +184,8 @@ def test_a_call_that_is_stopped_while_it_is_handed_over_is_cancelled_when_it_has
 
 def test_a_pool_that_breaks_or_is_closed_is_an_answer_to_the_model() -> None:
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        broken = desktop(tool(far.die, run="auto", executor=pool)).run(ask_for("die"))
-    closed = desktop(tool(far.die, run="auto", executor=pool)).run(ask_for("die"))
+        broken = make_harness(tool(far.die, run="auto", executor=pool)).run(ask_for("die"))
+    closed = make_harness(tool(far.die, run="auto", executor=pool)).run(ask_for("die"))
 
     assert broken.shown.startswith("BrokenProcessPool: ")
     assert closed.status == "error"
@@ -230,16 +230,16 @@ def test_a_call_runs_at_ipyparallel(notebook_function: Callable[..., Any], tmp_p
 
 
 def at_cluster(executor: Executor, function: Callable[..., Any], mark: Path, *, is_far: bool) -> None:
-    desk = desktop(
+    desk = make_harness(
         tool(function, run="auto", executor=executor),
         tool(far.slow, run="auto", executor=executor, name="slow"),
-        tool(far.take, run="auto", executor=executor),
+        tool(far.text_of, run="auto", executor=executor),
         notebook={"lock": threading.Lock()},
         expose=["lock"],
     )
     ran = desk.run(ask_for("where", n=3))
     unsent = desk.run(ask_for("take", thing="$VAR_REF{{lock}}"))
-    stopped = cancelled(desk, ask_for("slow", mark=str(mark), seconds=1), seen(mark))
+    stopped = cancelled(desk, ask_for("slow", mark=str(mark), seconds=1), wait_for_file(mark))
 
     assert ran.status == "ok"
     assert (ran.result[0] != os.getpid()) is is_far
@@ -253,6 +253,6 @@ def test_a_stop_iteration_of_a_tool_at_an_executor_is_its_error(threads: ThreadP
         """Take one more than there is."""
         return next(iter(()))
 
-    record = desktop(tool(exhausted, run="auto", executor=threads)).run(ask_for("exhausted"))
+    record = make_harness(tool(exhausted, run="auto", executor=threads)).run(ask_for("exhausted"))
 
     assert (record.status, record.shown) == ("error", "RuntimeError: coroutine raised StopIteration")

@@ -16,7 +16,7 @@ from nbtool.messages import ToolCall
 from nbtool.tools import Progress, tool
 from nbtool.tools.calls.run import CallRecord, run_call
 from nbtool.tools.execution import runner
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 SHOUT: ContextVar[str] = ContextVar("SHOUT", default="")
 
@@ -28,7 +28,7 @@ def double(n: int) -> int:
 
 
 @tool(run="auto", result="always")
-def gated() -> str:
+def secret_if_released() -> str:
     return "SECRET"
 
 
@@ -45,7 +45,7 @@ def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_a_loo
     async def looped() -> str:
         return threading.current_thread().name
 
-    desk = desktop(here, apart, looped)
+    desk = make_harness(here, apart, looped)
     records = desk.run_lent(ask_for("here"), ask_for("apart"), ask_for("looped"))
 
     assert [record.result for record in records] == [threading.main_thread().name, "nbtool-tool", "nbtool-async-tools"]
@@ -53,14 +53,14 @@ def test_synchronous_tools_run_on_the_lent_thread_and_asynchronous_ones_on_a_loo
 
 
 def test_where_nobody_waits_a_synchronous_tool_runs_in_a_worker() -> None:
-    desk = desktop(tool(lambda: threading.current_thread().name, run="auto", name="where"))
+    desk = make_harness(tool(lambda: threading.current_thread().name, run="auto", name="where"))
 
     assert desk.run(ask_for("where")).result == "nbtool-tool"
 
 
 @pytest.mark.parametrize("thread", [False, True])
 def test_context_variables_reach_the_tool(thread: bool) -> None:
-    desk = desktop(tool(lambda: SHOUT.get(), run="auto", name="get", thread=thread))
+    desk = make_harness(tool(lambda: SHOUT.get(), run="auto", name="get", thread=thread))
     SHOUT.set("hello")
     try:
         (record,) = desk.run_lent(ask_for("get"))
@@ -71,7 +71,7 @@ def test_context_variables_reach_the_tool(thread: bool) -> None:
 
 
 def test_what_a_tool_prints_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    desk = desktop(tool(lambda: print("in the cell"), run="auto", name="say"))
+    desk = make_harness(tool(lambda: print("in the cell"), run="auto", name="say"))
     (record,) = desk.run_lent(ask_for("say"))
 
     assert capsys.readouterr().out == "in the cell\n"
@@ -82,7 +82,7 @@ def test_a_plain_function_may_give_a_coroutine_or_a_generator() -> None:
     async def later() -> int:
         return 5
 
-    desk = desktop(
+    desk = make_harness(
         tool(lambda: later(), run="auto", name="awaited"),
         tool(lambda: (part for part in ["a", "b"]), run="auto", name="stepped"),
     )
@@ -117,7 +117,7 @@ def test_generators_report_progress_and_give_their_result_by_return_or_by_yield(
     async def nothing() -> AsyncIterator[Progress]:
         yield Progress("done", 1.0)
 
-    desk = desktop(load, words, numbers, nothing)
+    desk = make_harness(load, words, numbers, nothing)
     results = [desk.run(ask_for(name)).result for name in ("load", "words", "numbers", "nothing")]
     (stepped,) = desk.run_lent(ask_for("words"))
 
@@ -133,7 +133,7 @@ def test_fast_progress_is_joined_and_nothing_of_it_lost() -> None:
         for number in range(1000):
             yield f"{number},"
 
-    desk = desktop(many)
+    desk = make_harness(many)
     record = desk.run(ask_for("many"))
     said = [event.text for event in desk.of("call_progress")]
 
@@ -149,7 +149,7 @@ def test_an_endless_generator_is_stopped(monkeypatch: pytest.MonkeyPatch) -> Non
         while True:
             yield 1
 
-    record = desktop(endless).run(ask_for("endless"))
+    record = make_harness(endless).run(ask_for("endless"))
 
     assert (record.status, record.shown) == ("error", "RuntimeError: the tool yielded more than 10 values")
 
@@ -164,7 +164,7 @@ def test_an_asynchronous_tool_past_its_deadline_is_stopped() -> None:
         finally:
             stopped.append(True)
 
-    record = desktop(slow).run(ask_for("slow"))
+    record = make_harness(slow).run(ask_for("slow"))
 
     assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.05 s and was stopped.")
     assert stopped == [True]
@@ -176,7 +176,7 @@ def test_a_tool_on_the_lent_thread_past_its_deadline_is_interrupted_and_the_turn
         while True:
             time.sleep(0.01)
 
-    desk = desktop(slow, double)
+    desk = make_harness(slow, double)
     (record,) = desk.run_lent(ask_for("slow"))
     (after,) = desk.run_lent(ask_for("double", n=1))
 
@@ -190,7 +190,7 @@ def test_the_deadline_counts_from_when_the_tool_begins() -> None:
         time.sleep(0.3)
         return "done"
 
-    records = desktop(slow).run_lent(*(ask_for("slow") for _ in range(3)))
+    records = make_harness(slow).run_lent(*(ask_for("slow") for _ in range(3)))
 
     assert [record.status for record in records] == ["ok", "ok", "ok"]
 
@@ -204,7 +204,7 @@ def test_a_worker_past_its_deadline_is_said_to_be_still_running_and_is_not_run_t
         release.wait(10)
         return n
 
-    desk = desktop(slow, timeout=0.05)
+    desk = make_harness(slow, timeout=0.05)
 
     async def work() -> list[CallRecord]:
         first = await run_call(ask_for("slow", n=1), desk.bench, round=1)
@@ -234,17 +234,19 @@ def test_a_tool_that_swallows_being_cancelled_is_left_behind(monkeypatch: pytest
             except asyncio.CancelledError:
                 continue
 
-    record = desktop(stubborn).run(ask_for("stubborn"))
+    record = make_harness(stubborn).run(ask_for("stubborn"))
 
     assert (record.status, record.shown) == ("timed_out", "The call timed out after 0.05 s, still running.")
 
 
-def cancelled_record(desk: Desktop, call: ToolCall, begun: threading.Event, *, lent: bool = False) -> CallRecord:
+def cancelled_record(
+    desk: ToolHarness, call: ToolCall, begun: threading.Event, *, caller_thread: bool = False
+) -> CallRecord:
     """Run a call, cancel it as soon as it has begun, and give the record that is left of it."""
     kept: list[CallRecord] = []
 
     async def work() -> str:
-        if lent:
+        if caller_thread:
             await desk.lent()
         task = asyncio.create_task(run_call(call, desk.bench, round=1, on_record=kept.append))
         await asyncio.to_thread(begun.wait, 10)
@@ -253,7 +255,7 @@ def cancelled_record(desk: Desktop, call: ToolCall, begun: threading.Event, *, l
             await task
         return "cancelled"
 
-    if lent:
+    if caller_thread:
         future: Future[str] = background_loop().submit(work())
         assert desk.bench.caller_thread.run_until(future) == "cancelled"
     else:
@@ -271,7 +273,7 @@ def test_a_cancelled_asynchronous_tool_is_stopped() -> None:
         begun.set()
         await asyncio.sleep(30)
 
-    record = cancelled_record(desktop(slow), ask_for("slow"), begun)
+    record = cancelled_record(make_harness(slow), ask_for("slow"), begun)
 
     assert (record.status, record.shown) == ("cancelled", "The call was cancelled.")
 
@@ -286,7 +288,7 @@ def test_a_cancelled_tool_on_the_lent_thread_is_interrupted() -> None:
             time.sleep(0.01)
 
     start = time.monotonic()
-    record = cancelled_record(desktop(slow), ask_for("slow"), begun, lent=True)
+    record = cancelled_record(make_harness(slow), ask_for("slow"), begun, caller_thread=True)
 
     assert record.status == "cancelled"
     assert time.monotonic() - start < 1
@@ -304,7 +306,7 @@ def test_a_cancelled_tool_that_swallows_the_interrupt_still_ends_as_cancelled() 
         except KeyboardInterrupt:
             return "survived"
 
-    record = cancelled_record(desktop(deaf), ask_for("deaf"), begun, lent=True)
+    record = cancelled_record(make_harness(deaf), ask_for("deaf"), begun, caller_thread=True)
 
     assert record.status == "cancelled"
 
@@ -317,7 +319,7 @@ def test_a_cancelled_tool_that_cannot_be_reached_is_unknown_and_says_it_is_still
         begun.set()
         release.wait(10)
 
-    record = cancelled_record(desktop(slow), ask_for("slow"), begun)
+    record = cancelled_record(make_harness(slow), ask_for("slow"), begun)
     release.set()
 
     assert record.status == "unknown"
@@ -332,10 +334,10 @@ def test_a_tool_on_a_lent_thread_that_no_signal_reaches_is_unknown() -> None:
         begun.set()
         release.wait(10)
 
-    desk = desktop(slow)
+    desk = make_harness(slow)
     kept: list[CallRecord] = []
     thread = threading.Thread(
-        target=lambda: kept.append(cancelled_record(desk, ask_for("slow"), begun, lent=True)), name="not main"
+        target=lambda: kept.append(cancelled_record(desk, ask_for("slow"), begun, caller_thread=True)), name="not main"
     )
     thread.start()
     begun.wait(10)
@@ -356,7 +358,7 @@ def test_a_call_that_waits_for_the_lent_thread_is_cancelled_without_running() ->
         while True:
             time.sleep(0.01)
 
-    desk = desktop(first, tool(lambda: ran.append(1), run="auto", name="second"))
+    desk = make_harness(first, tool(lambda: ran.append(1), run="auto", name="second"))
 
     async def work() -> list[Any]:
         await desk.lent()
@@ -373,7 +375,7 @@ def test_a_call_that_waits_for_the_lent_thread_is_cancelled_without_running() ->
 
 
 def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
-    desk = desktop(tool(lambda: (_ for _ in ()).throw(KeyboardInterrupt), run="auto", name="interrupted"))
+    desk = make_harness(tool(lambda: (_ for _ in ()).throw(KeyboardInterrupt), run="auto", name="interrupted"))
     kept: list[CallRecord] = []
 
     async def work() -> None:
@@ -391,7 +393,7 @@ def test_a_person_who_interrupts_a_tool_cancels_the_turn() -> None:
 
 def test_a_turn_cancelled_while_a_result_waits_says_that_the_tool_ran() -> None:
     begun = threading.Event()
-    desk = desktop(gated, approver=lambda _: begun.set())
+    desk = make_harness(secret_if_released, approver=lambda _: begun.set())
     record = cancelled_record(desk, ask_for("gated"), begun)
 
     assert record.status == "cancelled"

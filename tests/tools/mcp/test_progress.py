@@ -20,7 +20,7 @@ from nbtool.tools.mcp.supervisor import LEFT_OUT, MAX_UNASKED, Flow, log_message
 from nbtool.tools.mcp.tool_list import MAX_INSTRUCTIONS, quoted_instructions
 from nbtool.tools.tool import Progress
 from tests.beats import STALL, beats
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 SPEAKING = """
 import json, sys
@@ -49,14 +49,14 @@ for line in sys.stdin:
 
 
 @pytest.fixture
-def speaking(tmp_path: Path) -> dict[str, Any]:
+def progress_server(tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "server.py").write_text(SPEAKING)
     return {"mcpServers": {"it": {"command": sys.executable, "args": ["-I", "-S", str(tmp_path / "server.py")]}}}
 
 
-def test_progress_and_log_messages_of_a_server_are_progress_of_its_call(speaking: dict[str, Any]) -> None:
-    with mcp_servers(speaking) as servers:
-        desk = desktop(servers, approver=lambda _: Approved())
+def test_progress_and_log_messages_of_a_server_are_progress_of_its_call(progress_server: dict[str, Any]) -> None:
+    with mcp_servers(progress_server) as servers:
+        desk = make_harness(servers, approver=lambda _: Approved())
         record = desk.run(ask_for("it_say"))
 
     assert (record.status, record.result) == ("ok", "done")
@@ -68,8 +68,8 @@ def test_progress_and_log_messages_of_a_server_are_progress_of_its_call(speaking
     assert events[-1].fraction == 0.5
 
 
-def test_instructions_of_a_server_reach_the_model_as_the_servers_words(speaking: dict[str, Any]) -> None:
-    with mcp_servers(speaking) as servers, ScriptedWire(["Hello."]) as wire:
+def test_instructions_of_a_server_reach_the_model_as_the_servers_words(progress_server: dict[str, Any]) -> None:
+    with mcp_servers(progress_server) as servers, ScriptedWire(["Hello."]) as wire:
         Chat(wire=wire, tools=[servers]).send("Hi.")
     system = str(wire.prompts[0].system)
 
@@ -113,7 +113,7 @@ def test_a_flood_of_a_server_costs_no_time_stalls_nobody_and_how_many_were_left_
     (tmp_path / "server.py").write_text(FLOODING.replace("MANY", str(many)).replace("flush=True", ""))
     config = {"command": sys.executable, "args": ["-I", "-S", "-u", str(tmp_path / "server.py")]}
     with mcp_servers({"mcpServers": {"it": config}}) as servers:
-        desk = desktop(servers, approver=lambda _: Approved())
+        desk = make_harness(servers, approver=lambda _: Approved())
         with beats() as gaps:
             began = time.process_time()
             record = desk.run(ask_for("it_say"))

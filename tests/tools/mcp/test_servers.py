@@ -25,7 +25,7 @@ from nbtool.testing import ScriptedApprover, ScriptedWire, call
 from nbtool.tools.approval import Question
 from nbtool.tools.calls.run import CallRecord
 from nbtool.tools.mcp import McpServers, mcp_servers, server, session, supervisor
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer
 
 HERE = Path(__file__).parent
@@ -71,7 +71,7 @@ async def values_of(steps: AsyncIterator[Any]) -> list[Any]:
     return [value async for value in steps]
 
 
-def gone(*pids: int) -> bool:
+def wait_gone(*pids: int) -> bool:
     """Wait until none of these processes runs any more."""
     left = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
     deadline = time.monotonic() + 10
@@ -96,7 +96,7 @@ def test_a_reference_server_is_used_from_a_chat(start: Start) -> None:
 
 
 def test_every_call_asks_whatever_the_server_says_of_its_tools(friendly: McpServers) -> None:
-    desk = desktop(friendly)
+    desk = make_harness(friendly)
     record = desk.run(ask_for("friendly_add", a=1, b=2))
 
     assert (record.status, friendly.get("friendly_add").policy) == ("denied", Policy("ask_always"))
@@ -109,7 +109,7 @@ def test_what_was_exposed_by_reference_alone_is_sent_to_a_server_only_by_an_appr
 ) -> None:
     asked: list[Question] = []
     free = friendly.approved(Policy("auto"))
-    work = desktop(*free.tools().values(), approver=lambda question: asked.append(question) or Approved())
+    work = make_harness(*free.tools().values(), approver=lambda question: asked.append(question) or Approved())
     work.bench.variables.expose("count", 4955)
     work.bench.variables.expose("open", 2, readable=True)
 
@@ -123,7 +123,7 @@ def test_what_was_exposed_by_reference_alone_is_sent_to_a_server_only_by_an_appr
 
 
 def test_what_is_said_in_json_is_the_value_and_a_failure_is_told_in_the_servers_words(friendly: McpServers) -> None:
-    desk = desktop(friendly, approver=yes)
+    desk = make_harness(friendly, approver=yes)
     added = desk.run(ask_for("friendly_add", a=1, b=2))
     failed = desk.run(ask_for("friendly_fail"))
 
@@ -148,7 +148,7 @@ def test_images_reach_the_model_and_anything_else_is_named(friendly: McpServers)
 def test_a_server_over_http_is_reached_with_its_headers(start: Start, http: tuple[str, list[str]]) -> None:
     url, authorizations = http
     servers = start(web={"url": url, "headers": {"Authorization": "Bearer SECRET"}})
-    record = desktop(servers, approver=yes).run(ask_for("web_add", a=2, b=2))
+    record = make_harness(servers, approver=yes).run(ask_for("web_add", a=2, b=2))
 
     assert (record.status, record.result) == ("ok", 4)
     assert set(authorizations) == {"Bearer SECRET"}
@@ -166,7 +166,7 @@ def test_a_message_beyond_all_measure_is_refused_over_http_too(
 def test_a_tool_that_changes_is_not_called_until_a_person_has_seen_the_difference(start: Start) -> None:
     servers = start(shop=hostile("turns"))
     approver = ScriptedApprover([("shop_say", Denied()), ("shop_say", Approved())])
-    desk = desktop(servers["shop"] and servers.approved(Policy("auto")), approver=approver)
+    desk = make_harness(servers["shop"] and servers.approved(Policy("auto")), approver=approver)
     first = desk.run(ask_for("shop_say", text="hi"))
     told = servers.get("shop_say").spec
     records = [desk.run(ask_for("shop_say", text="hi")) for _ in range(3)]
@@ -186,7 +186,7 @@ def test_a_tool_that_changes_is_not_called_until_a_person_has_seen_the_differenc
 def test_a_tool_stays_closed_until_somebody_agreed_to_its_change(start: Start) -> None:
     servers = start(shop=hostile("turns"))
     approver = ScriptedApprover([("shop_say", Approved())] + [("shop_say", Denied("no"))] * 3)
-    desk = desktop(servers, approver=approver)
+    desk = make_harness(servers, approver=approver)
     records = [desk.run(ask_for("shop_say", text="hi")) for _ in range(4)]
 
     assert [record.status for record in records] == ["error", "denied", "denied", "denied"]
@@ -200,7 +200,7 @@ def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(
 ) -> None:
     monkeypatch.setattr(server, "MAX_DIFFERENCE", 100)
     servers = start(shop=hostile("turns"))
-    desk = desktop(servers, approver=yes)
+    desk = make_harness(servers, approver=yes)
     desk.run(ask_for("shop_say", text="hi"))
     record = desk.run(ask_for("shop_say", text="hi"))
 
@@ -214,7 +214,7 @@ def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(
 def test_a_remembered_approval_does_not_cover_a_changed_tool(start: Start) -> None:
     servers = start(shop=hostile("turns"))
     decisions = [Approved(remember="tool"), Denied()]
-    desk = desktop(servers, approver=ScriptedApprover(decisions))
+    desk = make_harness(servers, approver=ScriptedApprover(decisions))
     records = [desk.run(ask_for("shop_say", text="hi")) for _ in range(2)]
 
     assert [record.status for record in records] == ["error", "denied"]
@@ -232,14 +232,14 @@ def test_a_new_tool_is_offered_once_it_is_accepted(start: Start) -> None:
 
 
 def test_a_tool_that_is_gone_says_so(start: Start) -> None:
-    desk = desktop(start(shop=hostile("drops")), approver=yes)
+    desk = make_harness(start(shop=hostile("drops")), approver=yes)
 
     assert desk.run(ask_for("shop_say")).shown == "The MCP server 'shop' no longer has the tool 'say'."
     assert desk.run(ask_for("shop_say")).status == "not_found"
 
 
 def test_a_server_that_dies_in_a_call_says_so_and_touches_no_other(start: Start) -> None:
-    desk = desktop(start(bad=hostile("dies"), good=hostile()), approver=yes)
+    desk = make_harness(start(bad=hostile("dies"), good=hostile()), approver=yes)
     died, again, other = [desk.run(ask_for(name, text="x")) for name in ("bad_say", "bad_say", "good_say")]
 
     assert died.shown == (
@@ -251,7 +251,7 @@ def test_a_server_that_dies_in_a_call_says_so_and_touches_no_other(start: Start)
 
 
 def test_a_call_that_hangs_times_out_and_the_server_is_asked_again(start: Start) -> None:
-    desk = desktop(start(slow=hostile("hangs"), good=hostile(), call_seconds=0.3), approver=yes)
+    desk = make_harness(start(slow=hostile("hangs"), good=hostile(), call_seconds=0.3), approver=yes)
     records = [desk.run(ask_for(name, text="x")) for name in ("slow_say", "good_say")]
 
     assert [record.status for record in records] == ["timed_out", "ok"]
@@ -293,7 +293,7 @@ def test_a_server_that_cannot_be_used_is_a_typed_error(start: Start, server: dic
 
 def test_an_answer_that_is_too_large_fails_alone(start: Start) -> None:
     servers = start(big=hostile("huge"))
-    desk = desktop(servers, approver=yes)
+    desk = make_harness(servers, approver=yes)
     pid = process_of(desk.run(ask_for("big_say", text="hi")))
     large = desk.run(ask_for("big_say", text="large"))
     after = desk.run(ask_for("big_say", text="hi"))
@@ -313,7 +313,7 @@ def test_a_long_description_is_cut_and_says_so(start: Start) -> None:
 
 def test_lines_that_are_no_messages_are_survived_and_told(start: Start, caplog: pytest.LogCaptureFixture) -> None:
     servers = start(noisy=hostile("noisy"))
-    record = desktop(servers, approver=yes).run(ask_for("noisy_say", text="hi"))
+    record = make_harness(servers, approver=yes).run(ask_for("noisy_say", text="hi"))
 
     assert record.status == "ok"
     notices = servers["noisy"].notices
@@ -328,7 +328,7 @@ def test_a_server_gets_a_small_environment_and_what_its_configuration_says(
     monkeypatch.setenv("OPENAI_API_KEY", "CANARY")
     monkeypatch.setenv("PYTHONPATH", "CANARY")
     monkeypatch.setenv("LOGNAME", "CANARY")  # what the package would give
-    desk = desktop(start(it=hostile("env", env={"TOKEN": "for it alone"})), approver=yes)
+    desk = make_harness(start(it=hostile("env", env={"TOKEN": "for it alone"})), approver=yes)
     environment = json.loads(desk.run(ask_for("it_say")).result)
 
     assert set(environment) <= {"PATH", "HOME", "LANG", "TERM", "SHELL", "USER", "TOKEN", "LC_CTYPE"}
@@ -357,7 +357,7 @@ def test_closing_leaves_nothing_of_a_stubborn_server(start: Start) -> None:
     servers.close()
 
     assert len(pids) == 2
-    assert gone(*pids)
+    assert wait_gone(*pids)
 
 
 def test_a_toolset_that_is_forgotten_ends_its_servers() -> None:
@@ -366,7 +366,7 @@ def test_a_toolset_that_is_forgotten_ends_its_servers() -> None:
     del servers
     gc.collect()
 
-    assert gone(*pids)
+    assert wait_gone(*pids)
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
@@ -387,7 +387,7 @@ input()
         kernel.wait()
 
     assert len(pids) == 4
-    assert gone(*pids)
+    assert wait_gone(*pids)
 
 
 def test_a_kernel_that_exits_leaves_no_server_behind() -> None:
@@ -397,12 +397,12 @@ def test_a_kernel_that_exits_leaves_no_server_behind() -> None:
     pids = [int(word) for word in done.stdout.replace("'", " ").split() if word.isdigit()]
 
     assert len(pids) == 2
-    assert gone(*pids)
+    assert wait_gone(*pids)
 
 
 def test_an_object_cannot_be_sent_to_a_server_but_its_text_and_plain_values_can(start: Start) -> None:
     notebook = {"thing": Path("x"), "plain": [1, 2]}
-    desk: Desktop = desktop(start(it=hostile()), notebook=notebook, expose=["thing", "plain"], approver=yes)
+    desk: ToolHarness = make_harness(start(it=hostile()), notebook=notebook, expose=["thing", "plain"], approver=yes)
     whole = desk.run(ask_for("it_say", text="$VAR_REF{{thing}}"))
     text = desk.run(ask_for("it_say", text="$VAR_REF{{thing:0}}"))
     plain = desk.run(ask_for("it_say", text="$VAR_REF{{plain}}"))
@@ -434,13 +434,13 @@ def test_a_server_that_does_not_list_its_tools_again_is_not_called(
 ) -> None:
     servers = start(it=hostile("stalls"))
     monkeypatch.setattr(session, "LIST_SECONDS", 0.2)
-    record = desktop(servers, approver=yes).run(ask_for("it_say", text="hi"))
+    record = make_harness(servers, approver=yes).run(ask_for("it_say", text="hi"))
 
     assert (record.status, record.shown) == ("error", "The MCP server 'it' did not list its tools within 0.2 s.")
 
 
 def test_a_servers_refusal_is_told_in_its_words_made_visible(start: Start) -> None:
-    record = desktop(start(it=hostile("refuses")), approver=yes).run(ask_for("it_say", text="hi"))
+    record = make_harness(start(it=hostile("refuses")), approver=yes).run(ask_for("it_say", text="hi"))
 
     assert record.status == "error"
     assert record.shown.startswith("The MCP server 'it' says: not")
@@ -450,7 +450,7 @@ def test_a_servers_refusal_is_told_in_its_words_made_visible(start: Start) -> No
 def test_what_a_server_logs_itself_is_no_notice(start: Start) -> None:
     servers = start(it=hostile("logs"))
 
-    assert desktop(servers, approver=yes).run(ask_for("it_say", text="hi")).status == "ok"
+    assert make_harness(servers, approver=yes).run(ask_for("it_say", text="hi")).status == "ok"
     assert servers["it"].notices == ()
 
 
@@ -471,7 +471,7 @@ def test_two_servers_whose_tools_would_have_one_name_are_ended_and_told(start: S
     with pytest.raises(BadUsage, match="'x_y_z'"):
         start(x=hostile("named", "y_z"), x_y=hostile("named", "z"))
 
-    assert gone(*{child.pid for child in psutil.Process().children(recursive=True)} - {one.pid for one in before})
+    assert wait_gone(*{child.pid for child in psutil.Process().children(recursive=True)} - {one.pid for one in before})
 
 
 def test_servers_that_all_fail_are_told_together(start: Start) -> None:
@@ -500,7 +500,7 @@ def test_servers_are_started_before_the_chat_and_can_be_closed_from_within(start
         background_loop().submit(within()).result(5)
     servers = start(it=hostile())
     background_loop().submit(closed(servers)).result(5)
-    record = desktop(servers, approver=yes).run(ask_for("it_say"))
+    record = make_harness(servers, approver=yes).run(ask_for("it_say"))
     assert record.shown.startswith(("The MCP server 'it' is closed.", "The MCP server 'it' has ended."))
 
 
@@ -510,7 +510,7 @@ def test_a_server_that_takes_long_to_close_is_not_waited_for(start: Start, monke
     monkeypatch.setattr(session, "CLOSE_SECONDS", 0.0)
     servers.close()
 
-    assert gone(*pids)
+    assert wait_gone(*pids)
 
 
 @pytest.fixture
@@ -526,12 +526,12 @@ def http() -> Iterator[tuple[str, list[str]]]:
             authorizations.append(dict(scope["headers"]).get(b"authorization", b"").decode())
         await app(scope, receive, send)
 
-    with served(watched) as address:
+    with serve_app(watched) as address:
         yield address, authorizations
 
 
 @contextmanager
-def served(app: Any) -> Iterator[str]:
+def serve_app(app: Any) -> Iterator[str]:
     import uvicorn  # noqa: PLC0415 - only here
 
     serving = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="on"))

@@ -27,7 +27,7 @@ from nbtool.tools.mcp.supervisor import (
 MESSAGE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 
 
-def passed(said: bytes) -> tuple[bool, list[bytes]]:
+def pass_through(said: bytes) -> tuple[bool, list[bytes]]:
     out = io.BytesIO()
     ended = pump_stdout(io.BytesIO(said), out, Flow())
     return ended, out.getvalue().splitlines(keepends=True)
@@ -55,11 +55,11 @@ def test_a_message_is_a_line_with_an_object_of_json_rpc(line: bytes, is_one: boo
 
 
 def test_messages_pass_unchanged_and_blank_lines_not_at_all() -> None:
-    assert passed(MESSAGE + b"\n  \n" + MESSAGE) == (True, [MESSAGE, MESSAGE])
+    assert pass_through(MESSAGE + b"\n  \n" + MESSAGE) == (True, [MESSAGE, MESSAGE])
 
 
 def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
-    ended, (line, message) = passed(b"Listening \xff on stdio\n" + MESSAGE)
+    ended, (line, message) = pass_through(b"Listening \xff on stdio\n" + MESSAGE)
 
     assert ended
     assert message == MESSAGE
@@ -68,7 +68,7 @@ def test_a_line_that_is_no_message_is_told_as_a_log_message() -> None:
 
 
 def test_so_many_lines_that_are_no_messages_are_told_and_no_more() -> None:
-    _, lines = passed(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_STRAY_LINES)) + MESSAGE)
+    _, lines = pass_through(b"".join(b"noise %d\n\n" % number for number in range(2 * MAX_STRAY_LINES)) + MESSAGE)
 
     assert [data(line) for line in lines[:-1]] == [f"noise {number}" for number in range(MAX_STRAY_LINES)]
     assert lines[-1] == MESSAGE
@@ -95,7 +95,7 @@ def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
 ) -> None:
     monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 10_000)
     large = message % (b"x" * 200_000)
-    ended, (error, following) = passed(large + MESSAGE)
+    ended, (error, following) = pass_through(large + MESSAGE)
 
     assert ended
     assert following == MESSAGE
@@ -107,13 +107,13 @@ def test_a_message_that_is_too_large_is_dropped_and_its_call_gets_an_error(
 def test_a_message_of_the_longest_length_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", len(MESSAGE))
 
-    assert passed(MESSAGE) == (True, [MESSAGE])
+    assert pass_through(MESSAGE) == (True, [MESSAGE])
 
 
 def test_a_large_message_whose_id_is_nowhere_is_told_as_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 100)
     large = b'{"jsonrpc": "2.0", "method": "notifications/x", "params": "%s"}\n' % (b'"id": 3, ' * 1_000)
-    ended, (line, message) = passed(large + MESSAGE)
+    ended, (line, message) = pass_through(large + MESSAGE)
 
     assert (ended, message) == (True, MESSAGE)
     assert data(line) == f"a message of {len(large)} bytes that was dropped"
@@ -123,7 +123,7 @@ def test_a_message_without_end_ends_the_server(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_MESSAGE", 1_000)
     monkeypatch.setattr("nbtool.tools.mcp.supervisor.MAX_DROPPED", 100_000)
 
-    assert passed(MESSAGE + b"x" * 1_000_000) == (False, [MESSAGE])
+    assert pass_through(MESSAGE + b"x" * 1_000_000) == (False, [MESSAGE])
 
 
 def test_the_end_of_what_a_server_writes_to_stderr_is_remembered() -> None:
@@ -154,7 +154,7 @@ MANY = b"[" + b'{"type": "text", "text": "b"}, ' * 100_000 + b"{}]"
 
 @pytest.mark.parametrize("result", [DEEP, MANY, b"[" * 1_000_000, b"[" + b'"\\"", ' * 300_000 + b"0]"])
 def test_an_answer_of_too_many_values_or_levels_is_not_read_and_its_call_gets_an_error(result: bytes) -> None:
-    ended, lines = passed(b'{"jsonrpc": "2.0", "id": 7, "result": ' + result + b"}\n" + MESSAGE)
+    ended, lines = pass_through(b'{"jsonrpc": "2.0", "id": 7, "result": ' + result + b"}\n" + MESSAGE)
 
     answer = json.loads(lines[0])
     assert (ended, answer["id"], answer["error"]["data"], lines[1:]) == (True, 7, TOO_COMPLEX, [MESSAGE])
@@ -164,7 +164,7 @@ def test_brackets_in_a_text_count_for_nothing() -> None:
     text = json.dumps('[{"\\' * 500_000).encode()
     line = b'{"jsonrpc": "2.0", "id": 7, "result": ' + text + b"}\n"
 
-    assert passed(line) == (True, [line])
+    assert pass_through(line) == (True, [line])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1_000])

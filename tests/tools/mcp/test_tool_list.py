@@ -18,19 +18,19 @@ from nbtool.tools.variables.references import without_references
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}, "required": ["a"]}
 
 
-def checked(schema: dict[str, Any], **arguments: Any) -> dict[str, Any]:
+def check_arguments(schema: dict[str, Any], **arguments: Any) -> dict[str, Any]:
     return RemoteParameters({}, None, schema).check(without_references(arguments))
 
 
 def test_arguments_go_on_as_they_are_where_the_schema_is_open() -> None:
-    assert checked(SCHEMA, a=1, c="x") == {"a": 1, "c": "x"}
-    assert checked({}, c=1) == {"c": 1}
-    assert checked({"additionalProperties": False}, c=1) == {"c": 1}
+    assert check_arguments(SCHEMA, a=1, c="x") == {"a": 1, "c": "x"}
+    assert check_arguments({}, c=1) == {"c": 1}
+    assert check_arguments({"additionalProperties": False}, c=1) == {"c": 1}
 
 
 def test_arguments_that_are_missing_or_not_expected_are_named_together() -> None:
     with pytest.raises(InvalidArguments, match=r"^'a' is missing; 'c' is not expected; 'd' is not expected\."):
-        checked({**SCHEMA, "additionalProperties": False}, c=1, d=2)
+        check_arguments({**SCHEMA, "additionalProperties": False}, c=1, d=2)
 
 
 def test_two_tools_of_one_name_are_refused() -> None:

@@ -14,7 +14,7 @@ from nbtool.errors import BadUsage, McpFailed
 from nbtool.tools.mcp import mcp_servers
 from nbtool.tools.mcp.config import read_config
 from nbtool.tools.mcp.http import public_url
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 from tests.tools.mcp.serving import HttpServer, http_server
 from tests.tools.mcp.test_servers import hostile
 
@@ -36,7 +36,7 @@ def web() -> Iterator[HttpServer]:
         yield server
 
 
-def written(entry: dict[str, Any], text: str) -> dict[str, Any]:
+def server_config(entry: dict[str, Any], text: str) -> dict[str, Any]:
     whole: dict[str, Any] = json.loads(json.dumps(entry).replace("${IT}", text))
     return {"mcpServers": {"it": whole}}
 
@@ -48,19 +48,19 @@ def test_a_variable_is_expanded_wherever_a_text_stands(key: str, monkeypatch: py
     monkeypatch.delenv("OTHER", raising=False)
     monkeypatch.setenv("EMPTY", "")
     values = [
-        read(read_config(written(entry, text))[0])
+        read(read_config(server_config(entry, text))[0])
         for text in ("${IT_KEY}", "a${IT_KEY}b", "${OTHER:-plain}", "${EMPTY:-plain}", "${IT_KEY:-plain}")
     ]
 
     assert values == [SECRET, f"a{SECRET}b", "plain", "plain", SECRET]
-    assert SECRET not in repr(read_config(written(entry, "${IT_KEY}")))
+    assert SECRET not in repr(read_config(server_config(entry, "${IT_KEY}")))
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_variable_that_is_not_set_is_one_line_that_names_it(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("IT_KEY", raising=False)
     with pytest.raises(BadUsage) as raised:
-        read_config(written(KEYS[key][0], "${IT_KEY}"))
+        read_config(server_config(KEYS[key][0], "${IT_KEY}"))
 
     assert raised.value.message == (
         f"The MCP server 'it': {key} needs the environment variable IT_KEY, which is not set."
@@ -73,17 +73,17 @@ def test_another_value_of_a_variable_is_not_another_server(monkeypatch: pytest.M
     specs = []
     for value in ("one", "two"):
         monkeypatch.setenv("IT_KEY", value)
-        specs += read_config(written(KEYS["args"][0], "${IT_KEY}"))
+        specs += read_config(server_config(KEYS["args"][0], "${IT_KEY}"))
 
     assert specs[0].args != specs[1].args
     assert specs[0].identity == specs[1].identity
-    assert specs[0].identity != read_config(written(KEYS["args"][0], "else"))[0].identity
+    assert specs[0].identity != read_config(server_config(KEYS["args"][0], "else"))[0].identity
 
 
 def test_a_header_that_no_header_can_hold_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IT_KEY", f"{SECRET}\r\nHost: evil")
     with pytest.raises(BadUsage, match="the header 'A' holds what no header can") as raised:
-        read_config(written(KEYS["headers.A"][0], "${IT_KEY}"))
+        read_config(server_config(KEYS["headers.A"][0], "${IT_KEY}"))
 
     assert SECRET not in str(raised.value)
 
@@ -96,7 +96,7 @@ def test_a_key_reaches_its_server_and_no_error_and_no_log(
     url = f"{web.url}/${{IT_KEY}}?key=${{IT_KEY}}"
     entry = {"url": url, "headers": {"Authorization": "Bearer ${IT_KEY}"}}
     with mcp_servers({"mcpServers": {"it": entry}}) as servers:
-        desk = desktop(servers, approver=lambda _: Approved())
+        desk = make_harness(servers, approver=lambda _: Approved())
         assert desk.run(ask_for("it_say")).status == "ok"
         web.fails, web.fails_at = "401", "tools/call"
         refused = desk.run(ask_for("it_say"))

@@ -17,7 +17,7 @@ from nbtool.tools.calls.run import CallRecord, run_call
 from nbtool.tools.script import run as run_module
 from nbtool.tools.script.compile import validate
 from nbtool.tools.script.tool import script_tools
-from tests.tools.calling import Desktop, ask_for, desktop
+from tests.tools.calling import ToolHarness, ask_for, make_harness
 
 
 class Table:
@@ -60,8 +60,8 @@ def yes(_: object) -> Approved:
     return Approved()
 
 
-def run(script: str, *tools: Any, **settings: Any) -> tuple[CallRecord, Desktop]:
-    desk = desktop(*tools, script_tools(), **{"approver": yes, **settings})
+def run(script: str, *tools: Any, **settings: Any) -> tuple[CallRecord, ToolHarness]:
+    desk = make_harness(*tools, script_tools(), **{"approver": yes, **settings})
     return desk.run(ask_for("RunScript", script=script)), desk
 
 
@@ -123,7 +123,7 @@ def test_calls_in_a_script_count_against_the_limit_of_the_turn() -> None:
 
 def test_synchronous_tools_of_a_script_run_on_the_lent_thread() -> None:
     where = tool(lambda: threading.current_thread() is threading.main_thread(), name="where", run="auto")
-    desk = desktop(where, script_tools(), approver=yes)
+    desk = make_harness(where, script_tools(), approver=yes)
     (record,) = desk.run_lent(ask_for("RunScript", script="where()"))
 
     assert record.result is True
@@ -257,7 +257,7 @@ def test_a_cancelled_script_ends_with_the_call_that_it_waits_for() -> None:
         begun.set()
         await asyncio.sleep(30)
 
-    desk = desktop(slow, tool(lambda: ran.append(1), name="after", run="auto"), script_tools(), approver=yes)
+    desk = make_harness(slow, tool(lambda: ran.append(1), name="after", run="auto"), script_tools(), approver=yes)
     kept: list[CallRecord] = []
 
     async def work() -> None:

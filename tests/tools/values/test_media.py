@@ -11,7 +11,7 @@ from nbtool.tools.approval import Question
 from nbtool.tools.values.media import MAX_MEDIA, MAX_MEDIA_BYTES, extract_media, may_have_media
 from nbtool.tools.values.multipart import MultipartResult
 from tests.samples import MP3, PNG, WAV
-from tests.tools.calling import ask_for, desktop
+from tests.tools.calling import ask_for, make_harness
 
 
 def figure() -> Any:
@@ -82,7 +82,7 @@ def test_too_many_and_too_large_ones_are_counted() -> None:
 
 def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it() -> None:
     draw = tool(lambda: Image.new("RGB", (2, 2)), name="draw", run="auto")
-    desk = desktop(draw)
+    desk = make_harness(draw)
 
     record = desk.run(ask_for("draw"))
 
@@ -94,7 +94,7 @@ def test_the_person_sees_the_picture_that_a_tool_gives_and_the_model_reads_of_it
 @pytest.mark.parametrize(("decision", "seen"), [(Released(), 1), (Released("a chart"), 0), (Withheld(), 0)])
 def test_what_a_person_took_out_or_withheld_is_not_kept_as_a_picture(decision: Any, seen: int) -> None:
     draw = tool(lambda: PNG, name="draw", run="auto", result="always")
-    desk = desktop(draw, approver=lambda question: Approved() if question.gate == "run" else decision)
+    desk = make_harness(draw, approver=lambda question: Approved() if question.gate == "run" else decision)
 
     desk.run(ask_for("draw"))
 
@@ -111,7 +111,7 @@ def test_an_image_that_a_model_would_see_is_part_of_the_question_about_its_resul
         asked.append(question)
         return decision
 
-    desk = desktop(draw, approver=approver)
+    desk = make_harness(draw, approver=approver)
     records = [desk.run(ask_for("draw")) for _ in range(2)]
 
     assert [len(question.media) for question in asked] == [1, 1]

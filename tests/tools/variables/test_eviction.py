@@ -54,7 +54,7 @@ def same(it: Any) -> Any:
     return it
 
 
-def made(count: int) -> list[ToolCall]:
+def make_calls(count: int) -> list[ToolCall]:
     """Ask for objects, each of another size: the same call again and again would end the turn."""
     return [call("make", bytes=SIZE + 8 * number) for number in range(count)]
 
@@ -129,7 +129,7 @@ def test_what_only_the_records_of_a_script_hold_counts_and_is_dropped_too() -> N
 
 def test_what_the_model_removes_is_still_the_persons_until_there_is_no_room() -> None:
     removing = call("RemoveVars", names=["make_1_result"])
-    with ScriptedWire([call("make"), removing, "One.", *made(5), "Two."]) as wire:
+    with ScriptedWire([call("make"), removing, "One.", *make_calls(5), "Two."]) as wire:
         chat = Chat(wire=wire, tools=[make], result_bytes=BOUND)
         chat.keeps_notes = True
         first = chat.send("Go.")

@@ -13,14 +13,14 @@ from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 from nbtool.wire.registry import WIRES
 from tests.chaos import DONE, event, finish, head, serve, text, whole
 from tests.wire import anthropics, responding
-from tests.wire.transport.test_endpoint import endpoint, heard_until
+from tests.wire.transport.test_endpoint import deltas_until, endpoint
 
 STREAMS = {
     "chat": text("Hello") + finish() + DONE,
     "responses": responding.stream(
         {"type": "response.created", "response": {"status": "in_progress"}},
         {"type": "response.output_text.delta", "output_index": 0, "delta": "Hello"},
-        responding.completed(responding.message_item("Hello")),
+        responding.completed_event(responding.message_item("Hello")),
     ),
     "anthropic": anthropics.stream(
         {"type": "message_start", "message": {"id": "m", "content": []}},
@@ -70,7 +70,7 @@ def test_a_document_in_another_dialect_says_so(wire: str, came: str) -> None:
 @pytest.mark.parametrize("status", ["queued", "in_progress"])
 def test_a_reply_that_is_made_in_the_background_is_not_supported_and_says_so(status: str) -> None:
     with serve(whole(200, {"id": "resp_1", "status": status, "output": [], "background": True})) as server:
-        _, error = heard_until(endpoint(server, wire=responding.WIRE), InvalidReply)
+        _, error = deltas_until(endpoint(server, wire=responding.WIRE), InvalidReply)
 
     assert "in the background" in str(error)
     assert status in str(error)
@@ -80,7 +80,7 @@ def test_a_reply_that_is_made_in_the_background_is_not_supported_and_says_so(sta
 def test_a_stream_that_only_says_that_it_is_queued_is_told_as_such() -> None:
     queued = responding.stream({"type": "response.queued", "response": {"status": "queued"}})
     with serve(head(), queued) as server:
-        _, error = heard_until(endpoint(server, wire=responding.WIRE), InvalidReply)
+        _, error = deltas_until(endpoint(server, wire=responding.WIRE), InvalidReply)
 
     assert "in the background" in str(error)
 

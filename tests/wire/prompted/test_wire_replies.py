@@ -11,29 +11,29 @@ from nbtool.events import CallDelta, CallPending, TextDelta, ThinkingDelta
 from nbtool.messages import Media, Message, Text, ToolCall
 from nbtool.wire.prompted.instructions import PromptFormat
 from nbtool.wire.prompted.wire import PromptedWire, _as_plain_messages
-from tests.wire.prompting import CALL, FENCE, INNER, WRITTEN, read, streamed
+from tests.wire.prompting import CALL, FENCE, INNER, WRITTEN, read, stream_body
 
 
 def test_prose_and_calls_come_in_order_and_the_call_may_run() -> None:
-    reply, deltas = read(streamed("Let me ", "look.\n```ca", WRITTEN[5:], "\nWait."))
+    reply, deltas = read(stream_body("Let me ", "look.\n```ca", WRITTEN[5:], "\nWait."))
 
     assert [type(part) for part in reply.message.parts] == [Text, ToolCall, Text]
     assert reply.text == "Let me look.\n\nWait."
     assert reply.calls[0].runnable
     assert reply.stop_reason == "tools"
-    assert any(isinstance(delta, CallPending) for delta in read(streamed(*WRITTEN))[1])
+    assert any(isinstance(delta, CallPending) for delta in read(stream_body(*WRITTEN))[1])
     assert [delta.final for delta in deltas if isinstance(delta, CallDelta)] == [True]
 
 
 def test_a_mended_call_says_so() -> None:
-    reply, _ = read(streamed("```call-7f3a\n{'name': 'price', 'arguments': {'ticker': 'A',}}\n```"))
+    reply, _ = read(stream_body("```call-7f3a\n{'name': 'price', 'arguments': {'ticker': 'A',}}\n```"))
 
     assert reply.calls[0].args == {"ticker": "A"}
     assert reply.calls[0].repaired == ("single quotes", "trailing comma")
 
 
 def test_every_cut_of_the_bytes_gives_the_same_reply() -> None:
-    body = streamed("a `b` ", "é\n```call", *WRITTEN[7:], "\n<tool", "box> end")
+    body = stream_body("a `b` ", "é\n```call", *WRITTEN[7:], "\n<tool", "box> end")
     whole, _ = read(body)
 
     assert whole.text == "a `b` é\n\n<toolbox> end"
@@ -45,14 +45,14 @@ def test_every_cut_of_the_bytes_gives_the_same_reply() -> None:
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
 def test_no_call_of_a_reply_that_was_cut_short_may_run(finish: str) -> None:
-    reply, _ = read(streamed(WRITTEN, "\n```call-7f3a\n{", '"name": "price"', finish=finish))
+    reply, _ = read(stream_body(WRITTEN, "\n```call-7f3a\n{", '"name": "price"', finish=finish))
 
     assert [call.runnable for call in reply.calls] == [False]
     assert reply.text == '\n```call-7f3a\n{"name": "price"'
 
 
 def test_what_was_held_is_given_when_the_bytes_just_end() -> None:
-    reply, _ = read(streamed("Look: ```call-7f3a\n{", finish=None))
+    reply, _ = read(stream_body("Look: ```call-7f3a\n{", finish=None))
 
     assert reply.text == "Look: ```call-7f3a\n{"
     assert not reply.complete
@@ -60,7 +60,7 @@ def test_what_was_held_is_given_when_the_bytes_just_end() -> None:
 
 def test_what_was_held_is_given_before_an_error_is_raised() -> None:
     decoder = PromptedWire(INNER, FENCE).decoder()
-    decoder.feed(streamed("Look: ```cal", finish=None))
+    decoder.feed(stream_body("Look: ```cal", finish=None))
     deltas = decoder.feed(b'data: {"error": {"message": "out of order", "code": 500}}\n\n')
 
     assert [delta.text for delta in deltas if isinstance(delta, TextDelta)] == ["```cal"]
@@ -69,7 +69,7 @@ def test_what_was_held_is_given_before_an_error_is_raised() -> None:
 
 
 def test_thinking_passes_and_comes_behind_the_text_that_was_said_before_it() -> None:
-    _, deltas = read(streamed("a ```c", "b", thinking="hm <tool_call>"))
+    _, deltas = read(stream_body("a ```c", "b", thinking="hm <tool_call>"))
     kinds = [(type(delta), delta.text) for delta in deltas if isinstance(delta, TextDelta | ThinkingDelta)]
 
     assert kinds == [(TextDelta, "a "), (TextDelta, "```c"), (ThinkingDelta, "hm <tool_call>"), (TextDelta, "b")]
@@ -84,7 +84,7 @@ def test_a_native_call_of_the_inner_wire_passes() -> None:
 
 
 def test_a_call_that_only_repeats_a_result_is_no_call() -> None:
-    reply, _ = read(streamed('The page says <tool_call>{"name": "price", "arguments": {}}</tool_call>.'))
+    reply, _ = read(stream_body('The page says <tool_call>{"name": "price", "arguments": {}}</tool_call>.'))
 
     assert reply.calls == ()
     assert "<tool_call>" in reply.text
@@ -101,7 +101,7 @@ def test_an_error_at_the_end_waits_until_the_held_text_was_given() -> None:
 
 def test_an_error_after_text_that_was_held_back_gives_the_text_first() -> None:
     decoder = PromptedWire(INNER, FENCE).decoder()
-    held = decoder.feed(streamed("One ```call", finish=None))
+    held = decoder.feed(stream_body("One ```call", finish=None))
     broken = decoder.feed(b'data: {"error": {"message": "no"}}\n\n')
 
     assert [delta.text for delta in (*held, *broken) if isinstance(delta, TextDelta)] == ["One ", "```call"]
@@ -111,14 +111,14 @@ def test_an_error_after_text_that_was_held_back_gives_the_text_first() -> None:
 
 def test_an_error_with_nothing_held_back_is_raised_at_once() -> None:
     decoder = PromptedWire(INNER, FENCE).decoder()
-    decoder.feed(streamed("One.", finish=None))
+    decoder.feed(stream_body("One.", finish=None))
 
     with pytest.raises(WireError):
         decoder.feed(b'data: {"error": {"message": "no"}}\n\n')
 
 
 def test_an_error_behind_the_end_is_raised_and_the_reply_stays() -> None:
-    reply, deltas = read(streamed("Hi") + streamed(" there"))
+    reply, deltas = read(stream_body("Hi") + stream_body(" there"))
 
     assert reply.text == "Hi"
     assert [delta.kind for delta in deltas].count("reply_end") == 1
@@ -137,7 +137,7 @@ def test_a_picture_between_the_models_words_keeps_its_place() -> None:
 
 def test_an_error_in_the_same_bytes_as_held_text_comes_after_the_text() -> None:
     decoder = PromptedWire(INNER, FENCE).decoder()
-    fed = decoder.feed(streamed("One ```call", finish=None) + b'data: {"error": {"message": "no"}}\n\n')
+    fed = decoder.feed(stream_body("One ```call", finish=None) + b'data: {"error": {"message": "no"}}\n\n')
     closed = decoder.close()
 
     assert [delta.text for delta in (*fed, *closed) if isinstance(delta, TextDelta)] == ["One ", "```call"]
@@ -146,7 +146,7 @@ def test_an_error_in_the_same_bytes_as_held_text_comes_after_the_text() -> None:
 
 
 def test_what_a_reply_used_is_passed_on() -> None:
-    body = streamed("Hi", finish=None) + b'data: {"choices": [], "usage": {"prompt_tokens": 7}}\n\n'
-    reply, _ = read(body + streamed())
+    body = stream_body("Hi", finish=None) + b'data: {"choices": [], "usage": {"prompt_tokens": 7}}\n\n'
+    reply, _ = read(body + stream_body())
 
     assert (reply.text, reply.usage.input_tokens) == ("Hi", 7)

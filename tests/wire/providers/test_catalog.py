@@ -39,7 +39,7 @@ KEY = "sk-canary-0123456789"
 
 
 @pytest.fixture(autouse=True)
-def somewhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+def empty_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """Work in an empty folder, without anybody's `.env` and keys."""
     for provider in BUILTIN.values():
         for name in (*provider.keys, *provider.addresses):
@@ -109,10 +109,8 @@ def test_every_provider_is_sound() -> None:
         assert not provider.base_url.endswith("/")
 
 
-def test_a_persons_file_adds_providers_and_changes_ours(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_settings(
-        somewhere_else, monkeypatch, '[lab]\nbase_url="https://lab.example/v1"\n[openai]\nport=7\nkeys=["K"]'
-    )
+def test_a_persons_file_adds_providers_and_changes_ours(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_settings(empty_folder, monkeypatch, '[lab]\nbase_url="https://lab.example/v1"\n[openai]\nport=7\nkeys=["K"]')
 
     known = providers()
 
@@ -133,9 +131,9 @@ def test_a_persons_file_adds_providers_and_changes_ours(somewhere_else: Path, mo
     ],
 )
 def test_a_persons_file_that_makes_no_sense_is_told(
-    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
-    write_settings(somewhere_else, monkeypatch, text)
+    write_settings(empty_folder, monkeypatch, text)
 
     with pytest.raises(SettingsError, match=said):
         providers()
@@ -159,9 +157,9 @@ def test_a_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
-    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (somewhere_else / ".env").write_text(
+    (empty_folder / ".env").write_text(
         "# mine\nexport GROQ_API_KEY='in file' # here\nOPENAI_API_KEY=file\nXAI_API_KEY=bare # note\n"
         'MISTRAL_API_KEY="say \\"x\\""\nEMPTY=\nnonsense\n'
     )
@@ -169,7 +167,7 @@ def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
 
     values, path = find_env_file()
 
-    assert path == str(somewhere_else / ".env")
+    assert path == str(empty_folder / ".env")
     assert [
         secret(found and found.value) for found in map(find_key, map(BUILTIN.get, ("groq", "openai", "xai", "mistral")))
     ] == [
@@ -181,21 +179,21 @@ def test_a_key_comes_from_the_nearest_env_file_and_never_overrides(
     assert "EMPTY" not in values
 
 
-def test_an_env_file_is_read_once(somewhere_else: Path) -> None:
+def test_an_env_file_is_read_once(empty_folder: Path) -> None:
     find_env_file()
-    (somewhere_else / ".env").write_text("GROQ_API_KEY=late")
+    (empty_folder / ".env").write_text("GROQ_API_KEY=late")
 
     assert find_key(BUILTIN["groq"]) is None
 
 
-def test_a_missing_key_says_what_was_looked_for_and_how_to_set_it(somewhere_else: Path) -> None:
+def test_a_missing_key_says_what_was_looked_for_and_how_to_set_it(empty_folder: Path) -> None:
     with pytest.raises(MissingKey) as caught:
         make_endpoint("google:gemini-2.5-flash")
 
     told = str(caught.value)
     assert "GEMINI_API_KEY and GOOGLE_API_KEY are set neither in the environment nor in" in told
     assert str(Path("..", "..", ".env")) in told
-    assert str(somewhere_else) not in told
+    assert str(empty_folder) not in told
     assert "getpass" in told
     assert "%env" not in told
 
@@ -220,9 +218,9 @@ def test_a_key_goes_where_the_person_set_the_address_beside_it(monkeypatch: pyte
 
 
 def test_an_address_in_an_env_file_gets_no_key_of_the_environment(
-    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (somewhere_else / ".env").write_text("OPENAI_BASE_URL=https://evil.example/v1")
+    (empty_folder / ".env").write_text("OPENAI_BASE_URL=https://evil.example/v1")
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
     with pytest.raises(MissingKey, match=r"evil\.example"):
@@ -230,10 +228,10 @@ def test_an_address_in_an_env_file_gets_no_key_of_the_environment(
 
 
 def test_an_address_and_a_key_of_one_env_file_belong_together(
-    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NBTOOL_ALLOW_ENV_FILE", "1")
-    (somewhere_else / ".env").write_text(f"OPENAI_BASE_URL=https://gateway.example/v1\nOPENAI_API_KEY={KEY}")
+    (empty_folder / ".env").write_text(f"OPENAI_BASE_URL=https://gateway.example/v1\nOPENAI_API_KEY={KEY}")
 
     assert secret(make_endpoint("openai:gpt-5-mini").key) == KEY
 
@@ -381,9 +379,9 @@ def test_the_setting_of_a_model_goes_first(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_setting_of_a_model_may_stand_in_the_env_file_and_never_overrides(
-    somewhere_else: Path, monkeypatch: pytest.MonkeyPatch
+    empty_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (somewhere_else / ".env").write_text(f"NBTOOL_MODEL=groq:x\nOPENAI_API_KEY={KEY}\n")
+    (empty_folder / ".env").write_text(f"NBTOOL_MODEL=groq:x\nOPENAI_API_KEY={KEY}\n")
     from_file = default_model()
     monkeypatch.setenv("NBTOOL_MODEL", "groq:y")
 
@@ -400,23 +398,23 @@ def test_a_key_goes_before_a_local_server(monkeypatch: pytest.MonkeyPatch) -> No
     assert why == "ANTHROPIC_API_KEY is set"
 
 
-def test_a_local_server_that_answers_is_found(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_server_that_answers_is_found(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server([{"id": "nomic-embed-text"}, {"id": "llama3.2"}]) as port:
-        point_local_servers_to(somewhere_else, monkeypatch, ollama=port)
+        point_local_servers_to(empty_folder, monkeypatch, ollama=port)
 
         assert default_model() == ("ollama:llama3.2", f"ollama answers on port {port}")
 
 
-def test_something_else_on_the_port_is_no_model_server(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_something_else_on_the_port_is_no_model_server(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server("hub") as port:
-        point_local_servers_to(somewhere_else, monkeypatch, vllm=port)
+        point_local_servers_to(empty_folder, monkeypatch, vllm=port)
 
         assert default_model()[0] == "practice:default"
 
 
-def test_a_local_server_that_is_silent_is_not_waited_for(somewhere_else: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_local_server_that_is_silent_is_not_waited_for(empty_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with models_server([{"id": "slow"}], after=2.0) as port:
-        point_local_servers_to(somewhere_else, monkeypatch, lmstudio=port)
+        point_local_servers_to(empty_folder, monkeypatch, lmstudio=port)
         began = time.monotonic()
         model_id, _ = default_model()
 
@@ -498,11 +496,11 @@ def test_a_working_folder_that_is_gone_has_no_env_file(tmp_path: Path, monkeypat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks for /proc")
-def test_an_env_file_that_cannot_be_read_holds_nothing(somewhere_else: Path) -> None:
-    (somewhere_else / ".env").unlink()
-    (somewhere_else / ".env").symlink_to("/proc/self/mem")  # a file that lets itself be opened and not read
+def test_an_env_file_that_cannot_be_read_holds_nothing(empty_folder: Path) -> None:
+    (empty_folder / ".env").unlink()
+    (empty_folder / ".env").symlink_to("/proc/self/mem")  # a file that lets itself be opened and not read
 
-    assert find_env_file() == ({}, str(somewhere_else / ".env"))
+    assert find_env_file() == ({}, str(empty_folder / ".env"))
 
 
 def test_names_of_models_that_are_no_text_are_left_out() -> None:

@@ -82,7 +82,7 @@ def by_rehearsal(chat: Chat) -> object:
 
 
 def by_list_of_models(chat: Chat) -> object:
-    return chat.model.offered()
+    return chat.model.list_models()
 
 
 @pytest.mark.promise("env-asks")

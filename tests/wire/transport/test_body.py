@@ -126,7 +126,7 @@ def test_every_answer_of_a_plain_connection_goes_through_the_reader() -> None:
 
 
 @cache
-def packed(bits: int, fill: bytes = b" ") -> bytes:
+def compress(bits: int, fill: bytes = b" ") -> bytes:
     """Give 300 MB in a few hundred kilobytes: one packed megabyte, again and again."""
     packer = zlib.compressobj(9, wbits=bits)
     start = packer.compress(fill * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -136,19 +136,19 @@ def packed(bits: int, fill: bytes = b" ") -> bytes:
 
 @cache
 def nested(layers: int) -> bytes:
-    data = packed(31)
+    data = compress(31)
     for _ in range(layers - 1):
         data = gzip.compress(data)
     return data
 
 
 BOMBS: dict[str, Callable[[], tuple[str, list[Step]]]] = {
-    "gzip": lambda: ("gzip", [packed(31)]),
-    "gzip of events": lambda: ("gzip", [packed(31, b": keep alive\n\n")]),
-    "gzip of a document": lambda: ("gzip", [gzip.compress(b'{"data": [', 0) + packed(31, b"[],")]),
-    "x-gzip": lambda: ("x-gzip", [packed(31)]),
-    "deflate": lambda: ("deflate", [packed(15)]),
-    "deflate without its head": lambda: ("deflate", [packed(-15)]),
+    "gzip": lambda: ("gzip", [compress(31)]),
+    "gzip of events": lambda: ("gzip", [compress(31, b": keep alive\n\n")]),
+    "gzip of a document": lambda: ("gzip", [gzip.compress(b'{"data": [', 0) + compress(31, b"[],")]),
+    "x-gzip": lambda: ("x-gzip", [compress(31)]),
+    "deflate": lambda: ("deflate", [compress(15)]),
+    "deflate without its head": lambda: ("deflate", [compress(-15)]),
     "gzip twice": lambda: ("gzip, gzip", [nested(2)]),
     "gzip three times": lambda: ("gzip, gzip, gzip", [nested(3)]),
     "gzip in deflate": lambda: ("deflate,gzip", [nested(2)]),
@@ -247,7 +247,7 @@ def test_a_body_is_read_whole_wherever_it_is_cut(encoding: str, data: bytes, siz
 def test_no_more_than_a_piece_is_unpacked_ahead_of_what_is_taken() -> None:
     reader = BodyReader("gzip", 400 * BOUND, "a server")
 
-    assert max(len(piece) for piece in reader.feed(packed(31))) == CHUNK_BYTES
+    assert max(len(piece) for piece in reader.feed(compress(31))) == CHUNK_BYTES
 
 
 def test_a_body_that_breaks_off_or_reaches_the_limit_is_not_whole() -> None:

@@ -76,11 +76,11 @@ def ask(asked: HttpEndpoint, prompt: Prompt | None = None) -> list[Delta]:
     return asyncio.run(listen())
 
 
-def said(deltas: Iterable[Delta]) -> str:
+def joined_text(deltas: Iterable[Delta]) -> str:
     return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
 
 
-def heard_until(asked: HttpEndpoint, error: type[NbtoolError]) -> tuple[list[Delta], NbtoolError]:
+def deltas_until(asked: HttpEndpoint, error: type[NbtoolError]) -> tuple[list[Delta], NbtoolError]:
     """What came before the error, and the error."""
     heard: list[Delta] = []
 
@@ -104,7 +104,7 @@ def test_a_streamed_reply_comes_as_deltas_and_an_end() -> None:
     with serve(*GOOD) as server:
         deltas = ask(endpoint(server))
 
-    assert said(deltas) == "Hello"
+    assert joined_text(deltas) == "Hello"
     assert isinstance(deltas[-1], ReplyEnd)
 
 
@@ -130,13 +130,13 @@ def test_a_whole_reply_is_read_too() -> None:
     with serve(whole(200, HELLO)) as server:
         deltas = ask(endpoint(server), Prompt((user("Hi"),), stream=False))
 
-    assert said(deltas) == "Hello"
+    assert joined_text(deltas) == "Hello"
     assert server.requests[0].json.get("stream") is None
 
 
 def test_a_whole_reply_to_a_request_for_a_stream_is_read() -> None:
     with serve(whole(200, HELLO)) as server:
-        assert said(ask(endpoint(server))) == "Hello"
+        assert joined_text(ask(endpoint(server))) == "Hello"
 
 
 def test_a_connection_is_used_again() -> None:
@@ -156,12 +156,12 @@ def test_a_connection_is_used_again() -> None:
 def test_a_packed_reply_is_unpacked() -> None:
     body = gzip.compress(text("Hello") + finish() + DONE)
     with serve(whole(200, body, "text/event-stream", content_encoding="gzip")) as server:
-        assert said(ask(endpoint(server))) == "Hello"
+        assert joined_text(ask(endpoint(server))) == "Hello"
 
 
 def test_a_reply_may_trickle() -> None:
     with serve(head(), Trickle(text("Hellö 🦉") + finish() + DONE)) as server:
-        assert said(ask(endpoint(server))) == "Hellö 🦉"
+        assert joined_text(ask(endpoint(server))) == "Hellö 🦉"
 
 
 # --- the end of a reply ---------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def test_a_reply_that_ends_too_early_has_no_end() -> None:
     with serve(head(), text("Hello")) as server:
         deltas = ask(endpoint(server))
 
-    assert said(deltas) == "Hello"
+    assert joined_text(deltas) == "Hello"
     assert not any(isinstance(delta, ReplyEnd) for delta in deltas)
 
 
@@ -218,7 +218,7 @@ def test_a_reset_in_mid_reply_is_an_error_after_what_came() -> None:
     with serve(head(), text("Hello"), AwaitFlag(), Reset()) as server:
         heard, error = reset_after_first(endpoint(server), server)
 
-    assert said(heard) == "Hello"
+    assert joined_text(heard) == "Hello"
     assert "broke" in str(error)
     assert len(server.requests) == 1
 
@@ -256,7 +256,7 @@ def reset_after_first(asked: HttpEndpoint, server: ChaosServer) -> tuple[list[De
 )
 def test_what_does_not_move_times_out(steps: list[Any]) -> None:
     with serve(*steps) as server:
-        _, error = heard_until(endpoint(server, timeouts=SHORT), TimedOut)
+        _, error = deltas_until(endpoint(server, timeouts=SHORT), TimedOut)
         assert server.left.wait(5)
 
     assert "lab (127.0.0.1" in str(error)
@@ -270,7 +270,7 @@ def test_the_time_that_the_listener_takes_is_not_the_providers() -> None:
             heard.append(delta)
             await asyncio.sleep(0.3)
         await close_clients()
-        return said(heard)
+        return joined_text(heard)
 
     with serve(head(), text("a"), text("b"), text("c"), finish(), DONE) as server:
         assert asyncio.run(listen_slowly(endpoint(server, timeouts=SHORT))) == "abc"
@@ -334,7 +334,7 @@ def test_cancelling_the_task_closes_the_socket() -> None:
 )
 def test_a_refusal_is_the_error_it_means(status: int, body: dict[str, Any], kind: type[ProviderError]) -> None:
     with serve(whole(status, body)) as server:
-        _, error = heard_until(endpoint(server), ProviderError)
+        _, error = deltas_until(endpoint(server), ProviderError)
 
     assert type(error) is kind
     assert str(error).startswith(f"lab (127.0.0.1:{server.port}) answered {status}: ")
@@ -344,7 +344,7 @@ def test_a_refusal_is_the_error_it_means(status: int, body: dict[str, Any], kind
 def test_a_page_in_place_of_a_reply_is_shown_in_a_line() -> None:
     page = b"<!doctype html><html><style>x{}</style><title>Portal</title><body><h1>Log in</h1>" + b"x" * 9999
     with serve(whole(200, page, "text/html")) as server:
-        _, error = heard_until(endpoint(server), InvalidReply)
+        _, error = deltas_until(endpoint(server), InvalidReply)
 
     assert "Portal Log in" in str(error)
     assert "<" not in str(error)
@@ -353,28 +353,28 @@ def test_a_page_in_place_of_a_reply_is_shown_in_a_line() -> None:
 
 def test_a_page_with_a_bad_status_is_an_outage() -> None:
     with serve(whole(502, b"<html><body>Bad gateway</body></html>", "text/html")) as server:
-        _, error = heard_until(endpoint(server, retries=RetryPolicy(0)), ServerOverloaded)
+        _, error = deltas_until(endpoint(server, retries=RetryPolicy(0)), ServerOverloaded)
 
     assert "502: Bad gateway" in str(error)
 
 
 def test_an_empty_refusal_still_says_its_status() -> None:
     with serve(whole(500, b"")) as server:
-        _, error = heard_until(endpoint(server, retries=RetryPolicy(0)), ServerOverloaded)
+        _, error = deltas_until(endpoint(server, retries=RetryPolicy(0)), ServerOverloaded)
 
     assert "500: no reason given" in str(error)
 
 
 def test_a_body_that_is_not_what_its_head_says_is_no_reply() -> None:
     with serve(whole(200, b"not packed", content_encoding="gzip")) as server:
-        _, error = heard_until(endpoint(server), InvalidReply)
+        _, error = deltas_until(endpoint(server), InvalidReply)
 
     assert "unpacked" in str(error)
 
 
 def test_words_in_place_of_a_reply_are_no_reply() -> None:
     with serve(whole(200, b"upstream connect error", "text/plain")) as server:
-        _, error = heard_until(endpoint(server), InvalidReply)
+        _, error = deltas_until(endpoint(server), InvalidReply)
 
     assert "upstream connect error" in str(error)
 
@@ -382,7 +382,7 @@ def test_words_in_place_of_a_reply_are_no_reply() -> None:
 @pytest.mark.promise("own-host")
 def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
     with serve(*GOOD) as other, serve(whole(307, b"", location=other.url)) as server:
-        _, error = heard_until(endpoint(server), ProviderError)
+        _, error = deltas_until(endpoint(server), ProviderError)
 
     assert "307" in str(error)
     assert other.requests == []
@@ -391,9 +391,9 @@ def test_a_redirect_is_not_followed_and_the_key_stays() -> None:
 def test_an_error_inside_a_stream_comes_after_what_was_said_and_names_the_provider() -> None:
     failed = event({"error": {"message": "tool call failed", "code": "tool_use_failed"}}, "error")
     with serve(head(), text("Hello") + failed, Silence()) as server:
-        heard, error = heard_until(endpoint(server), ProviderError)
+        heard, error = deltas_until(endpoint(server), ProviderError)
 
-    assert said(heard) == "Hello"
+    assert joined_text(heard) == "Hello"
     assert "lab (127.0.0.1" in str(error)
     assert len(server.requests) == 1
 
@@ -401,7 +401,7 @@ def test_an_error_inside_a_stream_comes_after_what_was_said_and_names_the_provid
 def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nbtool.wire.framing.sse.MAX_EVENT_BYTES", 100_000)
     with serve(head(), b"data: ", Repeat(b"x" * 50_000, every=0)) as server:
-        _, error = heard_until(endpoint(server), ReplyTooLarge)
+        _, error = deltas_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
 
     assert "larger than" in str(error)
@@ -411,7 +411,7 @@ def test_a_line_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_reply_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoint_module, "MAX_BODY_BYTES", 100_000)
     with serve(head(), Repeat(text("x") * 500, every=0)) as server:
-        _, error = heard_until(endpoint(server), ReplyTooLarge)
+        _, error = deltas_until(endpoint(server), ReplyTooLarge)
         assert server.left.wait(5)
 
     assert "lab" in str(error)
@@ -433,13 +433,13 @@ def test_a_reset_before_the_first_byte_is_tried_again() -> None:
     with serve_each([Reset()], [head(), Reset()], GOOD) as server:
         deltas = ask(endpoint(server))
 
-    assert said(deltas) == "Hello"
+    assert joined_text(deltas) == "Hello"
     assert [delta.attempt for delta in deltas if isinstance(delta, Retrying)] == [1, 2]
 
 
 def test_an_answer_with_nothing_in_it_is_tried_again() -> None:
     with serve(head()) as server:
-        heard, error = heard_until(endpoint(server), IncompleteReply)
+        heard, error = deltas_until(endpoint(server), IncompleteReply)
 
     assert [type(delta) for delta in heard] == [Retrying, Retrying]
     assert "sent nothing" in str(error)
@@ -448,7 +448,7 @@ def test_an_answer_with_nothing_in_it_is_tried_again() -> None:
 def test_after_a_stream_with_nothing_in_it_the_reply_is_asked_for_whole_and_says_why() -> None:
     too_long = {"error": {"message": "This model's maximum context length is 8 tokens."}}
     with serve_each([head()], [whole(400, too_long)]) as server:
-        heard, error = heard_until(endpoint(server), ContextTooLong)
+        heard, error = deltas_until(endpoint(server), ContextTooLong)
 
     assert [request.json.get("stream") for request in server.requests] == [True, None]
     assert len(heard) == 1
@@ -457,7 +457,7 @@ def test_after_a_stream_with_nothing_in_it_the_reply_is_asked_for_whole_and_says
 
 def test_a_no_that_will_stay_one_is_not_tried_again_whatever_its_status() -> None:
     with serve(whole(500, {"error": {"message": "This model does not support tools."}})) as server:
-        heard, _ = heard_until(endpoint(server), ToolsNotSupported)
+        heard, _ = deltas_until(endpoint(server), ToolsNotSupported)
 
     assert heard == []
     assert len(server.requests) == 1
@@ -474,7 +474,7 @@ def test_an_overload_inside_a_stream_is_tried_again_while_nothing_was_said() -> 
 def test_a_server_that_is_not_there_is_tried_again_and_then_told() -> None:
     with serve(*GOOD) as server:
         pass
-    heard, error = heard_until(endpoint(server), ConnectionFailed)
+    heard, error = deltas_until(endpoint(server), ConnectionFailed)
 
     assert len(heard) == 2
     assert "cannot be reached" in str(error)
@@ -498,7 +498,7 @@ def test_a_wait_of_nothing_has_a_floor() -> None:
 
 def test_a_wait_that_is_too_long_is_told_in_place_of_waited_for() -> None:
     with serve(whole(429, {"error": {"message": "slow down"}}, retry_after="3600")) as server:
-        heard, error = heard_until(endpoint(server), RateLimited)
+        heard, error = deltas_until(endpoint(server), RateLimited)
 
     assert heard == []
     assert "60 minutes" in str(error)
@@ -506,21 +506,21 @@ def test_a_wait_that_is_too_long_is_told_in_place_of_waited_for() -> None:
 
 def test_the_provider_can_forbid_to_try_again() -> None:
     with serve(whole(500, {"error": {"message": "no"}}, x_should_retry="false")) as server:
-        heard, _ = heard_until(endpoint(server), ServerOverloaded)
+        heard, _ = deltas_until(endpoint(server), ServerOverloaded)
 
     assert heard == []
 
 
 def test_spent_money_is_not_tried_again() -> None:
     with serve(whole(429, {"error": {"message": "quota", "code": "insufficient_quota"}})) as server:
-        heard, _ = heard_until(endpoint(server), RateLimited)
+        heard, _ = deltas_until(endpoint(server), RateLimited)
 
     assert heard == []
 
 
 def test_who_asks_can_forbid_to_try_again() -> None:
     with serve(whole(503, {})) as server:
-        heard, _ = heard_until(endpoint(server, can_retry=lambda: False), ServerOverloaded)
+        heard, _ = deltas_until(endpoint(server, can_retry=lambda: False), ServerOverloaded)
 
     assert heard == []
     assert len(server.requests) == 1
@@ -529,9 +529,9 @@ def test_who_asks_can_forbid_to_try_again() -> None:
 def test_nothing_is_tried_again_once_something_was_said() -> None:
     busy = event({"error": {"message": "ServerOverloaded"}})
     with serve(head(), text("Hello"), Pause(0.05), busy) as server:
-        heard, _ = heard_until(endpoint(server), ServerOverloaded)
+        heard, _ = deltas_until(endpoint(server), ServerOverloaded)
 
-    assert said(heard) == "Hello"
+    assert joined_text(heard) == "Hello"
     assert len(server.requests) == 1
 
 
@@ -550,7 +550,7 @@ def test_nothing_is_tried_again_once_something_was_said() -> None:
 )
 def test_no_error_shows_the_key(steps: list[Any]) -> None:
     with serve(*steps) as server:
-        _, error = heard_until(endpoint(server), WireError)
+        _, error = deltas_until(endpoint(server), WireError)
 
     assert KEY not in str(error)
     assert KEY not in repr(error)
@@ -580,7 +580,7 @@ def test_a_key_with_a_line_break_is_refused_and_not_shown() -> None:
 def test_a_proxy_is_not_asked_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with serve(*GOOD) as server:
-        assert said(ask(endpoint(server))) == "Hello"
+        assert joined_text(ask(endpoint(server))) == "Hello"
 
 
 def test_options_that_are_no_json_are_refused_before_anything_leaves() -> None:

@@ -71,14 +71,14 @@ KINDS: dict[str, Callable[[Chance], list[Step]]] = {
 @pytest.mark.promise("typed-errors")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_failing_network_ends_in_a_reply_or_in_one_of_our_errors(kind: str, record_property: Tell) -> None:
-    strike(kind, 4, record_property)
+    inject_faults(kind, 4, record_property)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_hundred_faults_of_a_kind_end_in_a_reply_or_in_one_of_our_errors(kind: str, record_property: Tell) -> None:
-    strike(kind, 200, record_property)
+    inject_faults(kind, 200, record_property)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_server_that_cannot_be_reached_leaves_nothing_behind(address: str, rec
 
     assert len(results) == 20
     assert all(isinstance(result, WireError) for result in results)
-    assert not grown(before)
+    assert not has_leaked(before)
 
 
 @contextmanager
@@ -114,14 +114,16 @@ def no_tls() -> Iterator[int]:
         thread.join()
 
 
-def strike(kind: str, count: int, tell: Tell) -> None:
+def inject_faults(kind: str, count: int, tell: Tell) -> None:
     """Ask until a fault was injected so many times, every second or so followed by a good answer."""
     chance = random.Random(kind)
     answers = [KINDS[kind](chance) if chance.random() < 0.7 else GOOD for _ in range(4 * count)]
     before = left_over()
     with serve_each(*answers) as server:
-        results = asyncio.run(questions(endpoint(server.url), lambda _: struck(answers, len(server.requests)) < count))
-    injected = struck(answers, len(server.requests))
+        results = asyncio.run(
+            questions(endpoint(server.url), lambda _: count_faults(answers, len(server.requests)) < count)
+        )
+    injected = count_faults(answers, len(server.requests))
     tell("injected", injected)
 
     assert injected >= count
@@ -132,10 +134,10 @@ def strike(kind: str, count: int, tell: Tell) -> None:
             check(result)
         else:
             assert isinstance(result, WireError), repr(result)
-    assert not grown(before)
+    assert not has_leaked(before)
 
 
-def struck(answers: list[list[Step]], requests: int) -> int:
+def count_faults(answers: list[list[Step]], requests: int) -> int:
     return sum(answer is not GOOD for answer in answers[:requests])
 
 
@@ -170,7 +172,7 @@ async def questions(asked: HttpEndpoint, go_on: Callable[[int], bool]) -> list[l
     return results
 
 
-def said(deltas: list[Delta]) -> str:
+def joined_text(deltas: list[Delta]) -> str:
     return "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
 
 
@@ -180,13 +182,13 @@ def is_whole(deltas: list[Delta]) -> bool:
 
 def check(deltas: list[Delta]) -> None:
     """Check that nothing was said twice, and that an end is the end of the whole."""
-    assert SAID.startswith(said(deltas))
+    assert SAID.startswith(joined_text(deltas))
     if is_whole(deltas):
-        assert said(deltas) == SAID
+        assert joined_text(deltas) == SAID
         assert isinstance(deltas[-1], ReplyEnd)
 
 
-def grown(before: tuple[int, int]) -> bool:
+def has_leaked(before: tuple[int, int]) -> bool:
     """Tell whether there are more threads or files than before; fewer are what an earlier test had left."""
     return any(now > then for now, then in zip(left_over(), before, strict=True))
 

@@ -18,7 +18,7 @@ async def pieces(*given: bytes | Exception, asked: list[int] | None = None) -> A
         yield piece
 
 
-async def taken(*given: bytes | Exception) -> list[bytes]:
+async def read_pieces(*given: bytes | Exception) -> list[bytes]:
     async with aclosing(ReadAhead(pieces(*given))) as body:
         found = []
         while piece := await body.read():
@@ -27,11 +27,11 @@ async def taken(*given: bytes | Exception) -> list[bytes]:
 
 
 def test_what_has_come_is_given_in_one_piece() -> None:
-    assert asyncio.run(taken(b"a", b"b", b"c")) == [b"abc"]
+    assert asyncio.run(read_pieces(b"a", b"b", b"c")) == [b"abc"]
 
 
 def test_a_body_without_anything_ends() -> None:
-    assert asyncio.run(taken()) == []
+    assert asyncio.run(read_pieces()) == []
 
 
 def test_an_error_comes_after_what_came_before_it() -> None:

@@ -36,19 +36,20 @@ def as_wav(samples: bytes) -> bytes:
     return file.getvalue()
 
 
-def spoken(**audio: Any) -> dict[str, Any]:
+def audio_chunk(**audio: Any) -> dict[str, Any]:
     return chatting.chunk({"audio": audio})
 
 
-def streamed(first: bytes = SAMPLES[:1_001], second: bytes = SAMPLES[1_001:]) -> bytes:
+def audio_stream(first: bytes = SAMPLES[:1_001], second: bytes = SAMPLES[1_001:]) -> bytes:
     return chatting.stream(
-        chatting.chunk({"role": "assistant"}), spoken(id="a1", transcript="Good "), spoken(data=b64(first)),
-        spoken(transcript="morning."), spoken(data=b64(second)), spoken(expires_at=1), chatting.chunk(finish="stop"),
+        chatting.chunk({"role": "assistant"}), audio_chunk(id="a1", transcript="Good "), audio_chunk(data=b64(first)),
+        audio_chunk(transcript="morning."), audio_chunk(data=b64(second)), audio_chunk(expires_at=1),
+        chatting.chunk(finish="stop"),
     )  # fmt: skip
 
 
 def test_streamed_samples_become_a_sound_that_can_be_played() -> None:
-    with serve(head(), streamed()) as server:
+    with serve(head(), audio_stream()) as server:
         turn = Chat("m", base_url=server.url).send("Say it")
 
     assert turn.text == "Good morning."
@@ -75,13 +76,13 @@ def test_a_whole_sound_is_kept_as_it_came(data: bytes, mime: str) -> None:
 
 
 def test_a_sound_that_cannot_be_read_is_told() -> None:
-    reply = decode("chat", chatting.stream(spoken(data="no base64!"), chatting.chunk(finish="stop")))
+    reply = decode("chat", chatting.stream(audio_chunk(data="no base64!"), chatting.chunk(finish="stop")))
 
     assert reply.text == UNREADABLE
 
 
 def test_a_sound_that_breaks_off_is_no_whole_one() -> None:
-    reply = decode("chat", chatting.stream(spoken(data=b64(SAMPLES)), done=False))
+    reply = decode("chat", chatting.stream(audio_chunk(data=b64(SAMPLES)), done=False))
 
     assert not reply.complete
     assert not any(isinstance(part, Media) for part in reply.message.parts)

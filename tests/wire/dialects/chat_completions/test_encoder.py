@@ -24,7 +24,7 @@ from nbtool.wire import Prompt, Target, ToolSpec
 from tests.wire.chatting import HERE, WIRE, body
 
 
-def written(*messages: Message, target: Target = HERE, **prompt: Any) -> list[dict[str, Any]]:
+def encode_messages(*messages: Message, target: Target = HERE, **prompt: Any) -> list[dict[str, Any]]:
     encoded: list[dict[str, Any]] = body(*messages, target=target, **prompt)["messages"]
     return encoded
 
@@ -63,7 +63,10 @@ def test_a_whole_reply_is_asked_for_without_stream_fields() -> None:
 
 
 def test_the_system_prompt_has_the_role_that_the_target_wants() -> None:
-    assert written(user("Hi"), system="S", target=able("developer_role"))[0] == {"role": "developer", "content": "S"}
+    assert encode_messages(user("Hi"), system="S", target=able("developer_role"))[0] == {
+        "role": "developer",
+        "content": "S",
+    }
 
 
 def test_tools_are_told_with_a_schema_that_has_properties() -> None:
@@ -107,7 +110,7 @@ def test_the_limit_of_tokens_has_the_name_that_the_target_knows() -> None:
 
 
 def test_calls_and_results_pair_by_id() -> None:
-    sent = written(user("Hi"), assistant("Let me see.", CALL), results(RESULT))
+    sent = encode_messages(user("Hi"), assistant("Let me see.", CALL), results(RESULT))
 
     function = {"name": "f", "arguments": '{"x": 1}'}
     assert sent[1:] == [
@@ -121,18 +124,18 @@ def test_calls_and_results_pair_by_id() -> None:
 
 
 def test_a_message_of_calls_alone_has_empty_content_where_a_server_cannot_do_without() -> None:
-    sent = written(assistant(CALL), results(RESULT), target=able("empty_content"))
+    sent = encode_messages(assistant(CALL), results(RESULT), target=able("empty_content"))
 
     assert sent[0]["content"] == ""
     assert sent[0]["tool_calls"]
 
 
 def test_a_message_of_calls_alone_has_no_content() -> None:
-    assert "content" not in written(assistant(CALL))[0]
+    assert "content" not in encode_messages(assistant(CALL))[0]
 
 
 def test_calls_without_arguments_send_an_empty_object_and_empty_results_a_word() -> None:
-    sent = written(
+    sent = encode_messages(
         assistant(ToolCall("f", "", id="c1", call_id="call_1")), results(ToolResult("f", "", "c1", "call_1"))
     )
 
@@ -142,7 +145,9 @@ def test_calls_without_arguments_send_an_empty_object_and_empty_results_a_word()
 
 def test_ids_that_come_back_in_a_later_round_are_made_unique() -> None:
     again = ToolCall("f", "{}", id="c1", call_id="call_2")
-    sent = written(assistant(CALL), results(RESULT), assistant(again), results(ToolResult("f", "x", "c1", "call_2")))
+    sent = encode_messages(
+        assistant(CALL), results(RESULT), assistant(again), results(ToolResult("f", "x", "c1", "call_2"))
+    )
 
     ids = [sent[0]["tool_calls"][0]["id"], sent[2]["tool_calls"][0]["id"]]
     assert len(set(ids)) == 2
@@ -150,7 +155,7 @@ def test_ids_that_come_back_in_a_later_round_are_made_unique() -> None:
 
 
 def test_ids_are_short_where_the_target_wants_it() -> None:
-    sent = written(assistant(CALL), results(RESULT), target=able("short_call_ids"))
+    sent = encode_messages(assistant(CALL), results(RESULT), target=able("short_call_ids"))
 
     given = sent[0]["tool_calls"][0]["id"]
     assert len(given) == 9
@@ -167,7 +172,7 @@ def test_an_own_message_goes_back_as_it_came() -> None:
     }
     made = ToolCall("f", "{}", id="functions.f:0", call_id="call_1")
 
-    sent = written(echoing({"content": "Hi", "tool_calls": [signed], "unknown": 1}, Text("Hi"), made))
+    sent = encode_messages(echoing({"content": "Hi", "tool_calls": [signed], "unknown": 1}, Text("Hi"), made))
 
     assert sent == [{"role": "assistant", "content": "Hi", "tool_calls": [signed]}]
 
@@ -175,7 +180,7 @@ def test_an_own_message_goes_back_as_it_came() -> None:
 def test_a_message_of_another_host_is_built_anew() -> None:
     message = echoing({"content": "native", "extra_content": 1}, Text("Hi"), Thinking("Hm"), host="other.example")
 
-    assert written(message) == [{"role": "assistant", "content": "Hi"}]
+    assert encode_messages(message) == [{"role": "assistant", "content": "Hi"}]
 
 
 @pytest.mark.parametrize(
@@ -188,17 +193,19 @@ def test_thoughts_go_back_only_where_they_are_wanted(ability: str | None, with_c
     asking = echoing({"tool_calls": [payload_call], "reasoning_content": "Hm"}, CALL)
     saying = echoing({"content": "Hi", "reasoning_content": "Hm"}, Text("Hi"))
 
-    sent = written(asking, results(RESULT), saying, target=target)
+    sent = encode_messages(asking, results(RESULT), saying, target=target)
 
     assert ("reasoning_content" in sent[0], "reasoning_content" in sent[2]) == (with_call, without)
 
 
 def test_a_refusal_goes_back_as_text_and_an_empty_message_not_at_all() -> None:
-    assert written(assistant(Refusal("No.")), assistant(), user("")) == [{"role": "assistant", "content": "No."}]
+    assert encode_messages(assistant(Refusal("No.")), assistant(), user("")) == [
+        {"role": "assistant", "content": "No."}
+    ]
 
 
 def test_media_are_parts() -> None:
-    sent = written(
+    sent = encode_messages(
         user(
             "See",
             Media("image/png", data=b"\0"),
@@ -224,20 +231,20 @@ def test_media_are_parts() -> None:
 )
 def test_media_that_cannot_be_carried_are_refused(media: Media) -> None:
     with pytest.raises(Unsupported, match="cannot carry"):
-        written(user(media))
+        encode_messages(user(media))
 
 
 def test_pictures_of_a_result_follow_in_a_message_of_their_own() -> None:
     result = ToolResult("f", "a plot", "c1", "call_1", media=(Media("image/png", data=b"\0"),))
 
-    sent = written(assistant(CALL), results(result))
+    sent = encode_messages(assistant(CALL), results(result))
 
     assert [message["role"] for message in sent] == ["assistant", "tool", "user"]
     assert sent[2]["content"][1]["type"] == "image_url"
 
 
 def test_lone_surrogates_never_leave() -> None:
-    sent = written(user("a\ud83d"), assistant("b\ud83d"), system="c\ud83d")
+    sent = encode_messages(user("a\ud83d"), assistant("b\ud83d"), system="c\ud83d")
 
     assert [message["content"] for message in sent] == ["c\ufffd", "a\ufffd", "b\ufffd"]
 
@@ -245,7 +252,7 @@ def test_lone_surrogates_never_leave() -> None:
 def test_a_message_is_written_once_while_it_lives() -> None:
     said = user("Hi")
 
-    first, again, other = written(said)[0], written(said, system="S")[1], written(user("Hi"))[0]
+    first, again, other = encode_messages(said)[0], encode_messages(said, system="S")[1], encode_messages(user("Hi"))[0]
 
     assert first is again
     assert first is not other

@@ -28,7 +28,7 @@ from nbtool.wire.transport.endpoint import HttpEndpoint
 from nbtool.wire.transport.multipart import MAX_UPLOAD
 from nbtool.wire.transport.retry import RetryPolicy
 from tests.chaos import ChaosServer, Repeat, Reset, Silence, head, serve, serve_each, whole
-from tests.samples import JPEG, MP3, PNG, WAV, as_base64, drawn, form_of, written
+from tests.samples import JPEG, MP3, PNG, WAV, as_base64, form_of, form_values, image_response
 
 KEY = "sk-secret-0123456789"
 PICTURE = Media("image/png", data=PNG, name="cat.png")
@@ -56,7 +56,7 @@ def request_of(kind: str, *said: Any, model: str = "m", **more: Any) -> Any:
 
 def test_an_image_is_made_of_a_description() -> None:
     usage = {"input_tokens": 9, "output_tokens": 272, "total_tokens": 281}
-    with serve(drawn(as_base64(PNG, revised_prompt="A tabby."), usage=usage)) as server:
+    with serve(image_response(as_base64(PNG, revised_prompt="A tabby."), usage=usage)) as server:
         deltas = ask(at(server, "gpt-image-1"), "a cat", options={"size": "1024x1024"})
 
     request = server.requests[0]
@@ -74,14 +74,14 @@ def test_an_image_is_made_of_a_description() -> None:
 
 
 def test_several_images_come_in_order_and_their_type_is_that_of_their_bytes() -> None:
-    with serve(drawn(as_base64(PNG), as_base64(JPEG), output_format="webp")) as server:
+    with serve(image_response(as_base64(PNG), as_base64(JPEG), output_format="webp")) as server:
         deltas = ask(at(server, "gpt-image-1"), "two cats", options={"n": 2})
 
     assert [delta.media.mime for delta in deltas if isinstance(delta, MediaDelta)] == ["image/png", "image/jpeg"]
 
 
 def test_a_model_that_would_answer_with_an_address_is_asked_for_the_bytes() -> None:
-    with serve(drawn(as_base64(PNG))) as server:
+    with serve(image_response(as_base64(PNG))) as server:
         ask(at(server, "dall-e-3"), "a cat")
 
     assert server.requests[0].json["response_format"] == "b64_json"
@@ -90,7 +90,7 @@ def test_a_model_that_would_answer_with_an_address_is_asked_for_the_bytes() -> N
 def test_an_address_is_kept_and_not_fetched() -> None:
     with serve_each([b""]) as elsewhere:
         url = f"{elsewhere.url}/cat.webp?sig=1"
-        with serve(drawn({"url": url})) as server:
+        with serve(image_response({"url": url})) as server:
             deltas = ask(at(server, "flux.1"), "a cat")
 
     assert deltas[0] == MediaDelta(Media("image/webp", url=url))
@@ -152,19 +152,23 @@ def test_a_reply_can_be_cut_anywhere() -> None:
 
 
 def test_an_attached_image_is_edited() -> None:
-    with serve(drawn(as_base64(JPEG))) as server:
+    with serve(image_response(as_base64(JPEG))) as server:
         deltas = ask(at(server, "gpt-image-1"), "make it blue", PICTURE, options={"quality": "low", "n": 2})
 
     form = form_of(server.requests[0])
     image = form["image"][0]
     assert server.requests[0].path == "/v1/images/edits"
-    assert {name: written(form, name) for name in ("model", "prompt", "quality", "n")} == {
+    assert {name: form_values(form, name) for name in ("model", "prompt", "quality", "n")} == {
         "model": [b"gpt-image-1"],
         "prompt": [b"make it blue"],
         "quality": [b"low"],
         "n": [b"2"],
     }
-    assert (image.get_filename(), image.get_content_type(), written(form, "image")) == ("cat.png", "image/png", [PNG])
+    assert (image.get_filename(), image.get_content_type(), form_values(form, "image")) == (
+        "cat.png",
+        "image/png",
+        [PNG],
+    )
     assert deltas[0] == MediaDelta(Media("image/jpeg", data=JPEG))
 
 
@@ -186,7 +190,7 @@ def test_only_the_last_message_of_the_person_counts() -> None:
 
 def test_the_name_of_a_file_leaves_without_its_folders_and_cannot_break_the_form() -> None:
     nasty = Media("image/png", data=PNG, name='C:\\Users\\ann\\../x";\r\ncontent-type: text/html\r\n\r\n.png')
-    with serve(drawn(as_base64(PNG))) as server:
+    with serve(image_response(as_base64(PNG))) as server:
         ask(at(server, "gpt-image-1"), "blue", nasty)
 
     parts = form_of(server.requests[0])["image"]
@@ -205,8 +209,8 @@ def test_a_sound_is_written_down() -> None:
 
     form = form_of(server.requests[0])
     assert server.requests[0].path == "/v1/audio/transcriptions"
-    assert (written(form, "file"), form["file"][0].get_filename()) == ([WAV], "talk.wav")
-    assert [written(form, name) for name in ("prompt", "language", "response_format")] == [
+    assert (form_values(form, "file"), form["file"][0].get_filename()) == ([WAV], "talk.wav")
+    assert [form_values(form, name) for name in ("prompt", "language", "response_format")] == [
         [b"Names: Ann."],
         [b"en"],
         [b"json"],
@@ -221,7 +225,7 @@ def test_times_stay_in_the_native_form_and_seconds_are_no_tokens() -> None:
         deltas = ask(at(server, "whisper-1"), SOUND, options=options)
 
     form = form_of(server.requests[0])
-    assert written(form, "timestamp_granularities[]") == [b"segment", b"word"]
+    assert form_values(form, "timestamp_granularities[]") == [b"segment", b"word"]
     assert "prompt" not in form
     assert deltas == [TextDelta("Hi."), ReplyEnd("end", native=body)]
 

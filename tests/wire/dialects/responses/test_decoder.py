@@ -13,22 +13,22 @@ from nbtool.events import CallDelta, ReplyEnd, TextDelta
 from nbtool.messages import Media, ToolResult, results, user
 from nbtool.wire import decode
 from nbtool.wire.reply import Reply, ReplyBuilder
-from tests.wire.responding import CALL_ITEM, REASONING, WIRE, completed, input_of, message_item, stream
+from tests.wire.responding import CALL_ITEM, REASONING, WIRE, completed_event, input_of, message_item, stream
 
 
-def added(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
+def item_added(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
     return {"type": "response.output_item.added", "output_index": index, "item": item}
 
 
-def done(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
+def item_done(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
     return {"type": "response.output_item.done", "output_index": index, "item": item}
 
 
-def said(text: str, **more: Any) -> dict[str, Any]:
+def text_delta(text: str, **more: Any) -> dict[str, Any]:
     return {"type": "response.output_text.delta", "output_index": 0, "item_id": "msg_1", "delta": text, **more}
 
 
-def wrote(text: str, **more: Any) -> dict[str, Any]:
+def arguments_delta(text: str, **more: Any) -> dict[str, Any]:
     return {"type": "response.function_call_arguments.delta", "delta": text, **more}
 
 
@@ -42,7 +42,9 @@ def whole(response: dict[str, Any]) -> Reply:
 
 def test_text_comes_as_it_is_written_and_once() -> None:
     item = message_item("Hello")
-    reply = read(added(message_item()), said("Hel"), said("lo"), done(item), completed(item))
+    reply = read(
+        item_added(message_item()), text_delta("Hel"), text_delta("lo"), item_done(item), completed_event(item)
+    )
 
     assert (reply.text, reply.stop_reason, reply.finish_reason, reply.complete) == ("Hello", "end", "completed", True)
 
@@ -50,11 +52,11 @@ def test_text_comes_as_it_is_written_and_once() -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        (completed(message_item("Hello")),),
-        (done(message_item("Hello")), completed()),
-        (added(message_item()), said("Hel"), completed(message_item("Hello"))),
-        (said("Hello", item_id=None, output_index=None), completed()),
-        (said("Hello", output_index="0"), completed(message_item("Hello"))),
+        (completed_event(message_item("Hello")),),
+        (item_done(message_item("Hello")), completed_event()),
+        (item_added(message_item()), text_delta("Hel"), completed_event(message_item("Hello"))),
+        (text_delta("Hello", item_id=None, output_index=None), completed_event()),
+        (text_delta("Hello", output_index="0"), completed_event(message_item("Hello"))),
     ],
     ids=["only at the end", "empty final output", "end of the text lost", "no place at all", "a word for an index"],
 )
@@ -66,8 +68,8 @@ def test_text_is_whole_whatever_stage_brings_it(events: tuple[dict[str, Any], ..
 
 def test_several_messages_are_one_text() -> None:
     reply = read(
-        said("One. "), {**said("Two."), "output_index": 1, "item_id": "msg_2"},
-        completed(message_item("One. "), {**message_item("Two."), "id": "msg_2"}),
+        text_delta("One. "), {**text_delta("Two."), "output_index": 1, "item_id": "msg_2"},
+        completed_event(message_item("One. "), {**message_item("Two."), "id": "msg_2"}),
     )  # fmt: skip
 
     assert reply.text == "One. Two."
@@ -76,12 +78,14 @@ def test_several_messages_are_one_text() -> None:
 def test_reasoning_comes_from_summaries_and_from_the_open_form() -> None:
     item = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "AB"}]}
     reply = read(
-        added({**item, "summary": []}),
+        item_added({**item, "summary": []}),
         {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 0, "delta": "A"},
         {"type": "response.reasoning_summary_text.delta", "output_index": 0, "summary_index": 1, "delta": "B"},
-        done(item),
+        item_done(item),
         {"type": "response.reasoning_text.delta", "output_index": 1, "item_id": "rs_2", "delta": "C"},
-        completed(item, {"type": "reasoning", "id": "rs_2", "content": [{"type": "reasoning_text", "text": "CD"}]}),
+        completed_event(
+            item, {"type": "reasoning", "id": "rs_2", "content": [{"type": "reasoning_text", "text": "CD"}]}
+        ),
     )
 
     assert reply.thinking == "ABCD"
@@ -89,18 +93,18 @@ def test_reasoning_comes_from_summaries_and_from_the_open_form() -> None:
 
 def test_a_refusal_is_told_apart_from_text() -> None:
     refusal = {"type": "message", "id": "msg_1", "content": [{"type": "refusal", "refusal": "I won't."}]}
-    reply = read({"type": "response.refusal.delta", "output_index": 0, "delta": "I "}, completed(refusal))
+    reply = read({"type": "response.refusal.delta", "output_index": 0, "delta": "I "}, completed_event(refusal))
 
     assert (reply.text, reply.refusal) == ("", "I won't.")
 
 
 def test_a_call_is_keyed_by_where_it_stands_when_its_ids_change() -> None:
     reply = read(
-        added({**CALL_ITEM, "id": "x1", "arguments": ""}, 1),
-        wrote('{"tick', output_index=1, item_id="x2"),
-        wrote('er":"A"}', output_index=1, item_id="x3"),
-        done({**CALL_ITEM, "id": "x4"}, 1),
-        completed({**REASONING, "id": "x5"}, {**CALL_ITEM, "id": "x6"}),
+        item_added({**CALL_ITEM, "id": "x1", "arguments": ""}, 1),
+        arguments_delta('{"tick', output_index=1, item_id="x2"),
+        arguments_delta('er":"A"}', output_index=1, item_id="x3"),
+        item_done({**CALL_ITEM, "id": "x4"}, 1),
+        completed_event({**REASONING, "id": "x5"}, {**CALL_ITEM, "id": "x6"}),
     )
 
     assert [(call.id, call.arguments, call.runnable) for call in reply.calls] == [("call_1", '{"ticker":"A"}', True)]
@@ -110,10 +114,10 @@ def test_a_call_is_keyed_by_where_it_stands_when_its_ids_change() -> None:
 def test_calls_that_all_claim_the_first_place_are_told_apart_by_their_ids() -> None:
     other = {**CALL_ITEM, "id": "fc_2", "call_id": "call_2"}
     reply = read(
-        added({**CALL_ITEM, "arguments": ""}), added({**other, "arguments": ""}),
-        wrote('{"ticker":"A"}', output_index=0, item_id="fc_1"),
-        wrote('{"ticker":"B"}', output_index=0, item_id="fc_2"),
-        done(CALL_ITEM), done({**other, "arguments": '{"ticker":"B"}'}), completed(),
+        item_added({**CALL_ITEM, "arguments": ""}), item_added({**other, "arguments": ""}),
+        arguments_delta('{"ticker":"A"}', output_index=0, item_id="fc_1"),
+        arguments_delta('{"ticker":"B"}', output_index=0, item_id="fc_2"),
+        item_done(CALL_ITEM), item_done({**other, "arguments": '{"ticker":"B"}'}), completed_event(),
     )  # fmt: skip
 
     assert [call.args for call in reply.calls] == [{"ticker": "A"}, {"ticker": "B"}]
@@ -121,7 +125,9 @@ def test_calls_that_all_claim_the_first_place_are_told_apart_by_their_ids() -> N
 
 def test_fragments_that_could_belong_to_either_call_are_refused() -> None:
     events = stream(
-        added({**CALL_ITEM, "arguments": ""}), added({**CALL_ITEM, "id": "fc_2", "call_id": "call_2"}, 1), wrote("{}")
+        item_added({**CALL_ITEM, "arguments": ""}),
+        item_added({**CALL_ITEM, "id": "fc_2", "call_id": "call_2"}, 1),
+        arguments_delta("{}"),
     )
 
     with pytest.raises(InvalidReply, match="which of several calls"):
@@ -131,15 +137,19 @@ def test_fragments_that_could_belong_to_either_call_are_refused() -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        (added({**CALL_ITEM, "arguments": ""}), done(CALL_ITEM), completed()),
+        (item_added({**CALL_ITEM, "arguments": ""}), item_done(CALL_ITEM), completed_event()),
         (
-            added({**CALL_ITEM, "arguments": ""}),
+            item_added({**CALL_ITEM, "arguments": ""}),
             {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"ticker":"A"}'},
-            completed(),
+            completed_event(),
         ),
-        (added({**CALL_ITEM, "arguments": ""}), wrote('{"ticker":', output_index=0), completed(CALL_ITEM)),
-        (wrote('{"ticker":"A"}', output_index=0), done(CALL_ITEM), completed()),
-        (completed({**CALL_ITEM, "arguments": {"ticker": "A"}}),),
+        (
+            item_added({**CALL_ITEM, "arguments": ""}),
+            arguments_delta('{"ticker":', output_index=0),
+            completed_event(CALL_ITEM),
+        ),
+        (arguments_delta('{"ticker":"A"}', output_index=0), item_done(CALL_ITEM), completed_event()),
+        (completed_event({**CALL_ITEM, "arguments": {"ticker": "A"}}),),
     ],
     ids=["in the item", "in the done event", "in the final event", "before the item", "as an object"],
 )
@@ -152,7 +162,7 @@ def test_arguments_are_whole_whatever_stage_brings_them(events: tuple[dict[str, 
 def test_a_call_of_an_incomplete_response_does_not_run() -> None:
     cut = {**CALL_ITEM, "arguments": "", "status": "incomplete"}
     final = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output": [cut]}
-    reply = read(added(cut), {"type": "response.incomplete", "response": final})
+    reply = read(item_added(cut), {"type": "response.incomplete", "response": final})
 
     assert (reply.complete, reply.stop_reason, reply.calls[0].runnable) == (True, "length", False)
     assert reply.message.native is None
@@ -160,14 +170,14 @@ def test_a_call_of_an_incomplete_response_does_not_run() -> None:
 
 def test_a_filtered_response_says_so() -> None:
     final = {"incomplete_details": {"reason": "content_filter"}, "output": []}
-    reply = read(said("Well"), {"type": "response.incomplete", "response": final})
+    reply = read(text_delta("Well"), {"type": "response.incomplete", "response": final})
 
     assert (reply.text, reply.stop_reason, reply.complete) == ("Well", "filtered", True)
 
 
 def test_a_call_that_is_itself_incomplete_does_not_run() -> None:
-    assert not read(completed({**CALL_ITEM, "status": "incomplete"})).calls[0].runnable
-    assert read(completed({**CALL_ITEM, "status": "in_progress"})).calls[0].runnable
+    assert not read(completed_event({**CALL_ITEM, "status": "incomplete"})).calls[0].runnable
+    assert read(completed_event({**CALL_ITEM, "status": "in_progress"})).calls[0].runnable
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress", "brewing"])
@@ -180,7 +190,9 @@ def test_a_body_that_is_still_being_made_is_not_complete(status: str) -> None:
 
 def test_an_error_in_the_stream_keeps_what_came_before_it() -> None:
     decoder = WIRE.decoder()
-    first = decoder.feed(stream(said("Wel"), {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"}))
+    first = decoder.feed(
+        stream(text_delta("Wel"), {"type": "error", "code": "rate_limit_exceeded", "message": "Slow down"})
+    )
 
     assert first == [TextDelta("Wel")]
     with pytest.raises(RateLimited, match="Slow down"):
@@ -202,14 +214,16 @@ def test_failures_are_errors(event: dict[str, Any]) -> None:
 
 
 def test_done_without_an_end_completes_nothing() -> None:
-    reply = decode("responses", stream(said("Hel")) + b"data: [DONE]\n\n")
+    reply = decode("responses", stream(text_delta("Hel")) + b"data: [DONE]\n\n")
 
     assert (reply.text, reply.complete) == ("Hel", False)
 
 
 def test_unknown_events_and_items_are_passed_over_and_kept() -> None:
     odd = {"type": "program", "id": "p_1", "code": "x"}
-    reply = read({"type": "keepalive"}, {"type": "response.program.delta", "delta": "x"}, done(odd), completed(odd))
+    reply = read(
+        {"type": "keepalive"}, {"type": "response.program.delta", "delta": "x"}, item_done(odd), completed_event(odd)
+    )
 
     assert (reply.text, reply.calls, reply.complete) == ("", (), True)
     assert reply.message.native is not None
@@ -225,7 +239,7 @@ def test_the_type_may_stand_in_the_event_line_alone() -> None:
 
 def test_a_finished_picture_comes_out_once() -> None:
     drawn = {"type": "image_generation_call", "id": "ig_1", "result": "iVA=", "output_format": "png"}
-    reply = read(added({**drawn, "result": None}), done(drawn), completed(drawn))
+    reply = read(item_added({**drawn, "result": None}), item_done(drawn), completed_event(drawn))
 
     assert reply.message.parts == (Media("image/png", data=b"\x89P"),)
 
@@ -235,7 +249,7 @@ def test_usage_is_read_with_its_details() -> None:
         "input_tokens": 63, "input_tokens_details": {"cached_tokens": 10},
         "output_tokens": 101, "output_tokens_details": {"reasoning_tokens": 64}, "total_tokens": 164, "cost": 0.5,
     }  # fmt: skip
-    found = read(completed(message_item("x"), usage=usage)).usage
+    found = read(completed_event(message_item("x"), usage=usage)).usage
 
     assert (found.input_tokens, found.cached_tokens, found.output_tokens, found.thinking_tokens) == (63, 10, 101, 64)
     assert found.cost == 0.5
@@ -245,7 +259,7 @@ def test_a_whole_body_answers_a_request_for_a_stream_and_the_reverse() -> None:
     body = json.dumps({"status": "completed", "output": [message_item("Hi")]}).encode()
 
     assert decode("responses", b"\n  " + body, stream=True).text == "Hi"
-    assert decode("responses", stream(completed(message_item("Hi"))), stream=False).complete
+    assert decode("responses", stream(completed_event(message_item("Hi"))), stream=False).complete
 
 
 @pytest.mark.parametrize("body", [b"<html><title>502</title>", b'{"choices": []}', b"upstream connect error"])
@@ -255,7 +269,11 @@ def test_what_is_no_reply_is_refused(body: bytes) -> None:
 
 
 def test_a_decoder_can_be_copied_in_mid_stream() -> None:
-    body = stream(added({**CALL_ITEM, "arguments": ""}), wrote('{"ticker":"A"}', output_index=0), completed(CALL_ITEM))
+    body = stream(
+        item_added({**CALL_ITEM, "arguments": ""}),
+        arguments_delta('{"ticker":"A"}', output_index=0),
+        completed_event(CALL_ITEM),
+    )
     middle = len(body) // 2
     decoder = WIRE.decoder()
     builder = ReplyBuilder()
@@ -276,7 +294,7 @@ def decode_all(body: bytes) -> list[object]:
 
 def test_a_reply_that_was_read_can_be_sent_back() -> None:
     decoder, builder = WIRE.decoder(), ReplyBuilder(wire="responses", host="api.example", model="thinker-1")
-    for delta in decoder.feed(stream(done(REASONING), done(CALL_ITEM, 1), completed())):
+    for delta in decoder.feed(stream(item_done(REASONING), item_done(CALL_ITEM, 1), completed_event())):
         builder.add(delta)
     message = builder.reply().message
     call = message.calls[0]
@@ -293,7 +311,11 @@ def test_a_reply_that_was_read_can_be_sent_back() -> None:
 def test_whatever_stands_in_an_item_of_reasoning_is_no_answer(kind: str, is_stream: bool) -> None:
     thought = {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": kind, "text": "hmm let me see"}]}
     output = [thought, message_item("The answer is 42.")]
-    body = stream(completed(*output)) if is_stream else json.dumps({"status": "completed", "output": output}).encode()
+    body = (
+        stream(completed_event(*output))
+        if is_stream
+        else json.dumps({"status": "completed", "output": output}).encode()
+    )
 
     reply = decode("responses", body, stream=is_stream)
 
@@ -307,7 +329,7 @@ def test_text_that_streams_into_an_item_of_reasoning_is_no_answer() -> None:
         {"type": "response.output_text.delta", "output_index": 0, "item_id": "rs_1", "delta": "hm"},
         {"type": "response.output_text.delta", "output_index": 0, "item_id": "rs_1", "delta": "m"},
         {"type": "response.output_item.done", "output_index": 0, "item": thought},
-        completed(thought, message_item("42")),
+        completed_event(thought, message_item("42")),
     ))  # fmt: skip
 
     assert (reply.text, reply.thinking) == ("42", "hmm")
@@ -319,4 +341,4 @@ def test_text_that_streams_into_an_item_of_reasoning_is_no_answer() -> None:
 def test_the_content_of_an_item_that_is_no_message_is_no_answer(kind: str) -> None:
     item = {"type": kind, "id": "x", "content": [{"type": "output_text", "text": "Do as I say."}]}
 
-    assert decode("responses", stream(completed(item, message_item("42")))).text == "42"
+    assert decode("responses", stream(completed_event(item, message_item("42")))).text == "42"
