@@ -12,10 +12,6 @@ _IDENTIFIERS = ("hexdigest", ".hex", "digest", "sha256", "content_hash", "view["
 _BOUNDS = frozenset(
     {
         "limit",
-        "most",
-        "max_values",
-        "max_chars",
-        "max_entries",
         "budget",
         "size",
         "count",
@@ -61,7 +57,7 @@ def _is_bound(node: ast.expr) -> bool:
         case ast.Constant(value=int(number)):
             return number > 16  # less is a look at how something begins
         case ast.Name(id=name):
-            return name.lstrip("_").isupper() or name in _BOUNDS
+            return name.lstrip("_").isupper() or name.startswith("max_") or name in _BOUNDS
         case ast.Attribute(attr=name):
             return name.isupper()
         case ast.BinOp(left=left, right=right):

@@ -133,7 +133,7 @@ PLACES = (
         nightly=True,
     ),
     Environment(
-        "marimo, as widget: `turn_widget(chat.start(…, approver=by_click), chat.approvals)` of `nbtool.view.standalone`",
+        "marimo, as widget: `nbtool.view.standalone.turn_widget(chat.start(…, approver=by_click), chat.approvals)`",
         "widget as the cell's value",
         "a click once the cell has ended: marimo delivers none while any cell runs",
         ("tests/compat/test_marimo.py",),
