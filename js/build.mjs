@@ -40,6 +40,6 @@ if (process.argv.includes("--watch")) {
   const { outputFiles } = await build({ ...rich, write: false });
   const version = createHash("sha256").update(outputFiles[0].contents).digest("hex").slice(0, 16);
   await build(rich);
-  await build({ ...widgets, define: { RICH_VERSION: JSON.stringify(version) } });
+  await build({ ...widgets, define: { LAZY_VERSION: JSON.stringify(version) } });
   await buildExtension(bundle, outputFiles[0].contents, version);
 }

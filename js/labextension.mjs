@@ -35,8 +35,8 @@ export async function buildExtension(bundle, rich, version) {
     plugins: [sheets],
     banner: { js: "/* With preact, (c) Jason Miller, and @cfworker/json-schema, (c) Jeremy Danyow: MIT */" },
     define: {
-      RICH_VERSION: JSON.stringify(version),
-      RICH_FILE: JSON.stringify(await hashed("rich", rich)),
+      LAZY_VERSION: JSON.stringify(version),
+      LAZY_FILE: JSON.stringify(await hashed("rich", rich)),
     },
     write: false,
   });

@@ -1,5 +1,5 @@
 import { render as mount } from "preact";
-import { type Connection, connect, type Model } from "./kernel/turn";
+import { type Connection, connectTurn, type Model } from "./kernel/turn";
 import "./styles.css";
 import { Turn } from "./views/Turn";
 
@@ -12,14 +12,14 @@ interface Props {
 /** One connection for each turn on this page: its views share it. */
 const connections = new Map<string, Connection>();
 
-function keyOf(model: Model): string {
+function connectionKey(model: Model): string {
   return `${model.get("turn_id")} ${model.get("nonce")}`;
 }
 
 function open(model: Model): { connection: Connection; close: () => void } {
   const lifetime = new AbortController();
-  const key = keyOf(model);
-  const connection = connect(model, lifetime.signal);
+  const key = connectionKey(model);
+  const connection = connectTurn(model, lifetime.signal);
   connections.set(key, connection);
   const close = (): void => {
     lifetime.abort();
@@ -33,10 +33,10 @@ export default {
     return open(model).close;
   },
   render({ model, el }: Props): () => void {
-    const known = connections.get(keyOf(model));
-    const { connection, close } = known ? { connection: known, close: () => {} } : open(model);
+    const existing = connections.get(connectionKey(model));
+    const { connection, close } = existing ? { connection: existing, close: () => {} } : open(model);
     mount(<Turn connection={connection} />, el);
-    connection.hello();
+    connection.sendHello();
     return () => {
       mount(null, el);
       close();

@@ -22,7 +22,7 @@ export type CallState =
 export type TurnStatus = "running" | "waiting" | "completed" | "cancelled" | "error" | "timeout" | "parked";
 
 /** What a person is asked at a gate, and the digest that a decision must carry back. */
-export interface Asked {
+export interface QuestionData {
   gate: Gate;
   digest: string;
   tool: string;
@@ -33,25 +33,25 @@ export interface Asked {
   sensitive: boolean;
   notice?: string;
   effect?: string;
-  media?: Media[];
+  media?: MediaData[];
   /** What cannot be watched for changes. */
   notes?: string[];
-  again?: Again;
+  again?: ReaskData;
   /** Whether an approval of these very arguments can be remembered; it can where nothing is said. */
   can_remember_call?: boolean;
 }
 
 /** One thing that is not what it was when it was shown. */
-export interface Difference {
+export interface DifferenceData {
   what: string;
   before: string;
   after: string;
 }
 
 /** Why a call is asked about once more. */
-export interface Again {
+export interface ReaskData {
   reason: "changed" | "unwatched" | "invalid";
-  differences: Difference[];
+  differences: DifferenceData[];
   /** Why the arguments that a person put in do not fit. */
   problem: string;
   /** Those arguments, as JSON. */
@@ -59,7 +59,7 @@ export interface Again {
 }
 
 /** What was decided at a gate, and by whom. */
-export interface Decided {
+export interface DecisionData {
   gate: Gate;
   digest: string;
   verdict: Verdict;
@@ -71,7 +71,7 @@ export interface Decided {
 }
 
 /** For each text that was too long to show: how many characters were left out. */
-export type More = Record<string, number>;
+export type OmittedChars = Record<string, number>;
 
 /** Prose of the model: its reply, its thinking, or its refusal. */
 export interface ProseBlock {
@@ -80,11 +80,11 @@ export interface ProseBlock {
   text: string;
   refusal: boolean;
   state: "open" | "whole" | "cut";
-  more: More;
+  more: OmittedChars;
 }
 
 /** The first rows of something that a reference stood for. */
-export interface Glance {
+export interface TablePreview {
   columns: string[];
   rows: string[][];
   /** How many rows and columns of it are not shown. */
@@ -93,7 +93,7 @@ export interface Glance {
 }
 
 /** An image, a sound or a file of a tool or an attachment; `key` names its bytes, and `data` holds them where it is saved. */
-export interface Media {
+export interface MediaData {
   key: string;
   mime: string;
   name: string;
@@ -126,8 +126,8 @@ export interface CallBlock {
   resolved: Record<string, ResolvedArgument>;
   repaired: string[];
   state: CallState;
-  question: Asked | null;
-  decisions: Decided[];
+  question: QuestionData | null;
+  decisions: DecisionData[];
   progress: string;
   fraction: number | null;
   result: string;
@@ -135,10 +135,10 @@ export interface CallBlock {
   reference: string;
   started: number | null;
   seconds: number | null;
-  more: More;
+  more: OmittedChars;
   shown?: string;
-  glances?: Record<string, Glance>;
-  media?: Media[];
+  glances?: Record<string, TablePreview>;
+  media?: MediaData[];
   media_left_out?: number;
   /** Where the person's own code failed; no model is told it. */
   traceback?: string;
@@ -156,7 +156,7 @@ export interface NoticeBlock {
 
 export type Block = ProseBlock | CallBlock | NoticeBlock;
 
-export interface Usage {
+export interface UsageData {
   input_tokens: number;
   output_tokens: number;
   cached_tokens: number;
@@ -173,7 +173,7 @@ export interface Head {
   round: number;
   calls: number;
   activity: string;
-  usage: Usage;
+  usage: UsageData;
   started: number | null;
   seconds: number | null;
   error: string;
@@ -183,7 +183,7 @@ export interface Head {
   version?: number;
   versions?: number;
   turns?: string[];
-  attached?: Media[];
+  attached?: MediaData[];
   end_reason?: string;
   acts?: string[];
   /** Whether some of the turn is left out here. */
@@ -204,10 +204,10 @@ export type Patch =
   | { op: "head"; set: Partial<Head> };
 
 /** A patch as it travels: what comes many times a second is the id of a block, the text, and its field but for `text`. */
-export type Packed = Patch | [id: string, text: string, field?: "arguments" | "progress"];
+export type EncodedPatch = Patch | [id: string, text: string, field?: "arguments" | "progress"];
 
 /** What stands in the place of an output from now on; `was` is the widget that it showed, or its plain text. */
-export interface Place {
+export interface OutputReplacement {
   was: string;
   data: Record<string, unknown>;
 }
@@ -216,18 +216,18 @@ export interface Place {
 export type KernelMessage =
   | { v: 1; kind: "rich"; version: string }
   | { v: 1; kind: "media"; key: string }
-  | { v: 1; kind: "patches"; seq: number; patches: Packed[] }
+  | { v: 1; kind: "patches"; seq: number; patches: EncodedPatch[] }
   | { v: 1; kind: "snapshot"; seq: number; document: Document }
   | { v: 1; kind: "ack" | "pong"; id: string }
   | { v: 1; kind: "decided"; id: string; digest: string; ok: boolean; text: string }
   | { v: 1; kind: "cell"; id: string; ok: boolean; text: string }
-  | { v: 1; kind: "left"; pages: string[]; places: Place[] }
+  | { v: 1; kind: "left"; pages: string[]; places: OutputReplacement[] }
   | { v: 1; kind: "bound"; id: string; call_id: string; ok: boolean; name: string; text: string };
 
 /** Page → kernel; the connection adds version, turn, nonce and id. Edited arguments travel as the text of their JSON. */
 export type PageMessage =
   | { kind: "hello" | "stop" | "resync" | "ping" | "rich" | "took" }
-  | { kind: "act"; deed: Deed; version?: number }
+  | { kind: "act"; deed: TurnAction; version?: number }
   | { kind: "media"; key: string }
   | { kind: "approve"; digest: string; remember?: "call" | "tool"; arguments?: string }
   | { kind: "deny" | "withhold"; digest: string; reason?: string }
@@ -235,7 +235,7 @@ export type PageMessage =
   | { kind: "bind"; call_id: string; name: string; replace?: boolean };
 
 /** What can be done with a whole turn: a cell that does it is written below, and nothing runs. */
-export type Deed = "rerun" | "edit" | "code" | "version" | "explore";
+export type TurnAction = "rerun" | "edit" | "code" | "version" | "explore";
 
 /** A decision of the person. */
 export type Decision = Extract<PageMessage, { digest: string }>;
@@ -258,7 +258,7 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
     case "media":
       return typeof value.key === "string";
     case "left":
-      return Array.isArray(value.pages) && Array.isArray(value.places) && value.places.every(isPlace);
+      return Array.isArray(value.pages) && Array.isArray(value.places) && value.places.every(isReplacement);
     case "ack":
     case "pong":
     case "decided":
@@ -270,7 +270,7 @@ export function isKernelMessage(value: unknown): value is KernelMessage {
   }
 }
 
-function isPlace(value: unknown): boolean {
+function isReplacement(value: unknown): boolean {
   return isObject(value) && typeof value.was === "string" && isObject(value.data);
 }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { connect } from "../src/kernel/turn";
-import { leave, putBack } from "../src/notebook/restore";
+import { connectTurn } from "../src/kernel/turn";
+import { replaceOutputs, restoreOutput } from "../src/notebook/restore";
 import { Kernel, start } from "./page";
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
@@ -52,7 +52,7 @@ afterEach(() => {
 test("a view that the notebook does not show is put under its cell alone", () => {
   const [one, other] = [new Cell("c1", [plain("of an earlier run")]), new Cell("c2", [plain("other")])];
 
-  putBack(opened(one, other));
+  restoreOutput(opened(one, other));
 
   expect(one.outputs).toMatchObject([view("w")]);
   expect(other.outputs).toEqual([plain("other")]);
@@ -64,7 +64,7 @@ test.each([
 ])("nothing is put under a cell that %s", (_, outputs) => {
   const cell = new Cell("c1", outputs);
 
-  putBack(opened(cell));
+  restoreOutput(opened(cell));
 
   expect(cell.outputs).toBe(outputs);
 });
@@ -77,8 +77,8 @@ test("what stays takes the places of what was there, and what has no place stand
     { was: "w", data: { note: 1 } },
   ];
 
-  leave(opened(cell), places);
-  leave(opened(moved), places);
+  replaceOutputs(opened(cell), places);
+  replaceOutputs(opened(moved), places);
 
   expect(cell.outputs.map(({ data }) => data)).toEqual([{ whole: 1 }, undefined, { note: 1 }]);
   expect(moved.outputs.map(({ data }) => data)).toEqual([{ whole: 1 }, { note: 1 }]);
@@ -88,7 +88,7 @@ test("what stays takes the places of what was there, and what has no place stand
 test("a page that was loaded anew puts in what stays when it is its turn, and says so", () => {
   const cell = new Cell("c1", [view("w")]);
   const kernel = opened(cell);
-  connect(kernel, life.signal);
+  connectTurn(kernel, life.signal);
   vi.advanceTimersByTime(1600);
   const page = String(kernel.of("hello")[0]?.id).split("-")[0] ?? "";
 
@@ -105,7 +105,7 @@ test("a page that was loaded anew puts in what stays when it is its turn, and sa
 test("a page that was loaded anew and has not said hello when the turn ends says it then, and puts in what stays", () => {
   const cell = new Cell("c1", [view("w")]);
   const kernel = opened(cell);
-  connect(kernel, life.signal);
+  connectTurn(kernel, life.signal);
   kernel.tell({ v: 1, kind: "snapshot", seq: 1, document: start() });
 
   kernel.tell({ v: 1, kind: "left", pages: ["first"], places: [] });
@@ -121,7 +121,7 @@ test("a page that does not know its notebook takes note only where it saw the tu
   const [first, anew] = [new Kernel(), new Kernel()];
   anew.traits.seen = true;
   for (const kernel of [first, anew]) {
-    connect(kernel, life.signal);
+    connectTurn(kernel, life.signal);
     kernel.tell({ v: 1, kind: "left", pages: [], places: [] });
   }
 

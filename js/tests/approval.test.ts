@@ -31,7 +31,7 @@ describe.each([
     const shown = '{"rows": "$VAR_REF{{df}}", "path": "out.csv"}';
     desk = await askAbout([call({ tool: "save_table", shown }, { resolved })], { plain });
 
-    expect(desk.el.querySelector(".nb-ask")?.textContent).toBe(
+    expect(desk.el.querySelector(".nb-card-summary")?.textContent).toBe(
       'save_table will run with rows = df (DataFrame, 344 rows by 7 columns), path = "out.csv".',
     );
   });
@@ -157,7 +157,7 @@ describe.each([
 
   test("releases a result, or withholds it with a reason", async () => {
     await ask({ gate: "result", shown: "owner: jane" });
-    const sentence = desk.el.querySelector(".nb-ask")?.textContent;
+    const sentence = desk.el.querySelector(".nb-card-summary")?.textContent;
     await desk.press("Release");
     const released = desk.decisions();
     desk.page.close();
@@ -173,7 +173,7 @@ describe.each([
   test("asks a plugin's question in the plugin's words", async () => {
     await ask({ tool: "budget", shown: "The budget is used up. Allow as much again?" });
 
-    expect(desk.el.querySelector(".nb-ask")?.textContent).toBe(
+    expect(desk.el.querySelector(".nb-card-summary")?.textContent).toBe(
       "budget asks: The budget is used up. Allow as much again?",
     );
     await desk.press("Approve");
@@ -186,7 +186,7 @@ describe.each([
     await desk.press("Approve");
     await vi.advanceTimersByTimeAsync(2100);
 
-    expect(desk.said()).toContain("Press the kernel's interrupt button instead.");
+    expect(desk.said()).toContain("Use the notebook's interrupt button instead.");
     expect(desk.button("Approve").disabled).toBe(false);
   });
 
@@ -196,7 +196,7 @@ describe.each([
 
     await vi.advanceTimersByTimeAsync(5000);
 
-    expect(desk.said()).toBe("The kernel does not answer. Nothing can be decided here.");
+    expect(desk.said()).toBe("The kernel does not respond. No decision can be sent from here.");
     expect([desk.button("Approve").disabled, desk.button("Deny").disabled]).toEqual([true, true]);
 
     desk.kernel.tell({ v: 1, kind: "pong", id: "x" });

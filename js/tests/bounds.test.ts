@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { aligned, pieces } from "../src/explorer/diff";
+import { alignLists, diffWords } from "../src/explorer/diff";
 import { CODE_LIMIT, highlight } from "../src/rich/highlight";
-import { DEPTH_LIMIT as READ_DEPTH, readJson } from "../src/rich/log/json";
+import { parseLosslessJson, DEPTH_LIMIT as READ_DEPTH } from "../src/rich/log/json";
 import { CELLS_LIMIT, COLUMNS_LIMIT, DEPTH_LIMIT, lex, MARKS_LIMIT } from "../src/rich/markdown/lexer";
-import { STACK_LIMIT, Stacks, withoutStacks } from "../src/text/combining";
-import { INDENT_LIMIT, indented } from "../src/text/format";
+import { limitStacks, STACK_LIMIT, StackLimiter } from "../src/text/combining";
+import { INDENT_LIMIT, indentJson } from "../src/text/format";
 
 const table = (columns: number, rows: number): string =>
   `${"|a".repeat(columns)}|\n${"|-".repeat(columns)}|\n${"|b|\n".repeat(rows)}`;
@@ -33,19 +33,19 @@ test("what lies too deep stands as it was written", () => {
 
 test("a stack of combining marks is cut and says so, in pieces too", () => {
   const stack = "\u0301".repeat(STACK_LIMIT);
-  expect(withoutStacks(`a${stack}`)).toBe(`a${stack}`);
-  expect(withoutStacks(`a${stack}\u0301\u0301b`)).toBe(`a${stack}[… 2 combining marks more]b`);
-  const stacks = new Stacks();
-  expect(stacks.take(`a${stack}`)).toBe(`a${stack}`);
-  expect(stacks.take("\u0301b")).toBe("[… 1 combining marks more]b");
+  expect(limitStacks(`a${stack}`)).toBe(`a${stack}`);
+  expect(limitStacks(`a${stack}\u0301\u0301b`)).toBe(`a${stack}[… 2 combining marks more]b`);
+  const stacks = new StackLimiter();
+  expect(stacks.push(`a${stack}`)).toBe(`a${stack}`);
+  expect(stacks.push("\u0301b")).toBe("[… 1 combining marks more]b");
 });
 
 test("lists and texts that are too far apart are told apart as wholes", () => {
   const left = Array.from({ length: 3_000 }, (_, i) => `${(i * 7919) % 3_001}`);
   const right = [...left].reverse();
-  expect(aligned(left, right, (one) => one)).toHaveLength(3_000);
+  expect(alignLists(left, right, (one) => one)).toHaveLength(3_000);
   const [one, other] = [left.slice(0, 900).join(" "), right.slice(0, 900).join(" ")];
-  expect(pieces(one, other).map(({ side }) => side)).toEqual(["left", "right"]);
+  expect(diffWords(one, other).map(({ side }) => side)).toEqual(["left", "right"]);
 });
 
 test("code is coloured up to a length, and shown whole above it", () => {
@@ -55,14 +55,14 @@ test("code is coloured up to a length, and shown whole above it", () => {
 
 test("JSON is read up to a depth, and stands as it was written below it", () => {
   const nested = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
-  expect(readJson(nested(READ_DEPTH))).toBeDefined();
-  expect(readJson(nested(READ_DEPTH + 1))).toBeUndefined();
-  expect(readJson(`["${"[".repeat(1_000)}"]`)).toEqual(["[".repeat(1_000)]);
+  expect(parseLosslessJson(nested(READ_DEPTH))).toBeDefined();
+  expect(parseLosslessJson(nested(READ_DEPTH + 1))).toBeUndefined();
+  expect(parseLosslessJson(`["${"[".repeat(1_000)}"]`)).toEqual(["[".repeat(1_000)]);
 });
 
 test("JSON is indented up to a depth, and stays as it was written below it", () => {
   const nested = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
-  expect(indented(nested(INDENT_LIMIT))).toContain("\n");
-  expect(indented(nested(INDENT_LIMIT + 1))).toBe(nested(INDENT_LIMIT + 1));
-  expect(indented('{"a": [1, {}], "b": []}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}');
+  expect(indentJson(nested(INDENT_LIMIT))).toContain("\n");
+  expect(indentJson(nested(INDENT_LIMIT + 1))).toBe(nested(INDENT_LIMIT + 1));
+  expect(indentJson('{"a": [1, {}], "b": []}')).toBe('{\n  "a": [\n    1,\n    {}\n  ],\n  "b": []\n}');
 });

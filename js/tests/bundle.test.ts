@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import source from "../src/index";
-import type { Rich } from "../src/kernel/lazy";
+import type { LazyModule } from "../src/kernel/lazy";
 import sourceRich from "../src/rich/index";
-import { Growing } from "../src/text/rope";
+import { Rope } from "../src/text/rope";
 import { drawn, Kernel, start } from "./page";
 
 const built = `${import.meta.dirname}/../../nbtool/view/static`;
@@ -33,8 +33,8 @@ test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
   "the built script shows what the sources show without the second module",
   async (text) => {
     const bundle = await load<typeof source>("widget.js");
-    const { adopt } = await import("../src/kernel/lazy");
-    adopt(null);
+    const { setModule } = await import("../src/kernel/lazy");
+    setModule(null);
     const made = [source, bundle].map((widget) => {
       const el = document.createElement("div");
       const model = new Kernel({
@@ -46,7 +46,7 @@ test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
       return { el, close };
     });
     await drawn();
-    adopt(sourceRich);
+    setModule(sourceRich);
 
     expect(made[1]?.el.innerHTML).toBe(made[0]?.el.innerHTML);
     expect(made[1]?.el.textContent).toContain(text.trim().split("\n")[0]);
@@ -55,12 +55,12 @@ test.each([ODD, JSON.parse(REPLY).document.head.prompt, REPLY])(
 );
 
 test.each([ODD, REPLY])("the built second module shows what its sources show", async (text) => {
-  const bundle = await load<Rich>("rich.js");
+  const bundle = await load<LazyModule>("rich.js");
   const block = { id: "1", kind: "text", text, refusal: false, state: "whole", more: {} };
 
   const [fromSource, fromBundle] = [sourceRich, bundle].map(({ views }) => {
     const el = document.createElement("div");
-    views.prose?.(el, { block, text: Growing.of(text) });
+    views.prose?.(el, { block, text: Rope.from(text) });
     return el.innerHTML;
   });
 

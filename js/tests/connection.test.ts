@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { connect } from "../src/kernel/turn";
+import { connectTurn } from "../src/kernel/turn";
 import type { Block } from "../src/protocol";
 import { Kernel, start } from "./page";
 
@@ -22,14 +22,14 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function connected(kernel = new Kernel()): { kernel: Kernel; page: ReturnType<typeof connect> } {
-  return { kernel, page: connect(kernel, life.signal) };
+function connected(kernel = new Kernel()): { kernel: Kernel; page: ReturnType<typeof connectTurn> } {
+  return { kernel, page: connectTurn(kernel, life.signal) };
 }
 
 test("every message carries the version, the turn, the nonce and an id of its own", () => {
   const { kernel, page } = connected();
 
-  page.hello();
+  page.sendHello();
   page.stop();
 
   const [hello, stop] = kernel.said;
@@ -48,7 +48,7 @@ test("patches are applied once, in order, and listeners hear of it until they un
   undo();
   kernel.patches({ op: "extend", id: "1", field: "text", text: "c" });
 
-  expect(page.shown().document.blocks).toEqual([prose("abc")]);
+  expect(page.state().document.blocks).toEqual([prose("abc")]);
   expect(heard).toHaveBeenCalledTimes(2);
 });
 
@@ -59,13 +59,13 @@ test("after a gap nothing is applied until a snapshot has come", () => {
   kernel.lose();
   kernel.patches({ op: "extend", id: "1", field: "text", text: "c" });
   kernel.patches({ op: "extend", id: "1", field: "text", text: "d" });
-  const broken = page.shown().document.blocks;
+  const broken = page.state().document.blocks;
   kernel.tell({ v: 1, kind: "snapshot", seq: 4, document: { ...start(), blocks: [prose("abcd")] } });
   kernel.patches({ op: "extend", id: "1", field: "text", text: "e" });
 
   expect(broken).toEqual([prose("a")]);
   expect(kernel.of("resync")).toHaveLength(1);
-  expect(page.shown().document.blocks).toEqual([prose("abcde")]);
+  expect(page.state().document.blocks).toEqual([prose("abcde")]);
 });
 
 test("a snapshot that was asked for in vain is asked for again", () => {
@@ -88,32 +88,32 @@ test.each([
   { v: 1, kind: "snapshot", seq: 1, document: {} },
 ])("%j is not a message of the kernel", (message) => {
   const { kernel, page } = connected();
-  const before = page.shown();
+  const before = page.state();
 
   kernel.emit("msg:custom", message);
 
-  expect(page.shown()).toBe(before);
+  expect(page.state()).toBe(before);
 });
 
 test("hello is said until the kernel answers, and then no more", () => {
   const { kernel, page } = connected();
-  page.hello();
+  page.sendHello();
   vi.advanceTimersByTime(1500);
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
 
   vi.advanceTimersByTime(10_000);
 
   expect(kernel.of("hello")).toHaveLength(2);
-  expect(page.shown().link).not.toBe("unheard");
+  expect(page.state().link).not.toBe("unheard");
 });
 
 test("a kernel that never answers hello cannot hear the page", () => {
   const { kernel, page } = connected();
 
-  page.hello();
+  page.sendHello();
   vi.advanceTimersByTime(5000);
 
-  expect(page.shown().link).toBe("unheard");
+  expect(page.state().link).toBe("unheard");
   expect(kernel.of("ping")).toHaveLength(0);
 });
 
@@ -121,12 +121,12 @@ test("a click that is not acknowledged within two seconds is said to be unheard"
   const { kernel, page } = connected();
 
   page.decide({ kind: "approve", digest: "d" });
-  const sent = page.shown().sent.d;
+  const sent = page.state().requests.d;
   vi.advanceTimersByTime(2000);
-  const unheard = page.shown().sent.d;
+  const unheard = page.state().requests.d;
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
 
-  expect([sent, unheard, page.shown().sent.d]).toEqual([
+  expect([sent, unheard, page.state().requests.d]).toEqual([
     { state: "sent" },
     { state: "unheard" },
     { state: "taken", text: "" },
@@ -150,25 +150,25 @@ test("a decision that came too late is told in the kernel's words", () => {
   kernel.tell({ v: 1, kind: "decided", id, digest: "d", ok: false, text: "Already decided by input." });
   kernel.tell({ v: 1, kind: "ack", id });
 
-  expect(page.shown().sent.d).toEqual({ state: "refused", text: "Already decided by input." });
+  expect(page.state().requests.d).toEqual({ state: "refused", text: "Already decided by input." });
 });
 
 test("a kernel that falls silent is said to be gone within five seconds, and found again when it speaks", () => {
   const { kernel, page } = connected();
-  page.hello();
+  page.sendHello();
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
 
   vi.advanceTimersByTime(5000);
-  const silent = page.shown().link;
+  const silent = page.state().link;
   kernel.patches({ op: "open", block: prose("a") });
 
   expect(silent).toBe("gone");
-  expect(page.shown().link).toBe("open");
+  expect(page.state().link).toBe("open");
 });
 
 test("a kernel that answers its pings is there", () => {
   const { kernel, page } = connected();
-  page.hello();
+  page.sendHello();
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
 
   for (let second = 0; second < 60; second++) {
@@ -177,19 +177,19 @@ test("a kernel that answers its pings is there", () => {
     if (ping) kernel.tell({ v: 1, kind: "pong", id: String(ping.id) });
   }
 
-  expect(page.shown().link).toBe("open");
+  expect(page.state().link).toBe("open");
 });
 
 test("a turn that is over is not asked for signs of life", () => {
   const { kernel, page } = connected();
-  page.hello();
+  page.sendHello();
   kernel.tell({ v: 1, kind: "ack", id: String(kernel.said[0]?.id) });
   kernel.patches({ op: "head", set: { status: "completed" } });
 
   vi.advanceTimersByTime(60_000);
 
   expect(kernel.of("ping")).toHaveLength(0);
-  expect(page.shown().link).toBe("open");
+  expect(page.state().link).toBe("open");
 });
 
 test("the last snapshot of a turn is taken over even when messages were lost", () => {
@@ -199,12 +199,12 @@ test("the last snapshot of a turn is taken over even when messages were lost", (
 
   kernel.emit("change:snapshot");
 
-  expect(page.shown().document.blocks).toEqual([prose("whole")]);
+  expect(page.state().document.blocks).toEqual([prose("whole")]);
 });
 
 test("the end of its life leaves no listener and no timer", () => {
   const { kernel, page } = connected();
-  page.hello();
+  page.sendHello();
   page.stop();
 
   life.abort();

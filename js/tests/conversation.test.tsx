@@ -39,7 +39,7 @@ test("the line is read in order, and what a turn offers is the cell that the ker
   expect(read[0]).toContain("Question of t1One");
   expect(read[1]).toContain("<img src=x");
   expect(dangers(el).filter((one) => !one.startsWith("ARTICLE"))).toEqual([]);
-  expect(el.querySelector(".nb-written pre")?.textContent).toBe("%%chat --rerun t1");
+  expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe("%%chat --rerun t1");
   close();
 });
 
@@ -55,7 +55,7 @@ test("what is sent from the box is a cell, of this conversation, and nothing is 
   box?.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", shiftKey: true, bubbles: true }));
   await drawn();
 
-  expect(el.querySelector(".nb-written pre")?.textContent).toBe("%%chat -c notes\nAnd then?");
+  expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe("%%chat -c notes\nAnd then?");
   expect(kernel.said.length).toBe(before);
   expect(box?.value).toBe("");
   close();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Block, Document } from "../src/protocol";
-import { apply, growing } from "../src/store";
-import { Growing } from "../src/text/rope";
+import { apply, ropeOf } from "../src/store";
+import { Rope } from "../src/text/rope";
 import { start } from "./page";
 
 const BLOCK = { id: "1", kind: "text", text: "a", refusal: false, state: "open", more: {} } as const;
@@ -15,20 +15,20 @@ function only(document: Document): Block {
 }
 
 test("who has read a version of a text is given what came after it, and of another text nothing", () => {
-  const early = Growing.of("a").plus("b");
-  const late = early.plus("c").plus("").plus("d");
+  const early = Rope.from("a").append("b");
+  const late = early.append("c").append("").append("d");
 
   expect(late.since(early)).toBe("cd");
   expect(late.since(late)).toBe("");
   expect(early.since(late)).toBeNull();
   expect(late.since(undefined)).toBeNull();
-  expect(Growing.of("abcd").since(early)).toBeNull();
+  expect(Rope.from("abcd").since(early)).toBeNull();
   expect([`${early}`, `${late}`, late.length]).toEqual(["ab", "abcd", 4]);
 });
 
 test("two texts that grow from the same version know nothing of each other", () => {
-  const early = Growing.of("a");
-  const [one, other] = [early.plus("b"), early.plus("c")];
+  const early = Rope.from("a");
+  const [one, other] = [early.append("b"), early.append("c")];
 
   expect([`${one}`, `${other}`]).toEqual(["ab", "ac"]);
   expect(other.since(one)).toBeNull();
@@ -40,8 +40,8 @@ test("a block's text is read on while it is extended and ended, and anew where i
   const ended = apply(after(second, "c"), { op: "update", id: "1", set: { state: "whole" } });
   const other = apply(ended, { op: "update", id: "1", set: { text: "abcd" } });
 
-  expect(growing(only(second), "text").since(growing(only(first), "text"))).toBe("b");
-  expect(growing(only(ended), "text").since(growing(only(second), "text"))).toBe("c");
-  expect(growing(only(other), "text").since(growing(only(ended), "text"))).toBeNull();
+  expect(ropeOf(only(second), "text").since(ropeOf(only(first), "text"))).toBe("b");
+  expect(ropeOf(only(ended), "text").since(ropeOf(only(second), "text"))).toBe("c");
+  expect(ropeOf(only(other), "text").since(ropeOf(only(ended), "text"))).toBeNull();
   expect(only(ended)).toMatchObject({ text: "abc", state: "whole" });
 });

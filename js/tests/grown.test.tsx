@@ -1,9 +1,9 @@
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { BOX_LIMIT, Grown, LongText, NODE_LIMIT } from "../src/views/AppendOnlyText";
+import { AppendOnlyText, BOX_LIMIT, LongText, NODE_LIMIT } from "../src/views/AppendOnlyText";
 
 /** Draw a text; gives the element when all of it is written. */
-async function written(view: ReturnType<typeof Grown.prototype.render>): Promise<HTMLElement> {
+async function written(view: ReturnType<typeof AppendOnlyText.prototype.render>): Promise<HTMLElement> {
   const el = document.createElement("div");
   document.body.append(el);
   render(view, el);
@@ -23,24 +23,24 @@ test.each([
   ["many lines", "a line 🦉\n".repeat(10_000)],
   ["lines of all lengths", Array.from({ length: 400 }, (_, n) => "🦉".repeat(n)).join("\n")],
 ])("a long text is written whole, in short nodes that break no character: %s", async (_, text) => {
-  const el = await written(<Grown text={text} />);
+  const el = await written(<AppendOnlyText text={text} />);
 
   expect(el.textContent).toBe(text);
   expect(nodesOf(el).every(({ data }) => data.length <= NODE_LIMIT + 1 && !/\p{Cs}/u.test(data))).toBe(true);
 });
 
 test("a line that goes on in the next box says so", async () => {
-  const el = await written(<Grown text={`${"a".repeat(BOX_LIMIT + 1)}\n${"b\n".repeat(100)}`} />);
+  const el = await written(<AppendOnlyText text={`${"a".repeat(BOX_LIMIT + 1)}\n${"b\n".repeat(100)}`} />);
 
-  expect(el.querySelectorAll(".nb-goes-on")).toHaveLength(1);
+  expect(el.querySelectorAll(".nb-continued")).toHaveLength(1);
 });
 
 test("a long text that grows while it is being written is whole in the end", async () => {
   const el = document.createElement("div");
-  render(<Grown text={"a".repeat(100_000)} />, el);
+  render(<AppendOnlyText text={"a".repeat(100_000)} />, el);
   const longer = `${"a".repeat(100_000)}${"b".repeat(50_000)}`;
-  await written(<Grown text="" />);
-  render(<Grown text={longer} />, el);
+  await written(<AppendOnlyText text="" />);
+  render(<AppendOnlyText text={longer} />, el);
   while (el.querySelector("[aria-busy]")) await new Promise((done) => setTimeout(done, 0));
 
   expect(el.textContent).toBe(longer);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Block, CallBlock, Document, Head } from "../src/protocol";
-import { readJson } from "../src/rich/log/json";
+import { parseLosslessJson } from "../src/rich/log/json";
 import { drawn, Kernel, shown, start } from "./page";
 import { reference } from "./resolved";
 
@@ -51,12 +51,12 @@ async function open(el: Element): Promise<void> {
 
 test("a call is one line until it is opened, and then all of it", async () => {
   const { el, close } = await page([call()]);
-  const closed = el.querySelector(".nb-inside");
+  const closed = el.querySelector(".nb-fold-body");
 
   await open(el);
 
   expect(closed).toBeNull();
-  const text = el.querySelector(".nb-inside")?.textContent ?? "";
+  const text = el.querySelector(".nb-fold-body")?.textContent ?? "";
   for (const part of [
     "12345678901234567890",
     "table = df",
@@ -88,7 +88,7 @@ test("arguments appear as they are written", async () => {
   kernel.patches({ op: "extend", id: "c1", field: "arguments", text: " 1" });
   await drawn();
 
-  expect(el.querySelector(".nb-inside")?.textContent).toContain('{"code": "x = 1');
+  expect(el.querySelector(".nb-fold-body")?.textContent).toContain('{"code": "x = 1');
   close();
 });
 
@@ -110,7 +110,7 @@ test("a list of a hundred thousand entries is shown a hundred at a time", async 
   ]);
   await open(el);
 
-  await open(el.querySelector(".nb-inside") as Element);
+  await open(el.querySelector(".nb-fold-body") as Element);
 
   expect(el.querySelectorAll("li").length).toBeLessThan(120);
   expect(el.textContent).toContain("8,900 more");
@@ -122,7 +122,7 @@ test.each([
   ['{"n": -12345678901234567890}', "-12345678901234567890"],
   ["[1, 2", undefined],
 ])("numbers of %j stay as they were written", (text, number) => {
-  expect(JSON.stringify(readJson(text))?.includes(`"source":"${number}"`)).toBe(
+  expect(JSON.stringify(parseLosslessJson(text))?.includes(`"source":"${number}"`)).toBe(
     number === undefined ? undefined : true,
   );
 });
@@ -150,20 +150,20 @@ test("a finished turn offers what its kernel can do, and says so to it", async (
 });
 
 test.each([
-  [{ ok: true, text: "%%chat --rerun t" }, "Copy it into a cell; nothing has run.", "%%chat --rerun t"],
-  [{ ok: false, text: "There is no version 7." }, "This cannot be done: There is no version 7.", undefined],
+  [{ ok: true, text: "%%chat --rerun t" }, "Copy it into a cell. Nothing has run.", "%%chat --rerun t"],
+  [{ ok: false, text: "There is no version 7." }, "Not possible: There is no version 7.", undefined],
 ])("a cell that was asked for stands there where the page cannot put it below", async (told, said, cell) => {
   const { el, kernel, close } = await page([], { acts: ["rerun"] });
   el.querySelector<HTMLButtonElement>("footer button")?.click();
   await drawn();
-  const asked = el.querySelector(".nb-written")?.textContent;
+  const asked = el.querySelector(".nb-inserted-cell")?.textContent;
 
   kernel.tell({ v: 1, kind: "cell", id: "x", ...told });
   await drawn();
 
-  expect(asked).toContain("is being written");
-  expect(el.querySelector(".nb-written")?.textContent).toContain(said);
-  expect(el.querySelector(".nb-written pre")?.textContent).toBe(cell);
+  expect(asked).toContain("Writing the cell");
+  expect(el.querySelector(".nb-inserted-cell")?.textContent).toContain(said);
+  expect(el.querySelector(".nb-inserted-cell pre")?.textContent).toBe(cell);
   close();
 });
 
@@ -182,6 +182,6 @@ test("a cell that was asked for goes below the one that shows the turn, where th
   await drawn();
 
   expect(put).toEqual([[2, { cell_type: "code", source: "%%chat --edit t\nHello" }]]);
-  expect(el.querySelector(".nb-written")?.textContent).toContain("has not run");
+  expect(el.querySelector(".nb-inserted-cell")?.textContent).toContain("Review, then run it");
   close();
 });

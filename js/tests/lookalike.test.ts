@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { isOdd, marked, stretches } from "../src/rich/approval/hiddenCharacters";
-import { lookalikes, unmasked } from "../src/text/confusables";
+import { hasHidden, hiddenRanges, markHidden } from "../src/rich/approval/hiddenCharacters";
+import { escapeConfusables, findConfusables } from "../src/text/confusables";
 
 test.each([
   ["/home/p\u0430ul", "/home/p\\u{0430}ul"],
@@ -12,13 +12,13 @@ test.each([
   ["\uff41bc", "\\u{ff41}bc"],
   ["\u{1d400}dmin", "\\u{1d400}dmin"],
 ])("%s is shown with what it is made of", (text, shown) => {
-  expect(unmasked(text)).toBe(shown);
-  expect(isOdd(text)).toBe(true);
-  expect([...stretches(text)].filter(({ raw, shown }) => raw !== shown)).toHaveLength(
-    [...lookalikes(text)].length,
+  expect(escapeConfusables(text)).toBe(shown);
+  expect(hasHidden(text)).toBe(true);
+  expect([...hiddenRanges(text)].filter(({ raw, shown }) => raw !== shown)).toHaveLength(
+    [...findConfusables(text)].length,
   );
-  expect(Array.from(stretches(text), ({ raw }) => raw).join("")).toBe(text);
-  expect(JSON.stringify(marked(text))).toContain("nb-odd");
+  expect(Array.from(hiddenRanges(text), ({ raw }) => raw).join("")).toBe(text);
+  expect(JSON.stringify(markHidden(text))).toContain("nb-hidden-char");
 });
 
 test.each([
@@ -31,13 +31,13 @@ test.each([
   "한국어 text",
   "",
 ])("%s is written as people write", (text) => {
-  expect(unmasked(text)).toBe(text);
-  expect(isOdd(text)).toBe(false);
+  expect(escapeConfusables(text)).toBe(text);
+  expect(hasHidden(text)).toBe(false);
 });
 
 test("odd characters of every kind are found in the order in which they stand", () => {
   const text = "\uff41 \u202e p\u0430ul \u{1d400} \u200b \u0430b";
-  const places = [...stretches(text)].filter(({ raw, shown }) => raw !== shown).map(({ raw }) => raw);
+  const places = [...hiddenRanges(text)].filter(({ raw, shown }) => raw !== shown).map(({ raw }) => raw);
 
   expect(places).toEqual(["\uff41", "\u202e", "\u0430", "\u{1d400}", "\u200b", "\u0430"]);
 });

@@ -1,12 +1,12 @@
 import { h, render } from "preact";
 import { expect, test } from "vitest";
-import { GrowingMarkdown } from "../src/rich/markdown/incremental";
+import { IncrementalMarkdown } from "../src/rich/markdown/incremental";
 import { DOCUMENTS } from "./documents";
 import { drawn, Kernel, shown, start } from "./page";
 
 /** What a text reads as when it comes in these pieces, and is then whole. */
 function rendered(pieces: Iterable<string>, limit?: number): string {
-  const markdown = new GrowingMarkdown(limit);
+  const markdown = new IncrementalMarkdown(limit);
   const el = document.createElement("div");
   for (const piece of pieces) render(h("div", null, markdown.read(piece, true)), el);
   render(h("div", null, markdown.read("", false)), el);
@@ -16,7 +16,7 @@ function rendered(pieces: Iterable<string>, limit?: number): string {
 /** The same, read in one go. */
 function whole(text: string, limit?: number): string {
   const el = document.createElement("div");
-  render(h("div", null, new GrowingMarkdown(limit).read(text, false)), el);
+  render(h("div", null, new IncrementalMarkdown(limit).read(text, false)), el);
   return el.innerHTML;
 }
 
@@ -89,7 +89,7 @@ test("what is too long to be read stands as it was written, in pieces as whole",
 });
 
 test("a settled block is never touched again", () => {
-  const markdown = new GrowingMarkdown();
+  const markdown = new IncrementalMarkdown();
   const el = document.createElement("div");
   const show = (news: string): void => render(h("div", null, markdown.read(news, true)), el);
   show("first\n\nsecond\n\nthi");
@@ -108,7 +108,7 @@ test("a settled block is never touched again", () => {
 });
 
 test("an open code fence only grows, in the same text node", () => {
-  const markdown = new GrowingMarkdown();
+  const markdown = new IncrementalMarkdown();
   const el = document.createElement("div");
   const show = (news: string): void => render(h("div", null, markdown.read(news, true)), el);
   show("Look:\n```\na = 1\n");
@@ -146,7 +146,7 @@ test.each([
 ])(
   "the next %s cost the same, however many came before",
   (_what, piece) => {
-    const markdown = new GrowingMarkdown();
+    const markdown = new IncrementalMarkdown();
     const costs: number[] = [];
     let news = "";
     for (let i = 0; i < 6000; i++) {
@@ -169,7 +169,7 @@ test.each([
 test.each([
   [
     "[docs](https://a.example/b)",
-    '<a role="link" tabindex="0" title="https://a.example/b" target="_blank" rel="noopener noreferrer">docs</a><span class="nb-quiet"> (a.example)</span>',
+    '<a role="link" tabindex="0" title="https://a.example/b" target="_blank" rel="noopener noreferrer">docs</a><span class="nb-muted"> (a.example)</span>',
   ],
   ["https://a.example/b", ">https://a.example/b</a></p>"],
   ["![chart](https://a.example/c.png)", ">image: chart</a>"],
@@ -203,7 +203,7 @@ test.each([
 
 test("a link has its address from the moment it is pressed", () => {
   const el = document.createElement("div");
-  render(h("div", null, new GrowingMarkdown().read("[docs](https://a.example/b)", false)), el);
+  render(h("div", null, new IncrementalMarkdown().read("[docs](https://a.example/b)", false)), el);
   const found = el.querySelector("a");
   const before = found?.hasAttribute("href");
 

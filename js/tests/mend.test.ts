@@ -1,11 +1,11 @@
 import { h, render } from "preact";
 import { expect, test } from "vitest";
-import { GrowingMarkdown } from "../src/rich/markdown/incremental";
+import { IncrementalMarkdown } from "../src/rich/markdown/incremental";
 import { DOCUMENTS } from "./documents";
 
 /** What can be read at every step while a text comes character by character, and at the end. */
 function steps(text: string): string[] {
-  const markdown = new GrowingMarkdown();
+  const markdown = new IncrementalMarkdown();
   const el = document.createElement("div");
   const read = (part: string, open: boolean): string => {
     render(h("div", null, markdown.read(part, open)), el);

@@ -1,10 +1,10 @@
 import widget from "../src/index";
-import { adopt } from "../src/kernel/lazy";
+import { setModule } from "../src/kernel/lazy";
 import type { Model } from "../src/kernel/turn";
 import type { Document, KernelMessage, Patch } from "../src/protocol";
-import rich from "../src/rich/index";
+import lazyModule from "../src/rich/index";
 
-adopt(rich); // as on a page that has loaded it; `rich.test.ts` is about the others
+setModule(lazyModule); // as on a page that has loaded it; `rich.test.ts` is about the others
 
 /** A kernel made of two lists: what the page said, and who listens. */
 export class Kernel implements Model {

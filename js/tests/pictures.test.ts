@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { adopt } from "../src/kernel/lazy";
-import type { Document, Media } from "../src/protocol";
-import rich from "../src/rich/index";
-import { readSaved } from "../src/saved/parse";
+import { setModule } from "../src/kernel/lazy";
+import type { Document, MediaData } from "../src/protocol";
+import lazyModule from "../src/rich/index";
+import { parseSavedTurn } from "../src/saved/parse";
 import schema from "../src/saved/schema.json";
 import { call, Looking } from "./approval/desk";
 import { drawn, Kernel, shown, start } from "./page";
 
 const KEY = "0123456789abcdef0123456789abcdef";
-const PNG: Media = { key: KEY, mime: "image/png", name: "plot", size: 12_345 };
+const PNG: MediaData = { key: KEY, mime: "image/png", name: "plot", size: 12_345 };
 const addresses: string[] = [];
 
 beforeEach(() => {
@@ -24,7 +24,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-function turn(...media: Media[]): Document {
+function turn(...media: MediaData[]): Document {
   const block = call({}, { question: null, state: "ok", media });
   return { ...start(), blocks: [block] };
 }
@@ -48,8 +48,13 @@ test("an image of a tool is asked for by its key and shown below its call", asyn
 });
 
 test("what is attached stands at the beginning, a sound with its controls and what is no image by its name", async () => {
-  const sound: Media = { key: KEY, mime: "audio/wav", name: "", size: 900 };
-  const paper: Media = { key: `${KEY.slice(1)}f`, mime: "application/pdf", name: "a.pdf", size: 2_500_000 };
+  const sound: MediaData = { key: KEY, mime: "audio/wav", name: "", size: 900 };
+  const paper: MediaData = {
+    key: `${KEY.slice(1)}f`,
+    mime: "application/pdf",
+    name: "a.pdf",
+    size: 2_500_000,
+  };
   const document = start();
   const kernel = new Kernel({ ...document, head: { ...document.head, attached: [sound, paper] } });
   const page = shown(kernel);
@@ -64,17 +69,17 @@ test("what is attached stands at the beginning, a sound with its controls and wh
   page.close();
 });
 
-test.each<[Partial<Media>, string]>([
+test.each<[Partial<MediaData>, string]>([
   [{ mime: "image/svg+xml" }, "plot · image/svg+xml · 12 kB"],
   [{ mime: "image/png;charset=x" }, "plot · image/png;charset=x · 12 kB"],
-  [{ size: 5_000_000 }, "plot · image/png · 5.0 MB: too large to be shown here"],
+  [{ size: 5_000_000 }, "plot · image/png · 5.0 MB: too large to show here"],
 ])("%o is told of, and neither asked for nor shown", async (change, told) => {
   const kernel = new Kernel(turn({ ...PNG, ...change }));
   const page = shown(kernel);
   await drawn();
 
   expect(kernel.of("media")).toEqual([]);
-  expect(page.el.querySelector(".nb-picture")?.textContent).toBe(told);
+  expect(page.el.querySelector(".nb-media-item")?.textContent).toBe(told);
   page.close();
 });
 
@@ -90,7 +95,7 @@ test("what is asked about with a result is seen on the card, and an edit leaves 
   await drawn();
   const card = page.el.querySelector(".nb-card");
 
-  expect(card?.querySelector(".nb-ask")?.textContent).toContain("(6 characters and 1 image)");
+  expect(card?.querySelector(".nb-card-summary")?.textContent).toContain("(6 characters and 1 image)");
   expect(card?.querySelector("img")?.getAttribute("src")).toBe("blob:image/png");
 
   [...(card?.querySelectorAll("button") ?? [])].find(({ textContent }) => textContent === "Edit")?.click();
@@ -100,7 +105,7 @@ test("what is asked about with a result is seen on the card, and an edit leaves 
   text?.dispatchEvent(new Event("input", { bubbles: true }));
   await drawn();
 
-  expect(card?.textContent).toContain("As edited, the text alone goes to the model: 1 image will not.");
+  expect(card?.textContent).toContain("Only the edited text is sent to the model, without the 1 image.");
   page.close();
 });
 
@@ -110,12 +115,12 @@ test("the plain card shows them too", async () => {
     ...start(),
     blocks: [call({ gate: "result", shown: "a plot", media: [PNG] })],
   });
-  adopt(null);
+  setModule(null);
   const page = shown(kernel);
   await drawn();
   kernel.tell({ v: 1, kind: "media", key: KEY }, new DataView(new ArrayBuffer(4)));
   await drawn();
-  adopt(rich);
+  setModule(lazyModule);
 
   expect(page.el.querySelector(".nb-card img")?.getAttribute("src")).toBe("blob:image/png");
   page.close();
@@ -127,7 +132,7 @@ test("what is left out is counted", async () => {
   const page = shown(new Kernel({ ...document, blocks }));
   await drawn();
 
-  expect(page.el.querySelector(".nb-pictures")?.textContent).toContain("3 more not shown");
+  expect(page.el.querySelector(".nb-media")?.textContent).toContain("3 more not shown");
   page.close();
 });
 
@@ -138,8 +143,8 @@ test("a saved image is part of the turn as far as the notebook has room for it",
   };
   const room = schema.mediaLimit;
 
-  expect(readSaved(saved("iVBORw0KGgo="))).not.toBeNull();
-  expect(readSaved(saved("A".repeat(room)))).not.toBeNull();
-  expect(readSaved(saved("A".repeat(room + 1)))).toBeNull();
-  expect(readSaved(saved("<svg>"))).toBeNull();
+  expect(parseSavedTurn(saved("iVBORw0KGgo="))).not.toBeNull();
+  expect(parseSavedTurn(saved("A".repeat(room)))).not.toBeNull();
+  expect(parseSavedTurn(saved("A".repeat(room + 1)))).toBeNull();
+  expect(parseSavedTurn(saved("<svg>"))).toBeNull();
 });

@@ -18,7 +18,7 @@ const recordings = readdirSync(folder)
 /** What is read of a turn: not what the card remembers of questions that were answered while it stood there. */
 function read(el: HTMLElement): HTMLElement {
   const copy = el.cloneNode(true) as HTMLElement;
-  for (const said of copy.querySelectorAll(".nb-card, .nb-settled, .nb-unseen")) said.remove();
+  for (const said of copy.querySelectorAll(".nb-card, .nb-outcome, .nb-visually-hidden")) said.remove();
   for (const empty of copy.querySelectorAll("section > div:empty")) empty.remove();
   return copy;
 }
@@ -69,7 +69,7 @@ test("a finished turn holds its reply, its calls and one line of facts, and its 
   expect(page.el.querySelector("h4")?.textContent).toBe("Cheapest ticker");
   expect(page.el.querySelectorAll(".nb-call")).toHaveLength(2);
   expect(page.el.querySelector(".nb-line")?.textContent).toBe('price(ticker="ACME", table="$VAR_REF{{df}}")');
-  expect(page.el.querySelector(".nb-foot")?.textContent).toBe(
+  expect(page.el.querySelector(".nb-footer")?.textContent).toBe(
     "practice:default · 2 rounds · 2 calls · 2,273 tokens · 6.4 sCopy reply",
   );
   expect([...page.el.querySelectorAll("footer button")].map((button) => button.textContent)).toEqual([

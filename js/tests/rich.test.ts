@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { adopt, load } from "../src/kernel/lazy";
+import { loadModule, setModule } from "../src/kernel/lazy";
 import { highlight } from "../src/rich/highlight";
 import sourceRich from "../src/rich/index";
 import { math } from "../src/rich/math";
@@ -16,15 +16,15 @@ const REPLY = {
   more: {},
 } as const;
 
-beforeEach(() => adopt(null));
-afterEach(() => adopt(sourceRich));
+beforeEach(() => setModule(null));
+afterEach(() => setModule(sourceRich));
 
 test("a reply stands as it was written until the second module has come, and is then Markdown in its place", async () => {
   const page = shown(new Kernel({ ...start(), blocks: [REPLY] }));
   await drawn();
   const before = page.el.querySelector(".nb-reply")?.innerHTML;
 
-  adopt(sourceRich);
+  setModule(sourceRich);
   await drawn();
 
   expect(before).toContain("Some *words*");
@@ -66,7 +66,7 @@ test("a module that was built with another script is not loaded", async () => {
     level: 1,
   });
 
-  await load("another", new DataView(packed.buffer as ArrayBuffer));
+  await loadModule("another", new DataView(packed.buffer as ArrayBuffer));
 
   expect("loaded" in globalThis).toBe(false);
 });
@@ -110,7 +110,7 @@ test("a reason that was typed on the plain card, and the focus in it, go over to
   plain.dispatchEvent(new Event("input", { bubbles: true }));
 
   vi.stubGlobal("IntersectionObserver", Looking);
-  adopt(sourceRich);
+  setModule(sourceRich);
   await vi.advanceTimersByTimeAsync(600);
   const fields = [...page.el.querySelectorAll<HTMLInputElement>(".nb-item .nb-reason")];
   [...page.el.querySelectorAll("button")].filter((one) => one.textContent === "Deny")[1]?.click();

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { render } from "preact";
 import { expect, test } from "vitest";
-import { deedsOf, putBelow } from "../src/lab/actions";
+import { actionsFor, insertActionCell } from "../src/lab/actions";
 import type { NotebookPanel } from "../src/lab/types";
 import type { CallBlock, Document } from "../src/protocol";
-import { still } from "../src/saved/offline";
-import { readSaved } from "../src/saved/parse";
+import { offlineConnection } from "../src/saved/offline";
+import { parseSavedTurn } from "../src/saved/parse";
 import { Saved } from "../src/saved/Saved";
 import schema from "../src/saved/schema.json";
-import { finds } from "../src/saved/search";
+import { matchingBlocks } from "../src/saved/search";
 import { dangers, drawn } from "./page";
 import { reference } from "./resolved";
 
@@ -51,7 +51,7 @@ function long(document: Document): Document {
 function shown(document: Document, act = (_: string): void => {}) {
   const el = globalThis.document.createElement("div");
   globalThis.document.body.append(el);
-  const connection = still(document, act);
+  const connection = offlineConnection(document, act);
   render(<Saved connection={connection} />, el);
   const close = (): void => {
     render(null, el);
@@ -67,10 +67,10 @@ test.each(ended)(
     const page = shown(data);
     await drawn();
 
-    expect(readSaved(data)).toBe(data);
-    expect(page.el.querySelectorAll(".nb-at")).toHaveLength(data.blocks.length);
+    expect(parseSavedTurn(data)).toBe(data);
+    expect(page.el.querySelectorAll(".nb-block-item")).toHaveLength(data.blocks.length);
     expect(page.el.querySelectorAll(".nb-call")).toHaveLength(data.head.calls);
-    expect(page.el.querySelector(".nb-foot")?.textContent).toContain(data.head.model);
+    expect(page.el.querySelector(".nb-footer")?.textContent).toContain(data.head.model);
     page.close();
   },
 );
@@ -111,7 +111,7 @@ test.each<[string, unknown]>([
   ],
   ["many blocks", { ...finished(), blocks: Array(2_001).fill(call) }],
 ])("%s is refused", (_name, value) => {
-  expect(readSaved(value)).toBeNull();
+  expect(parseSavedTurn(value)).toBeNull();
 });
 
 test.each(JSON.parse(OWN) as string[])(
@@ -129,11 +129,11 @@ test.each(JSON.parse(OWN) as string[])(
         },
       ],
     };
-    const page = shown(readSaved(data) ?? finished());
+    const page = shown(parseSavedTurn(data) ?? finished());
     for (const fold of page.el.querySelectorAll("details")) fold.open = true;
     await drawn();
 
-    expect(readSaved(data)).toBe(data);
+    expect(parseSavedTurn(data)).toBe(data);
     expect(dangers(page.el)).toEqual([]);
     page.close();
   },
@@ -142,11 +142,11 @@ test.each(JSON.parse(OWN) as string[])(
 test("a word is found in folds that were never opened, and in them alone where it stands there alone", () => {
   const { blocks } = finished();
 
-  expect(finds(blocks, " GLOB ").map((at) => blocks[at]?.kind)).toEqual(["call", "text"]);
-  expect(finds(blocks, "one call").map((at) => blocks[at]?.kind)).toEqual(["thinking"]);
-  expect(finds(blocks, "dataframe, 250")).toHaveLength(1);
-  expect(finds(blocks, "")).toEqual([]);
-  expect(finds(blocks, "nowhere")).toEqual([]);
+  expect(matchingBlocks(blocks, " GLOB ").map((at) => blocks[at]?.kind)).toEqual(["call", "text"]);
+  expect(matchingBlocks(blocks, "one call").map((at) => blocks[at]?.kind)).toEqual(["thinking"]);
+  expect(matchingBlocks(blocks, "dataframe, 250")).toHaveLength(1);
+  expect(matchingBlocks(blocks, "")).toEqual([]);
+  expect(matchingBlocks(blocks, "nowhere")).toEqual([]);
 });
 
 test("a search opens the block it means, goes on at Enter and round at the end", async () => {
@@ -179,7 +179,7 @@ test("a saved turn offers what its kernel can do, and nothing where there is non
   await drawn();
   const before = buttons();
 
-  page.connection.offer(["rerun", "code", "explore"]);
+  page.connection.setActions(["rerun", "code", "explore"]);
   await drawn();
   const offered = [...page.el.querySelectorAll<HTMLButtonElement>("footer button")];
   for (const one of offered.slice(1)) one.click();
@@ -207,12 +207,12 @@ test("a deed is a cell below the turn's own, chosen and not run", () => {
   };
   const panel = { node: own, content } as unknown as NotebookPanel;
 
-  putBelow(own, panel, "rerun", { ...head, chat: "side" });
-  putBelow(own, panel, "code", head);
-  putBelow(own, panel, "edit", head);
-  putBelow(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 2);
-  putBelow(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 3);
-  putBelow(globalThis.document.createElement("p"), panel, "code", head);
+  insertActionCell(own, panel, "rerun", { ...head, chat: "side" });
+  insertActionCell(own, panel, "code", head);
+  insertActionCell(own, panel, "edit", head);
+  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 2);
+  insertActionCell(own, panel, "version", { ...head, versions: 2, turns: ["t1", "t2"] }, 3);
+  insertActionCell(globalThis.document.createElement("p"), panel, "code", head);
 
   const made = (source: string) => [1, { cell_type: "code", source, metadata: { trusted: true } }];
   expect(put).toEqual(
@@ -252,7 +252,7 @@ test.each([
       sessionContext: { session: { kernel } },
     } as unknown as NotebookPanel;
 
-    putBelow(node, panel, "code", head);
+    insertActionCell(node, panel, "code", head);
     await drawn();
 
     expect(asked).toEqual([{ code: "chat", cursor_pos: 4, detail_level: 0 }]);
@@ -281,7 +281,7 @@ test("where the kernel does not know its magic, one cell that loads nbtool is pu
     },
   } as unknown as NotebookPanel;
   const press = async (turn: number): Promise<string[]> => {
-    putBelow(turns[turn] as HTMLElement, panel, "code", head);
+    insertActionCell(turns[turn] as HTMLElement, panel, "code", head);
     await drawn();
     return cells.map(({ source }) => source.split("\n")[0] ?? "");
   };
@@ -325,7 +325,7 @@ test.each(Object.entries(FORGED_PLACES))(
     } as unknown as NotebookPanel;
     const versions = { ...head, versions: 2, turns: ["t1", "t2"] };
 
-    for (const deed of deedsOf(versions)) putBelow(node, panel, deed, versions, 2);
+    for (const deed of actionsFor(versions)) insertActionCell(node, panel, deed, versions, 2);
 
     expect(put).toEqual(["%%chat --rerun t", "%chat code t", "%chat explore t", "%chat switch t2"]);
   },
@@ -338,7 +338,7 @@ test("which version it is stands there without a way to the others, and the way 
   await drawn();
   const before = page.el.querySelectorAll(".nb-versions button").length;
 
-  page.connection.offer(deedsOf(version));
+  page.connection.setActions(actionsFor(version));
   await drawn();
   for (const button of page.el.querySelectorAll<HTMLButtonElement>(".nb-versions button")) button.click();
 
@@ -348,7 +348,7 @@ test("which version it is stands there without a way to the others, and the way 
     ["version", 1],
     ["version", 3],
   ]);
-  expect(deedsOf({ ...version, turns: ["t1", "t2"] })).not.toContain("version");
+  expect(actionsFor({ ...version, turns: ["t1", "t2"] })).not.toContain("version");
   page.close();
 });
 
@@ -362,21 +362,21 @@ test("a turn that is read at a glance has no field to search it", () => {
 test("a saved turn says why it ended without a finished answer, and one of an older file is drawn without", () => {
   const document = finished();
   const page = shown({ ...document, head: { ...document.head, end_reason: "length" } });
-  const told = page.el.querySelector(".nb-foot")?.textContent;
+  const told = page.el.querySelector(".nb-footer")?.textContent;
   page.close();
   const older = shown(document);
 
   expect(told).toContain("cut off at the length limit");
-  expect(older.el.querySelector(".nb-foot")?.textContent).not.toContain("length limit");
-  expect(readSaved({ ...document, head: { ...document.head, end_reason: "length" } })).not.toBeNull();
-  expect(readSaved({ ...document, head: { ...document.head, end_reason: "<b>" } })).toBeNull();
-  expect(readSaved(document)).not.toBeNull();
+  expect(older.el.querySelector(".nb-footer")?.textContent).not.toContain("length limit");
+  expect(parseSavedTurn({ ...document, head: { ...document.head, end_reason: "length" } })).not.toBeNull();
+  expect(parseSavedTurn({ ...document, head: { ...document.head, end_reason: "<b>" } })).toBeNull();
+  expect(parseSavedTurn(document)).not.toBeNull();
   older.close();
 });
 
 test("a turn that an older nbtool saved is shown, with what its references stood for", async () => {
   const older: unknown = JSON.parse(OLDER)["application/vnd.nbtool.turn+json"];
-  const data = readSaved(older);
+  const data = parseSavedTurn(older);
   const page = shown(data ?? finished());
   await drawn();
   for (const fold of page.el.querySelectorAll("details")) {

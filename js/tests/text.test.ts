@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import {
-  indented,
+  escapeInvisible,
+  formatSeconds,
+  indentJson,
   longArguments,
-  oneLine,
-  readObject,
-  seconds,
+  parseObject,
   shortArguments,
-  visible,
+  singleLine,
 } from "../src/text/format";
 
 test.each([
@@ -28,14 +28,14 @@ test.each([
   '{"a":{"b":[1,2,{"c":null}]},"d":"x, {y}: [z]","e":[],"f":{}}',
   '{"n":1e400,"n":12345678901234567890}',
 ])("indenting %j changes nothing but white space", (text) => {
-  const tidy = indented(text);
+  const tidy = indentJson(text);
 
   expect(tidy.replace(/\n */g, "").replaceAll(": ", ":")).toBe(text.replaceAll(": ", ":"));
   expect(tidy).toContain("\n");
 });
 
 test("a string in JSON keeps its every space", () => {
-  expect(indented('{"a":"x  :  y , { z"}')).toBe('{\n  "a": "x  :  y , { z"\n}');
+  expect(indentJson('{"a":"x  :  y , { z"}')).toBe('{\n  "a": "x  :  y , { z"\n}');
 });
 
 test("what is not JSON stands as it is", () => {
@@ -48,11 +48,11 @@ test.each([
   ["a\x1b[1m\x00", "a\\u{001b}[1m\\u{0000}"],
   ["plain\ttext\nnaïve 日本語", "plain\ttext\nnaïve 日本語"],
 ])("%j is made visible", (hidden, shown) => {
-  expect(visible(hidden)).toBe(shown);
+  expect(escapeInvisible(hidden)).toBe(shown);
 });
 
 test("a long text becomes one short line", () => {
-  expect(oneLine("word\n".repeat(1000), 20)).toHaveLength(20);
+  expect(singleLine("word\n".repeat(1000), 20)).toHaveLength(20);
 });
 
 test.each([
@@ -63,7 +63,7 @@ test.each([
   ["1", null],
   ["{", null],
 ])("%j is an object or nothing", (text, value) => {
-  expect(readObject(text)).toEqual(value);
+  expect(parseObject(text)).toEqual(value);
 });
 
 test.each([
@@ -71,5 +71,5 @@ test.each([
   [0.31, "0.3 s"],
   [65, "1 min 5 s"],
 ])("%d seconds read as %j", (value, text) => {
-  expect(seconds(value)).toBe(text);
+  expect(formatSeconds(value)).toBe(text);
 });

@@ -138,7 +138,7 @@ window.ask = async (widget, traits, answer) => {
 window.frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
 const first = window.start();
 const key = Object.getOwnPropertySymbols(globalThis).find((one) => one.description?.startsWith("nbtool.rich."));
-for (let i = 0; i < 200 && !globalThis[key]?.rich; i++) await new Promise((done) => setTimeout(done, 25));
+for (let i = 0; i < 200 && !globalThis[key]?.module; i++) await new Promise((done) => setTimeout(done, 25));
 first.close();
 document.documentElement.className = "ready";
 """

@@ -188,7 +188,7 @@ def in_compare(make: Make) -> Callable[[str], Shown]:
     def shown(text: str) -> Shown:
         other = text[len(text) // 2 :] + text[: len(text) // 2]
         details = {"t": detail("t", make(text), text[:4_000]), "u": detail("u", make(other), other[:4_000])}
-        steps = [{"click": "[data-view=compare]"}, {"click": ".nb-x-deed"}]
+        steps = [{"click": "[data-view=compare]"}, {"click": ".nb-x-action"}]
         return explore([row(0, version("t"), version("u"))], details, steps=steps)
 
     return shown

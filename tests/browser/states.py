@@ -14,7 +14,6 @@ from typing import Any
 from PIL import Image, ImageDraw
 from playwright.sync_api import Page
 
-from nbtool.blocks.protocol import ResolvedShape
 from nbtool.blocks.resolved import resolved_shapes
 from tests.browser.bare import document, prose
 from tests.resolved import plain, reference
@@ -84,14 +83,13 @@ def call(number: int, name: str, arguments: str, **values: Any) -> dict[str, Any
     return {**known, **rest, **end, "started": 1.0, "seconds": 0.4, "more": {}, **values}
 
 
-def waiting_call(
-    number: int, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], **values: Any
-) -> dict[str, Any]:
+def waiting_call(number: int, tool: str, shown: str, resolved: Mapping[str, str], **values: Any) -> dict[str, Any]:
     """Give a call that waits at a gate."""
     question = {"gate": "run", "digest": f"d{number}", "tool": tool, "shown": shown, "description": "", "schema": {}}
     known = {**question, "can_remember": True, "sensitive": False, **values}
     arguments = shown if known["gate"] == "run" else '{"ticker": "ACME"}'
-    return call(number, tool, arguments, resolved=resolved, state="waiting", question=known, seconds=None)
+    shapes = resolved_shapes({name: plain(text) for name, text in resolved.items()})
+    return call(number, tool, arguments, resolved=shapes, state="waiting", question=known, seconds=None)
 
 
 def decision_data(verdict: str, reason: str = "") -> list[dict[str, Any]]:

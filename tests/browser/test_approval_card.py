@@ -115,7 +115,7 @@ def test_an_edit_is_checked_before_it_can_be_approved_and_a_result_is_redacted_b
     asked = card(notebook, 3)
     asked.locator(".nb-item pre").first.evaluate(SELECT)
     press(asked, "Redact the selection")
-    expect(asked).to_contain_text("Taken out in 2 places.")
+    expect(asked).to_contain_text("Redacted in 2 places.")
     press(asked, "Release as edited")
     notebook.wait_ended(3)
     notebook.run_cell(4)

@@ -147,7 +147,7 @@ def test_nothing_serious_stands_in_the_way_of_assistive_technology(
     turn = document(blocks, status="waiting", **head)
     page.evaluate("(document) => { window.view = window.start(document); }", turn)
     page.evaluate("for (const fold of document.querySelectorAll('details')) fold.open = true")
-    page.wait_for_selector(".nb-part")
+    page.wait_for_selector(".nb-section")
     page.wait_for_timeout(700)  # the card is armed after half a second
     screenshot(page, f"bare-{theme}{how and f'-{how}'}")
 

@@ -34,6 +34,7 @@ PIECES = (
     "`", "…", "(nothing)", " ", "  ", "\t", "\n", "\n\n", "# no", "[x](y)", '", "to": "me', "$ARG{{text}}", "null",
 )  # fmt: skip
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+COUNTS = (r"^([\d,]+) hidden", r"and ([\d,]+) characters? more")
 NUMBERS = (0, -1, 2**53 + 1, 10**30, 1.5, 1e-7, 1e22, 0.1 + 0.2, True, None)
 SHOW = """async (document_) => {
   window.view = window.start(document_);
@@ -49,11 +50,16 @@ OPEN = """async () => {
     await window.frame();
     for (const fold of item.querySelectorAll("details")) fold.open = true;
   }
+}"""
+DRAWN = "() => !window.view.el.querySelector('[aria-busy=true]')"
+READ = """() => {
+  // of a long text the browser lays out only the boxes near the viewport, and `innerText` reads no others
+  const textOf = window.textOf = (value) => value.querySelector(".nb-lines") ? value.textContent : value.innerText;
   return window.items.map((item) => Object.fromEntries([...item.querySelectorAll(".nb-argument")].map((row) => {
     const value = row.querySelector("dd").firstElementChild;
-    const lines = [...value.querySelectorAll(":scope > div")];
-    const told = lines.map((line) => [...line.children].map((one) => one.innerText));
-    return [row.querySelector("dt").innerText, value.matches(".nb-changes") ? told : value.innerText];
+    const signs = [...value.querySelectorAll(".nb-change-sign")];
+    const told = signs.map((sign) => [sign, sign.nextElementSibling].map(textOf));
+    return [row.querySelector("dt").innerText, value.matches(".nb-changes") ? told : textOf(value)];
   })));
 }"""
 EDIT = """async ([at, name, text]) => {
@@ -64,14 +70,15 @@ EDIT = """async ([at, name, text]) => {
   Object.getOwnPropertyDescriptor(HTMLTextAreaElement.prototype, "value").set.call(field, text);
   field.dispatchEvent(new Event("input", { bubbles: true }));
   await window.frame();
+  while (item.querySelector(".nb-fields [aria-busy=true]")) await window.frame();
   const fields = [...item.querySelectorAll(".nb-field")].map((one) => [one.querySelector(".nb-name").innerText,
-    [one.querySelector("textarea").value, one.querySelector(".nb-odd")?.innerText ?? ""]]);
-  const changed = [...item.querySelectorAll(".nb-diff .nb-comes, .nb-diff .nb-stays")];
-  return [Object.fromEntries(fields), changed.map((line) => line.lastElementChild.innerText).join("\\n")];
+    [one.querySelector("textarea").value, one.querySelector(".nb-hidden-char")?.parentElement.innerText ?? ""]]);
+  const changed = [...item.querySelectorAll(".nb-diff .nb-added, .nb-diff .nb-unchanged")];
+  return [Object.fromEntries(fields), changed.map((line) => window.textOf(line.lastElementChild)).join("\\n")];
 }"""
-ARMED = '() => window.items.every((item) => !item.querySelector(".nb-yes").disabled)'
+ARMED = '() => window.items.every((item) => !item.querySelector(".nb-primary").disabled)'
 AGREE = """() => {
-  for (const item of window.items) item.querySelector(".nb-yes").click();
+  for (const item of window.items) item.querySelector(".nb-primary").click();
   return window.view.said.filter(({ kind }) => kind === "approve");
 }"""
 
@@ -123,7 +130,9 @@ def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random
     for event in turn.log:
         transcript.feed(event)
     page.evaluate(SHOW, transcript.document())
-    shown = page.evaluate(OPEN)
+    page.evaluate(OPEN)
+    page.wait_for_function(DRAWN)
+    shown = page.evaluate(READ)
     edits = {}
     for number in range(0, len(asked), 3):
         name = chance.choice(["text", "data"])
@@ -131,6 +140,7 @@ def approve_calls(page: Page, asked: list[dict[str, Any]], chance: random.Random
         text = value.replace("\r", "") if name == "text" else json.dumps(value, ensure_ascii=False)
         edits[number] = (name, *page.evaluate(EDIT, [number, name, text]))
     page.wait_for_function(ARMED)
+    page.wait_for_function(DRAWN)
     for said in page.evaluate(AGREE):
         heard = parse_message(said, turn_id=said["turn"], nonce=said["nonce"])
         assert heard
@@ -173,7 +183,7 @@ def is_shown(shown: dict[str, Any], executed: dict[str, Any]) -> bool:
                 return False
         elif name not in ("old", "new"):
             return False
-    edit = shown.get("the edit", [])
+    edit = shown.get("edit", [])
     sides = {"old": ("−", " "), "new": ("+", " ")}  # noqa: RUF001 - the sign that is shown
     told = {side: "\n".join(text for sign, text in edit if sign in signs) for side, signs in sides.items()}
     return all(name in shown or spelled(told[name]) == without_line_break(spelled(executed[name])) for name in sides)
@@ -199,11 +209,15 @@ def holds(shown: str, value: Any) -> bool:
 
 
 def is_in_field(field: tuple[str, str], value: Any) -> bool:
-    """Whether a field has this value, and says which of its characters one cannot see."""
-    typed, told = field
+    """Whether a field has this value, and lists the first of its hidden characters, and counts those that are left."""
+    typed, note = field
     is_text = isinstance(value, str) and typed == re.sub("\r\n?", "\n", value)
-    seen = value if is_text else typed
-    return (is_text or writes(typed, value)) and all(spelled(one) in told for one in seen if one in HIDDEN)
+    hidden = [spelled(one) for one in (value if is_text else typed) if one in HIDDEN]
+    escapes = re.findall(r"\\u\{[0-9a-f]+\}", note)
+    listed = [one for one in escapes if one in {spelled(char) for char in HIDDEN}]
+    total, omitted = (int((re.search(rule, note) or ["", "0"])[1].replace(",", "")) for rule in COUNTS)
+    is_complete = total == len(escapes) + omitted and total >= len(hidden) and (omitted > 0 or listed == hidden)
+    return (is_text or writes(typed, value)) and listed == hidden[: len(listed)] and is_complete
 
 
 def spelled(text: str) -> str:

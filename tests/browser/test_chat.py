@@ -133,7 +133,7 @@ def test_what_the_buttons_of_a_running_turn_do_is_a_cell_below_that_does_not_run
     waiting = card(notebook, 1)
 
     waiting.get_by_role("button", name="Edit prompt").click()
-    expect(waiting.get_by_text("has not run")).to_be_visible()
+    expect(waiting.get_by_text("Review, then run it")).to_be_visible()
     waiting.get_by_role("button", name="Approve").click()
     notebook.wait_ended(1)
 
@@ -146,8 +146,8 @@ def test_what_the_buttons_of_a_running_turn_do_is_a_cell_below_that_does_not_run
     notebook.start_cell(1)
     again = card(notebook, 1)
     expect(again.get_by_text("2/2")).to_be_visible()
-    again.get_by_role("button", name="The version before").click()
-    expect(again.get_by_text("has not run")).to_be_visible()
+    again.get_by_role("button", name="Previous version").click()
+    expect(again.get_by_text("Review, then run it")).to_be_visible()
     again.get_by_role("button", name="Deny").click()
     notebook.wait_ended(1)
     assert sources(notebook)[2].startswith("%chat switch ")
@@ -170,7 +170,7 @@ def test_a_conversation_is_read_as_one_and_what_is_sent_there_becomes_a_cell(lab
     box.fill("And what else?")
     box.press("Shift+Enter")
 
-    expect(view.get_by_text("has not run")).to_be_visible()
+    expect(view.get_by_text("Review, then run it")).to_be_visible()
     assert sources(notebook)[4] == "%%chat\nAnd what else?"
     notebook.run_cell(4)
     view.get_by_role("button", name="Refresh").click()

@@ -63,7 +63,7 @@ def test_a_thousand_turns_are_scrolled_searched_opened_compared_and_replayed(lab
     rows(found).first.click()
     pane = found.get_by_role("article", name="Turn")
     expect(pane).to_contain_text("Question 777: please find")
-    expect(pane.get_by_role("img", name=re.compile("^Waited for: Model .* You .* Tools "))).to_be_visible()
+    expect(pane.get_by_role("img", name=re.compile("^Waiting time: Model .* You .* Tools "))).to_be_visible()
 
     call = pane.locator("details.nb-call").last
     call.locator("summary").first.click()
@@ -105,7 +105,7 @@ def test_two_turns_are_compared_and_what_acts_is_a_cell_below_that_has_not_run(l
 
     found.get_by_role("tab", name="Turn").click()
     found.get_by_role("button", name="Rerun").click()
-    expect(found).to_contain_text("It stands in a new cell below")
+    expect(found).to_contain_text("Added as a new cell below")
     assert re.fullmatch(r"%%chat --rerun turn_0+6", notebook.source(3))
     expect(notebook.cell(3).locator(".jp-InputPrompt")).to_have_text("[ ]:")
     assert notebook.errors == []

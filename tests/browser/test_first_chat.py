@@ -57,7 +57,7 @@ def test_a_newcomer_goes_through_the_first_notebook(lab: Lab, kernel: str, comms
 
 
 RICH = """() => Object.getOwnPropertySymbols(globalThis)
-  .some((one) => one.description?.startsWith("nbtool.rich.") && globalThis[one].rich !== null)"""
+  .some((one) => one.description?.startsWith("nbtool.rich.") && globalThis[one].module !== null)"""
 
 
 def test_the_second_module_comes_while_the_cell_runs(lab: Lab, kernel: str) -> None:

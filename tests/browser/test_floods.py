@@ -55,12 +55,12 @@ def test_a_page_stays_usable_while_tools_flood_it(lab: Lab) -> None:
     notebook.page.evaluate(WATCH)
 
     notebook.run_cell(2, seconds=90)
-    notebook.output(2).locator(".nb-picture").scroll_into_view_if_needed()
-    expect(notebook.output(2).locator(".nb-pictures img")).to_be_visible()
+    notebook.output(2).locator(".nb-media-item").scroll_into_view_if_needed()
+    expect(notebook.output(2).locator(".nb-media img")).to_be_visible()
     for name in ("noise", "pages"):
         call = notebook.output(2).locator(".nb-call").filter(has_text=name)
         call.locator("summary").first.click()
-        expect(call.locator(".nb-inside")).to_contain_text("Result")
+        expect(call.locator(".nb-fold-body")).to_contain_text("Result")
     longest = notebook.page.evaluate("window.longest")
     notebook.run_cell(3)
     notebook.wait_output(3, "[118000, 100000000]")

@@ -148,7 +148,7 @@ def test_a_saved_turn_opens_and_is_searched_without_a_kernel(lab: Lab, front: Fr
     turn.get_by_role("searchbox").press("Enter")
     expect(turn.get_by_role("status").first).to_have_text("2 of 2")
 
-    assert notebook.page.evaluate("() => [...CSS.highlights.get('nb-found')].map(String)") == ["17.05"] * 2
+    assert notebook.page.evaluate("() => [...CSS.highlights.get('nb-search-match')].map(String)") == ["17.05"] * 2
     assert turn.get_by_role("button").all_inner_texts().count("Copy reply") == 1
     expect(turn.get_by_role("button", name="Rerun")).to_have_count(0)
     expect(notebook.output(1)).to_contain_text("denied")
@@ -172,7 +172,7 @@ def test_nothing_forged_into_a_notebook_is_executed_or_fetched(lab: Lab, front: 
     for at in range(len(hostile)):
         for fold in turns(notebook.output(at)).locator("details").all():
             fold.evaluate("fold => { fold.open = true; }")
-        expect(turns(notebook.output(at)).locator(".nb-inside section").first).to_be_visible()
+        expect(turns(notebook.output(at)).locator(".nb-fold-body section").first).to_be_visible()
         notebook.output(at).get_by_role("searchbox").fill("canary")
     inside = notebook.page.locator(".nb-saved :is(script, iframe, img, svg, object, embed, style, link)")
 

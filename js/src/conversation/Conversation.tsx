@@ -1,56 +1,56 @@
 import { Component, type JSX } from "preact";
-import { counted, oneLine, visible } from "../text/format";
-import { WrittenCell } from "../views/InsertedCell";
-import { ownKeys } from "../views/keyboard";
+import { escapeInvisible, plural, singleLine } from "../text/format";
+import { InsertedCellNotice } from "../views/InsertedCell";
+import { suppressNotebookKeys } from "../views/keyboard";
 import { Turn } from "../views/Turn";
-import { Say } from "./Composer";
-import type { Talk } from "./client";
+import { Composer } from "./Composer";
+import type { ConversationClient } from "./client";
 
 /** The active line from its beginning to its end, and a box to go on in. */
-export class Conversation extends Component<{ talk: Talk }> {
-  #undo = (): void => {};
+export class Conversation extends Component<{ client: ConversationClient }> {
+  #unsubscribe = (): void => {};
 
   override componentDidMount(): void {
-    this.#undo = this.props.talk.subscribe(() => this.forceUpdate());
+    this.#unsubscribe = this.props.client.subscribe(() => this.forceUpdate());
   }
 
   override componentWillUnmount(): void {
-    this.#undo();
+    this.#unsubscribe();
   }
 
   render(): JSX.Element {
-    const { talk } = this.props;
-    const { turns, leftOut, written, isSilent } = talk.heard();
+    const { client } = this.props;
+    const { turns, leftOut, insertedCell, hasNoReply } = client.state();
     return (
       <section
         class="nb-conversation nb-turn"
-        aria-label={oneLine(talk.title, 80)}
+        aria-label={singleLine(client.title, 80)}
         data-lm-suppress-shortcuts="true"
-        onFocusCapture={ownKeys}
+        onFocusCapture={suppressNotebookKeys}
       >
-        <header class="nb-head">
-          <b>{oneLine(talk.title, 80)}</b>
-          <button type="button" class="nb-plain" onClick={talk.refresh}>
+        <header class="nb-header">
+          <b>{singleLine(client.title, 80)}</b>
+          <button type="button" class="nb-text-button" onClick={client.refresh}>
             Refresh
           </button>
         </header>
-        {isSilent && (
-          <p class="nb-quiet" role="status">
-            The kernel has not answered yet: it is busy with a cell, or gone.
+        {hasNoReply && (
+          <p class="nb-muted" role="status">
+            No reply from the kernel yet: it is busy, or has stopped.
           </p>
         )}
-        {leftOut > 0 && <p class="nb-quiet">… {counted(leftOut, "earlier turn")} not shown here</p>}
+        {leftOut > 0 && <p class="nb-muted">… {plural(leftOut, "earlier turn")} not shown here</p>}
         {turns?.map(({ prompt, turn }) => (
-          <article key={turn.shown().document.head.turn_id} class="nb-exchange">
+          <article key={turn.state().document.head.turn_id} class="nb-exchange">
             <p class="nb-prompt" dir="auto">
-              {visible(prompt)}
+              {escapeInvisible(prompt)}
             </p>
             <Turn connection={turn} />
           </article>
         ))}
-        {turns?.length === 0 && <p class="nb-quiet">Nothing was said yet.</p>}
-        {written && <WrittenCell written={written} close={talk.closeWritten} />}
-        <Say say={talk.say} />
+        {turns?.length === 0 && <p class="nb-muted">No turns yet.</p>}
+        {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
+        <Composer onSubmit={client.insertPrompt} />
       </section>
     );
   }

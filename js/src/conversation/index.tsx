@@ -3,7 +3,7 @@ import type { Model } from "../kernel/turn";
 import "../styles.css";
 import { Conversation } from "./Conversation";
 import "./conversation.css";
-import { talk } from "./client";
+import { createConversationClient } from "./client";
 
 interface Props {
   model: Model;
@@ -13,9 +13,9 @@ interface Props {
 export default {
   render({ model, el }: Props): () => void {
     const lifetime = new AbortController();
-    const conversation = talk(model, lifetime.signal);
-    mount(<Conversation talk={conversation} />, el);
-    conversation.refresh();
+    const client = createConversationClient(model, lifetime.signal);
+    mount(<Conversation client={client} />, el);
+    client.refresh();
     return () => {
       mount(null, el);
       lifetime.abort();

@@ -1,71 +1,75 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { CallBlock, Document } from "../protocol";
 import {
-  counted,
+  CALL_STATE_LABELS,
   decisionFacts,
-  END_REASONS,
-  indented,
-  oneLine,
-  readObject,
-  STATES,
-  seconds,
+  END_REASON_LABELS,
+  formatSeconds,
+  indentJson,
+  parseObject,
+  plural,
+  singleLine,
 } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
-import type { Talk } from "./client";
-import { callPairs, type Pair, pieces, proseOf } from "./diff";
-import { pathTo, placeOf } from "./listRows";
+import type { ExplorerClient } from "./client";
+import { callPairs, diffWords, type Pair, replyText } from "./diff";
+import { ancestors, findTurn } from "./listRows";
 import type { Detail, Index, Version } from "./protocol";
-import { folded } from "./replay";
+import { replayTo } from "./replay";
 
 /** Places after the fork that are shown of two branches. */
-const MAX_SHOWN = 12;
+const MAX_BRANCH_ROWS = 12;
 
 interface CompareProps {
   index: Index;
   left: string;
   right: string;
-  talk: Talk;
+  client: ExplorerClient;
   choose: (left: string) => void;
 }
 
 /** Two turns, and the branches that lead to them, side by side; what differs is marked. */
-export function Compare({ index, left, right, talk, choose }: CompareProps): JSX.Element {
+export function Compare({ index, left, right, client, choose }: CompareProps): JSX.Element {
   if (!left) {
     return (
-      <p class="nb-quiet">
-        Choose the first turn: <Others index={index} turn={right} choose={choose} />
+      <p class="nb-muted">
+        Choose the first turn: <OtherVersions index={index} turn={right} choose={choose} />
       </p>
     );
   }
-  const [one, other] = [talk.heard().details.get(left), talk.heard().details.get(right)];
-  if (other === undefined) talk.open(right);
+  const [one, other] = [client.state().details.get(left), client.state().details.get(right)];
+  if (other === undefined) client.open(right);
   const isSame = left === right;
   return (
     <article aria-label="Comparison">
-      <p class="nb-quiet">
+      <p class="nb-muted">
         {isSame ? "This is the first turn. Choose the second one in the tree, or " : "Compare with: "}
-        <Others index={index} turn={right} choose={choose} />
+        <OtherVersions index={index} turn={right} choose={choose} />
         {!isSame && (
-          <button type="button" class="nb-plain" onClick={() => choose(right)}>
-            Start again with the right one
+          <button type="button" class="nb-text-button" onClick={() => choose(right)}>
+            Start over from the turn on the right
           </button>
         )}
       </p>
       {!isSame && <Branches index={index} left={left} right={right} />}
       {!isSame && typeof one === "object" && typeof other === "object" && (
-        <Sides left={whole(one)} right={whole(other)} names={[nameOf(index, left), nameOf(index, right)]} />
+        <Sides
+          left={completeDocument(one)}
+          right={completeDocument(other)}
+          names={[versionName(index, left), versionName(index, right)]}
+        />
       )}
     </article>
   );
 }
 
 /** The other versions of a turn's place, to be chosen as the left side. */
-function Others({
+function OtherVersions({
   index,
   turn,
   choose,
 }: Pick<CompareProps, "index" | "choose"> & { turn: string }): JSX.Element {
-  const place = placeOf(index, turn);
+  const place = findTurn(index, turn);
   const row = place && index.rows[place.at];
   const others = row
     ? row.versions.map((version, n) => ({ version, n })).filter(({ n }) => n !== place.version)
@@ -73,58 +77,58 @@ function Others({
   return (
     <span class="nb-row nb-x-inline">
       {others.map(({ version, n }) => (
-        <button key={n} type="button" class="nb-button nb-x-deed" onClick={() => choose(version.turn_id)}>
+        <button key={n} type="button" class="nb-button nb-x-action" onClick={() => choose(version.turn_id)}>
           version {n + 1}
         </button>
       ))}
-      {others.length === 0 && "its place has no other version."}
+      {others.length === 0 && "there are no other versions."}
     </span>
   );
 }
 
 /** A turn as the head of a column: which version it is, and what was said. */
-function nameOf(index: Index, turn: string): string {
-  const place = placeOf(index, turn);
+function versionName(index: Index, turn: string): string {
+  const place = findTurn(index, turn);
   const row = place && index.rows[place.at];
   const version = row?.versions[place?.version ?? 0];
   const many = row && row.versions.length > 1 ? `version ${(place?.version ?? 0) + 1}: ` : "";
   return `${many}${version?.said || "(no text)"}`;
 }
 
-function whole(detail: Detail): Document {
-  return folded(detail, detail.steps.length).document;
+function completeDocument(detail: Detail): Document {
+  return replayTo(detail, detail.steps.length).document;
 }
 
 /** What led to two turns: what they have in common is counted, what came after the fork stands side by side. */
 function Branches({ index, left, right }: { index: Index; left: string; right: string }): JSX.Element | null {
-  const [one, other] = [placeOf(index, left), placeOf(index, right)];
+  const [one, other] = [findTurn(index, left), findTurn(index, right)];
   if (!one || !other) return null;
-  const paths = [pathTo(index, one.at), pathTo(index, other.at)] as const;
-  let common = 0;
-  while (common < paths[0].length && paths[0][common] === paths[1][common]) common++;
+  const paths = [ancestors(index, one.at), ancestors(index, other.at)] as const;
+  let shared = 0;
+  while (shared < paths[0].length && paths[0][shared] === paths[1][shared]) shared++;
   if (one.at === other.at) {
-    const after = common > 1 ? `one place, after ${counted(common - 1, "turn")} in common` : "the first turn";
-    return <p class="nb-quiet">Two versions of {after}.</p>;
+    const after = shared > 1 ? `one place, after ${plural(shared - 1, "turn")} in common` : "the first turn";
+    return <p class="nb-muted">Two versions of {after}.</p>;
   }
-  const count = Math.max(paths[0].length, paths[1].length) - common;
-  const said = (at: number | undefined, turn: string): string => {
+  const count = Math.max(paths[0].length, paths[1].length) - shared;
+  const promptAt = (at: number | undefined, turn: string): string => {
     const row = at === undefined ? undefined : index.rows[at];
     const version: Version | undefined =
       row?.versions.find((each) => each.turn_id === turn) ?? row?.versions[row.current];
     return version ? version.said || "(no text)" : "";
   };
   return (
-    <Table title={`Branches, after ${counted(common, "turn")} in common`}>
-      {Array.from({ length: Math.min(count, MAX_SHOWN) }, (_, n) => (
+    <Table title={`Branches, after ${plural(shared, "turn")} in common`}>
+      {Array.from({ length: Math.min(count, MAX_BRANCH_ROWS) }, (_, n) => (
         <tr key={n}>
-          <td>{said(paths[0][common + n], left)}</td>
-          <td>{said(paths[1][common + n], right)}</td>
+          <td>{promptAt(paths[0][shared + n], left)}</td>
+          <td>{promptAt(paths[1][shared + n], right)}</td>
         </tr>
       ))}
-      {count > MAX_SHOWN && (
+      {count > MAX_BRANCH_ROWS && (
         <tr>
-          <td colSpan={2} class="nb-quiet">
-            … {counted(count - MAX_SHOWN, "place")} more
+          <td colSpan={2} class="nb-muted">
+            … {plural(count - MAX_BRANCH_ROWS, "place")} more
           </td>
         </tr>
       )}
@@ -143,8 +147,8 @@ function Sides({ left, right, names }: SidesProps): JSX.Element {
   return (
     <>
       <Table title="Turns" names={names}>
-        <Facts left={left} right={right} />
-        <Differ name="Prompt" left={left.head.prompt} right={right.head.prompt} />
+        <FactsRow left={left} right={right} />
+        <DiffRow name="Prompt" left={left.head.prompt} right={right.head.prompt} />
       </Table>
       {calls.length > 0 && (
         <Table title="Calls">
@@ -154,63 +158,67 @@ function Sides({ left, right, names }: SidesProps): JSX.Element {
         </Table>
       )}
       <Table title="Replies">
-        <Differ name="Reply" left={proseOf(left)} right={proseOf(right)} />
+        <DiffRow name="Reply" left={replyText(left)} right={replyText(right)} />
       </Table>
     </>
   );
 }
 
-function Facts({ left, right }: { left: Document; right: Document }): JSX.Element {
+function FactsRow({ left, right }: { left: Document; right: Document }): JSX.Element {
   const facts: [string, (document: Document) => string][] = [
     ["status", ({ head }) => head.status],
-    ["ended", ({ head }) => END_REASONS.get(head.end_reason ?? "") ?? ""],
-    ["model", ({ head }) => oneLine(head.model, 60)],
+    ["ended", ({ head }) => END_REASON_LABELS.get(head.end_reason ?? "") ?? ""],
+    ["model", ({ head }) => singleLine(head.model, 60)],
     ["rounds", ({ head }) => String(head.round)],
-    ["time", ({ head }) => (head.seconds === null ? "" : seconds(head.seconds))],
+    ["time", ({ head }) => (head.seconds === null ? "" : formatSeconds(head.seconds))],
     ["tokens", ({ head: { usage } }) => String(usage.input_tokens + usage.output_tokens)],
     ["cost", ({ head: { usage } }) => (usage.cost === null ? "" : `$${usage.cost.toFixed(4)}`)],
   ];
-  const told = (document: Document): string =>
+  const text = (document: Document): string =>
     facts
       .map(([name, of]) => [name, of(document)])
       .filter(([, text]) => text)
       .map(([name, text]) => `${name} ${text}`)
       .join("\n");
-  return <Differ name="Facts" left={told(left)} right={told(right)} />;
+  return <DiffRow name="Facts" left={text(left)} right={text(right)} />;
 }
 
 function CallPair({ pair: { left, right } }: { pair: Pair<CallBlock> }): JSX.Element {
   return (
-    <Differ name={(left ?? right)?.name ?? "call"} left={left && told(left)} right={right && told(right)} />
+    <DiffRow
+      name={(left ?? right)?.name ?? "call"}
+      left={left && callText(left)}
+      right={right && callText(right)}
+    />
   );
 }
 
 /** A call as text that can be compared. */
-function told(call: CallBlock): string {
-  const [sign, word] = STATES[call.state] ?? STATES.unknown;
+function callText(call: CallBlock): string {
+  const [sign, word] = CALL_STATE_LABELS[call.state] ?? CALL_STATE_LABELS.unknown;
   const decisions = decisionFacts(call.decisions).join(", ");
   return [
-    `${sign} ${oneLine(call.name, 64)}: ${word}${decisions && ` (${decisions})`}`,
-    readObject(call.arguments) ? indented(call.arguments) : call.arguments,
+    `${sign} ${singleLine(call.name, 64)}: ${word}${decisions && ` (${decisions})`}`,
+    parseObject(call.arguments) ? indentJson(call.arguments) : call.arguments,
     call.result && `→ ${call.result}`,
   ]
     .filter(Boolean)
     .join("\n");
 }
 
-interface DifferProps {
+interface DiffRowProps {
   name: string;
   left: string | null;
   right: string | null;
 }
 
 /** A row of two texts: what stands in one of them alone is marked, and the row says whether they differ. */
-function Differ({ name, left, right }: DifferProps): JSX.Element {
-  const cut = pieces(left ?? "", right ?? "");
+function DiffRow({ name, left, right }: DiffRowProps): JSX.Element {
+  const diff = diffWords(left ?? "", right ?? "");
   const verdict =
     left === null ? "right only" : right === null ? "left only" : left === right ? "same" : "differs";
   const side = (which: "left" | "right"): ComponentChildren =>
-    cut
+    diff
       .filter((piece) => piece.side === "both" || piece.side === which)
       .map((piece, n) =>
         piece.side === "both" ? (
@@ -229,7 +237,8 @@ function Differ({ name, left, right }: DifferProps): JSX.Element {
     <>
       <tr class="nb-x-verdict">
         <th scope="rowgroup" colSpan={2}>
-          {oneLine(name, 64)}: <span class={verdict === "same" ? "nb-quiet" : "nb-x-differs"}>{verdict}</span>
+          {singleLine(name, 64)}:{" "}
+          <span class={verdict === "same" ? "nb-muted" : "nb-x-difference"}>{verdict}</span>
         </th>
       </tr>
       <tr>
@@ -248,14 +257,14 @@ interface TableProps {
 
 function Table({ title, names, children }: TableProps): JSX.Element {
   return (
-    <table class="nb-x-two">
+    <table class="nb-x-comparison">
       <caption>{title}</caption>
       {names && (
         <thead>
           <tr>
             {names.map((name, n) => (
               <th key={n} scope="col">
-                <span class="nb-quiet">{n === 0 ? "Left" : "Right"}, </span>
+                <span class="nb-muted">{n === 0 ? "Left" : "Right"}, </span>
                 {name}
               </th>
             ))}

@@ -1,14 +1,14 @@
 import { Component, type JSX } from "preact";
-import { oneLine } from "../text/format";
-import { WrittenCell } from "../views/InsertedCell";
-import { ownKeys } from "../views/keyboard";
+import { singleLine } from "../text/format";
+import { InsertedCellNotice } from "../views/InsertedCell";
+import { suppressNotebookKeys } from "../views/keyboard";
 import { Compare } from "./Compare";
-import type { Talk } from "./client";
-import { currentOf, type Filter, lines, placeOf } from "./listRows";
+import type { ExplorerClient } from "./client";
+import { currentVersion, type Filter, findTurn, visibleRows } from "./listRows";
 import type { Index } from "./protocol";
 import { Tabs, Toolbar, type View } from "./Toolbar";
-import { Sums } from "./Totals";
-import { List } from "./TurnList";
+import { TotalsView } from "./Totals";
+import { TurnList } from "./TurnList";
 import { TurnPane } from "./TurnPane";
 
 interface State {
@@ -16,126 +16,126 @@ interface State {
   /** The turn that is open. */
   turn: string;
   /** The turn that it is compared with. */
-  against: string;
+  comparedTurn: string;
   filter: Filter;
   folded: ReadonlySet<string>;
   /** Versions that the person turned to, by their places. */
-  chosen: ReadonlyMap<string, number>;
+  selectedVersions: ReadonlyMap<string, number>;
 }
 
 /** The history of a conversation: its tree on the left, and what is opened of it on the right. */
-export class Explorer extends Component<{ talk: Talk }, State> {
+export class Explorer extends Component<{ client: ExplorerClient }, State> {
   override state: State = {
     view: "turn",
     turn: "",
-    against: "",
+    comparedTurn: "",
     filter: { text: "", status: "", tool: "" },
     folded: new Set(),
-    chosen: new Map(),
+    selectedVersions: new Map(),
   };
-  #undo = (): void => {};
+  #unsubscribe = (): void => {};
 
   override componentDidMount(): void {
-    this.#undo = this.props.talk.subscribe(() => this.#heard());
+    this.#unsubscribe = this.props.client.subscribe(() => this.#onChange());
   }
 
   override componentWillUnmount(): void {
-    this.#undo();
+    this.#unsubscribe();
   }
 
-  #heard(): void {
-    const { index } = this.props.talk.heard();
-    if (index && !placeOf(index, this.state.turn)) this.#openFirst(index);
-    else if (this.state.turn && this.state.view === "turn") this.props.talk.open(this.state.turn);
+  #onChange(): void {
+    const { index } = this.props.client.state();
+    if (index && !findTurn(index, this.state.turn)) this.#openFirst(index);
+    else if (this.state.turn && this.state.view === "turn") this.props.client.open(this.state.turn);
     this.forceUpdate();
   }
 
   /** Open the turn that was asked for, else the last one of the active line, where one begins to look. */
   #openFirst(index: Index): void {
-    const { first } = this.props.talk;
-    if (!this.state.turn && placeOf(index, first)) {
-      this.#open(first);
+    const { initialTurn } = this.props.client;
+    if (!this.state.turn && findTurn(index, initialTurn)) {
+      this.#open(initialTurn);
       return;
     }
     const last = index.rows.findLast((row) => row.line) ?? index.rows.at(-1);
-    const version = last && currentOf(last);
+    const version = last && currentVersion(last);
     if (version) this.#open(version.turn_id);
   }
 
   #open = (turn: string): void => {
-    this.props.talk.open(turn);
+    this.props.client.open(turn);
     this.setState({ turn, view: this.state.view === "totals" ? "turn" : this.state.view });
   };
 
-  #turnTo = (node: string, version: number, turn: string): void => {
-    this.setState({ chosen: new Map(this.state.chosen).set(node, version) });
+  #selectVersion = (node: string, version: number, turn: string): void => {
+    this.setState({ selectedVersions: new Map(this.state.selectedVersions).set(node, version) });
     this.#open(turn);
   };
 
-  #fold = (node: string): void => {
+  #toggleFold = (node: string): void => {
     const folded = new Set(this.state.folded);
     if (!folded.delete(node)) folded.add(node);
     this.setState({ folded });
   };
 
-  #filter = (change: Partial<Filter>): void => {
+  #changeFilter = (change: Partial<Filter>): void => {
     const filter = { ...this.state.filter, ...change };
     this.setState({ filter });
-    if (change.text !== undefined) this.props.talk.search(change.text);
+    if (change.text !== undefined) this.props.client.search(change.text);
   };
 
-  #view = (view: View): void => {
-    if (view === "totals") this.props.talk.askTotals();
+  #selectView = (view: View): void => {
+    if (view === "totals") this.props.client.requestTotals();
     this.setState({ view });
   };
 
-  #compare = (against: string): void => {
-    this.props.talk.open(against);
-    this.setState({ against, view: "compare" });
+  #compare = (comparedTurn: string): void => {
+    this.props.client.open(comparedTurn);
+    this.setState({ comparedTurn, view: "compare" });
   };
 
   render(): JSX.Element {
-    const { talk } = this.props;
-    const { view, turn, filter, folded, chosen } = this.state;
-    const { index, found, written, isSilent } = talk.heard();
+    const { client } = this.props;
+    const { view, turn, filter, folded, selectedVersions } = this.state;
+    const { index, found, insertedCell, hasNoReply } = client.state();
     return (
       <section
         class="nb-explorer nb-turn"
-        aria-label={talk.title}
+        aria-label={client.title}
         data-lm-suppress-shortcuts="true"
-        onFocusCapture={ownKeys}
+        onFocusCapture={suppressNotebookKeys}
       >
         <Toolbar
-          title={oneLine(talk.title, 80)}
+          title={singleLine(client.title, 80)}
           index={index}
           filter={filter}
-          change={this.#filter}
-          refresh={talk.refresh}
+          onFilter={this.#changeFilter}
+          refresh={client.refresh}
         />
-        {isSilent && (
-          <p class="nb-x-silent" role="status">
-            The kernel has not answered yet: it is busy with a cell, or gone.
+        {hasNoReply && (
+          <p class="nb-x-no-reply" role="status">
+            No reply from the kernel yet: it is busy, or has stopped.
           </p>
         )}
         {index && (
           <div class="nb-x-body">
-            <List
+            <TurnList
               index={index}
-              lines={lines(index, folded, filter, found)}
+              rows={visibleRows(index, folded, filter, found)}
               filter={filter}
               found={found}
               open={turn}
               folded={folded}
-              chosen={chosen}
+              selectedVersions={selectedVersions}
               onOpen={this.#open}
-              onTurnTo={this.#turnTo}
-              onFold={this.#fold}
+              onSelectVersion={this.#selectVersion}
+              onFold={this.#toggleFold}
             />
             <div class="nb-x-side">
-              <Tabs view={view} choose={this.#view} />
-              {written && <WrittenCell written={written} close={talk.closeWritten} />}
+              <Tabs view={view} choose={this.#selectView} />
+              {insertedCell && <InsertedCellNotice cell={insertedCell} close={client.dismissCell} />}
               <div class="nb-x-pane" role="tabpanel" id="nb-x-panel" aria-label={view}>
-                {this.#pane(index)}
+                {this.#renderPane(index)}
               </div>
             </div>
           </div>
@@ -144,9 +144,9 @@ export class Explorer extends Component<{ talk: Talk }, State> {
     );
   }
 
-  #pane(index: Index): JSX.Element {
-    const { talk } = this.props;
-    const { view, turn, against } = this.state;
+  #renderPane(index: Index): JSX.Element {
+    const { client } = this.props;
+    const { view, turn, comparedTurn } = this.state;
     switch (view) {
       case "turn":
         return (
@@ -154,15 +154,17 @@ export class Explorer extends Component<{ talk: Talk }, State> {
             key={turn}
             index={index}
             turn={turn}
-            talk={talk}
-            turnTo={this.#turnTo}
+            client={client}
+            onSelectVersion={this.#selectVersion}
             compare={this.#compare}
           />
         );
       case "compare":
-        return <Compare index={index} left={against} right={turn} talk={talk} choose={this.#compare} />;
+        return (
+          <Compare index={index} left={comparedTurn} right={turn} client={client} choose={this.#compare} />
+        );
       case "totals":
-        return <Sums totals={talk.heard().totals} />;
+        return <TotalsView totals={client.state().totals} />;
     }
   }
 }

@@ -1,24 +1,31 @@
 import { Component, createRef, type JSX } from "preact";
-import { Island } from "../kernel/lazy";
+import { LazyView } from "../kernel/lazy";
 import type { Block, CallBlock } from "../protocol";
-import { decisionFacts, longArguments, oneLine, STATES, seconds, shortArguments } from "../text/format";
+import {
+  CALL_STATE_LABELS,
+  decisionFacts,
+  formatSeconds,
+  longArguments,
+  shortArguments,
+  singleLine,
+} from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
-import { Pictures } from "../views/MediaList";
+import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
 import { Reply } from "../views/Reply";
 import { Thinking } from "../views/Thinking";
-import type { Talk } from "./client";
-import { type Deed, DeedButton } from "./TurnActions";
+import type { ExplorerClient } from "./client";
+import { ActionButton, type CellAction } from "./TurnActions";
 
 interface StepProps {
   block: Block;
-  talk: Talk;
+  client: ExplorerClient;
   turn: string;
-  isPicked: boolean;
+  isSelected: boolean;
 }
 
 /** A block of the turn, as the live view shows it; a call with what can be done with it. */
-export function StepBlock({ block, talk, turn, isPicked }: StepProps): JSX.Element {
+export function StepBlock({ block, client, turn, isSelected }: StepProps): JSX.Element {
   switch (block.kind) {
     case "text":
       return <Reply block={block} />;
@@ -29,13 +36,13 @@ export function StepBlock({ block, talk, turn, isPicked }: StepProps): JSX.Eleme
     case "call":
       return (
         <>
-          <Called block={block} talk={talk} turn={turn} isPicked={isPicked} />
+          <StepCall block={block} client={client} turn={turn} isSelected={isSelected} />
           {(block.media || block.media_left_out) && (
-            <Pictures
+            <MediaList
               media={block.media ?? []}
-              leftOut={block.media_left_out ?? 0}
-              bytes={talk.heard().media}
-              look={(key) => talk.look(turn, key)}
+              omitted={block.media_left_out ?? 0}
+              bytes={client.state().media}
+              requestMedia={(key) => client.requestMedia(turn, key)}
             />
           )}
         </>
@@ -43,16 +50,16 @@ export function StepBlock({ block, talk, turn, isPicked }: StepProps): JSX.Eleme
   }
 }
 
-interface CalledProps extends StepProps {
+interface StepCallProps extends StepProps {
   block: CallBlock;
 }
 
-class Called extends Component<CalledProps, { isOpen: boolean }> {
+class StepCall extends Component<StepCallProps, { isOpen: boolean }> {
   override state = { isOpen: false };
   #el = createRef<HTMLDetailsElement>();
 
-  override componentDidUpdate(before: CalledProps): void {
-    if (!this.props.isPicked || before.isPicked) return;
+  override componentDidUpdate(before: StepCallProps): void {
+    if (!this.props.isSelected || before.isSelected) return;
     this.setState({ isOpen: true });
     this.#el.current?.scrollIntoView({ block: "nearest" });
     this.#el.current?.querySelector("summary")?.focus();
@@ -60,7 +67,7 @@ class Called extends Component<CalledProps, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { block } = this.props;
-    const [sign, word] = STATES[block.state] ?? STATES.unknown;
+    const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
@@ -73,49 +80,49 @@ class Called extends Component<CalledProps, { isOpen: boolean }> {
             {sign}
           </span>
           <code class="nb-line">
-            <b>{oneLine(block.name, 64)}</b>({shortArguments(block.arguments)})
+            <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
           </code>
-          <span class="nb-quiet nb-facts">{facts(block, word)}</span>
+          <span class="nb-muted nb-facts">{facts(block, word)}</span>
         </summary>
         {this.state.isOpen && (
-          <div class="nb-inside">
-            <Island view="call" props={{ block }}>
+          <div class="nb-fold-body">
+            <LazyView view="call" props={{ block }}>
               <pre class="nb-code nb-prewrap">
                 <LongText text={longArguments(block.arguments)} />
               </pre>
               <pre class="nb-code nb-prewrap">
                 <LongText text={block.result} />
               </pre>
-            </Island>
-            {this.#deeds()}
+            </LazyView>
+            {this.#renderActions()}
           </div>
         )}
       </details>
     );
   }
 
-  #deeds(): JSX.Element {
-    const { block, talk, turn } = this.props;
-    const offer = (deed: Deed, label: string, round: number, call = ""): JSX.Element | false =>
-      talk.acts.includes(deed) && (
-        <DeedButton label={label} press={() => talk.write({ deed, turn, round, call })} />
+  #renderActions(): JSX.Element {
+    const { block, client, turn } = this.props;
+    const button = (deed: CellAction, label: string, round: number, call = ""): JSX.Element | false =>
+      client.actions.includes(deed) && (
+        <ActionButton label={label} press={() => client.requestCell({ deed, turn, round, call })} />
       );
     return (
-      <div class="nb-row nb-x-deeds">
-        {offer("execute", `Run round ${block.round} again`, block.round)}
-        {offer("rerun", `Ask again from round ${block.round + 1}`, block.round + 1)}
-        {block.state === "ok" && offer("code", "As code", 0, block.call_id)}
-        {block.reference !== "" && offer("bind", "Bind the result", 0, block.call_id)}
+      <div class="nb-row nb-x-actions">
+        {button("execute", `Run round ${block.round} again`, block.round)}
+        {button("rerun", `Ask again from round ${block.round + 1}`, block.round + 1)}
+        {block.state === "ok" && button("code", "As code", 0, block.call_id)}
+        {block.reference !== "" && button("bind", "Bind the result", 0, block.call_id)}
       </div>
     );
   }
 }
 
-function facts(block: CallBlock, word: string): string {
-  const isTold = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
+function facts(block: CallBlock, stateLabel: string): string {
+  const isExplained = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
   return [
-    !isTold && word,
-    block.started !== null && block.seconds !== null && seconds(block.seconds),
+    !isExplained && stateLabel,
+    block.started !== null && block.seconds !== null && formatSeconds(block.seconds),
     ...decisionFacts(block.decisions),
   ]
     .filter(Boolean)

@@ -1,19 +1,19 @@
 import { Component, createRef, type JSX } from "preact";
-import { oneLine, seconds } from "../text/format";
-import { type Lane, lanes, ticks, waits } from "./chart";
-import type { Span, Who } from "./protocol";
+import { formatSeconds, singleLine } from "../text/format";
+import { axisTicks, type Lane, lanes, waitTimes } from "./chart";
+import type { Party, Span } from "./protocol";
 
 /** Pixels that a lane is high. */
-const LANE = 22;
+const LANE_HEIGHT = 22;
 
 /** Pixels that a bar needs for each character of its label, and around it. */
-const LETTER = 6.4;
-const AROUND = 10;
+const CHARACTER_WIDTH = 6.4;
+const LABEL_PADDING = 10;
 
 /** Pixels that the chart is taken to be wide until it was measured. */
-const WIDE = 400;
+const DEFAULT_WIDTH = 400;
 
-const NAMES: Record<Who, string> = { model: "Model", person: "You", tool: "Tools" };
+const PARTY_LABELS: Record<Party, string> = { model: "Model", person: "You", tool: "Tools" };
 
 interface TimeLineProps {
   spans: Span[];
@@ -24,14 +24,14 @@ interface TimeLineProps {
 
 /** Who waited for whom: the stretches of a turn as bars, one lane for each that was waited for at a time. */
 export class TimeLine extends Component<TimeLineProps, { width: number }> {
-  override state = { width: WIDE };
+  override state = { width: DEFAULT_WIDTH };
   #el = createRef<SVGSVGElement>();
   #size: ResizeObserver | undefined;
 
   override componentDidMount(): void {
     if (!this.#el.current || typeof ResizeObserver === "undefined") return;
     this.#size = new ResizeObserver(
-      ([entry]) => entry && this.setState({ width: entry.contentRect.width || WIDE }),
+      ([entry]) => entry && this.setState({ width: entry.contentRect.width || DEFAULT_WIDTH }),
     );
     this.#size.observe(this.#el.current);
   }
@@ -45,51 +45,58 @@ export class TimeLine extends Component<TimeLineProps, { width: number }> {
     const end = Math.max(...spans.map((span) => span.end), 0);
     if (end === 0) return null;
     const rows = lanes(spans);
-    const height = rows.length * LANE;
-    const summary = summed(spans);
+    const height = rows.length * LANE_HEIGHT;
+    const summary = waitSummary(spans);
     return (
-      <figure class="nb-x-time">
-        <Names rows={rows} />
+      <figure class="nb-x-timeline">
+        <LaneLabels rows={rows} />
         <svg
           class="nb-x-chart"
           role="img"
-          aria-label={`Waited for: ${summary}`}
+          aria-label={`Waiting time: ${summary}`}
           height={height + 18}
           ref={this.#el}
         >
-          <Hatch />
-          {ticks(end).map((tick) => (
+          <HatchPattern />
+          {axisTicks(end).map((tick) => (
             <Tick key={tick} tick={tick} end={end} height={height} />
           ))}
           {rows.map((lane, n) =>
             lane.spans.map((span) => (
-              <Bar key={key(span, lane)} span={span} n={n} end={end} width={this.state.width} pick={pick} />
+              <Bar
+                key={spanKey(span, lane)}
+                span={span}
+                n={n}
+                end={end}
+                width={this.state.width}
+                pick={pick}
+              />
             )),
           )}
           {at !== null && (
             <line class="nb-x-now" x1={percent(at / end)} x2={percent(at / end)} y1={0} y2={height} />
           )}
         </svg>
-        <figcaption class="nb-quiet">Waited for: {summary}</figcaption>
+        <figcaption class="nb-muted">Waiting time: {summary}</figcaption>
       </figure>
     );
   }
 }
 
 /** How long each was waited for, in words. */
-function summed(spans: Span[]): string {
-  const waited = waits(spans);
-  const told = (Object.keys(NAMES) as Who[]).filter((who) => waited[who] > 0);
-  return told.map((who) => `${NAMES[who]} ${seconds(waited[who])}`).join(", ");
+function waitSummary(spans: Span[]): string {
+  const waits = waitTimes(spans);
+  const parties = (Object.keys(PARTY_LABELS) as Party[]).filter((who) => waits[who] > 0);
+  return parties.map((who) => `${PARTY_LABELS[who]} ${formatSeconds(waits[who])}`).join(", ");
 }
 
 /** Whose lanes these are, each named once. */
-function Names({ rows }: { rows: Lane[] }): JSX.Element {
+function LaneLabels({ rows }: { rows: Lane[] }): JSX.Element {
   return (
-    <div class="nb-x-lanes" aria-hidden="true" style={{ height: `${rows.length * LANE}px` }}>
+    <div class="nb-x-lanes" aria-hidden="true" style={{ height: `${rows.length * LANE_HEIGHT}px` }}>
       {rows.map((lane, n) => (
-        <span key={n} style={{ top: `${n * LANE}px` }}>
-          {rows[n - 1]?.who === lane.who ? "" : NAMES[lane.who]}
+        <span key={n} style={{ top: `${n * LANE_HEIGHT}px` }}>
+          {rows[n - 1]?.who === lane.who ? "" : PARTY_LABELS[lane.who]}
         </span>
       ))}
     </div>
@@ -97,7 +104,7 @@ function Names({ rows }: { rows: Lane[] }): JSX.Element {
 }
 
 /** The pattern of a person's bars: they are told from the others without colours. */
-function Hatch(): JSX.Element {
+function HatchPattern(): JSX.Element {
   return (
     <defs>
       <pattern
@@ -125,7 +132,7 @@ function Tick({ tick, end, height }: { tick: number; end: number; height: number
         y={height + 14}
         text-anchor={tick === 0 ? "start" : tick / end > 0.95 ? "end" : "middle"}
       >
-        {axis(tick)}
+        {tickLabel(tick)}
       </text>
     </g>
   );
@@ -141,22 +148,24 @@ interface BarProps {
 
 function Bar({ span, n, end, width, pick }: BarProps): JSX.Element {
   const [x, share] = [span.start / end, (span.end - span.start) / end];
-  const took = seconds(span.end - span.start);
-  const label = oneLine(span.label, 40);
-  const fits = share * width > label.length * LETTER + AROUND;
+  const duration = formatSeconds(span.end - span.start);
+  const label = singleLine(span.label, 40);
+  const fits = share * width > label.length * CHARACTER_WIDTH + LABEL_PADDING;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: a short cut for the pointer; the calls stand below, with keys
-    <g class={`nb-x-bar-of nb-x-of-${span.who}`} onClick={() => span.call_id && pick(span.call_id)}>
-      <title>{[label, NAMES[span.who], took, oneLine(span.state, 80)].filter(Boolean).join(" · ")}</title>
+    <g class={`nb-x-span nb-x-span-${span.who}`} onClick={() => span.call_id && pick(span.call_id)}>
+      <title>
+        {[label, PARTY_LABELS[span.who], duration, singleLine(span.state, 80)].filter(Boolean).join(" · ")}
+      </title>
       <rect
         x={percent(x)}
-        y={n * LANE + 2}
+        y={n * LANE_HEIGHT + 2}
         style={{ width: `max(2px, ${percent(share)})` }}
-        height={LANE - 5}
+        height={LANE_HEIGHT - 5}
         rx={2}
       />
       {fits && (
-        <text x={percent(x)} dx={6} y={n * LANE + 15}>
+        <text x={percent(x)} dx={6} y={n * LANE_HEIGHT + 15}>
           {label}
         </text>
       )}
@@ -164,7 +173,7 @@ function Bar({ span, n, end, width, pick }: BarProps): JSX.Element {
   );
 }
 
-function key(span: Span, lane: Lane): string {
+function spanKey(span: Span, lane: Lane): string {
   return `${lane.who} ${span.call_id} ${span.round} ${span.start}`;
 }
 
@@ -172,7 +181,7 @@ function percent(share: number): string {
   return `${Math.min(Math.max(share, 0), 1) * 100}%`;
 }
 
-function axis(tick: number): string {
+function tickLabel(tick: number): string {
   if (tick === 0) return "0";
   return tick >= 1
     ? `${Number(tick.toFixed(1))} s`

@@ -1,25 +1,25 @@
 import type { JSX } from "preact";
-import { counted } from "../text/format";
-import { choices, type Filter } from "./listRows";
+import { plural } from "../text/format";
+import { type Filter, filterOptions } from "./listRows";
 import type { Index } from "./protocol";
 
 export type View = "turn" | "compare" | "totals";
 
-const VIEWS: Record<View, string> = { turn: "Turn", compare: "Compare", totals: "Totals" };
+const VIEW_LABELS: Record<View, string> = { turn: "Turn", compare: "Compare", totals: "Totals" };
 
 interface ToolbarProps {
   title: string;
   index: Index | null;
   filter: Filter;
-  change: (change: Partial<Filter>) => void;
+  onFilter: (change: Partial<Filter>) => void;
   refresh: () => void;
 }
 
 /** What the history is of, and what of it is looked for. */
-export function Toolbar({ title, index, filter, change, refresh }: ToolbarProps): JSX.Element {
-  const { statuses, tools } = index ? choices(index) : { statuses: [], tools: [] };
+export function Toolbar({ title, index, filter, onFilter, refresh }: ToolbarProps): JSX.Element {
+  const { statuses, tools } = index ? filterOptions(index) : { statuses: [], tools: [] };
   return (
-    <header class="nb-x-bar">
+    <header class="nb-x-toolbar">
       <b class="nb-x-title">{title}</b>
       <input
         type="search"
@@ -27,48 +27,48 @@ export function Toolbar({ title, index, filter, change, refresh }: ToolbarProps)
         aria-label="Search prompts, replies and calls"
         maxlength={200}
         value={filter.text}
-        onInput={(event) => change({ text: event.currentTarget.value })}
+        onInput={(event) => onFilter({ text: event.currentTarget.value })}
       />
-      <Choice
+      <FilterSelect
         label="Status"
-        every="any status"
+        anyLabel="any status"
         value={filter.status}
         values={statuses}
-        choose={(status) => change({ status })}
+        choose={(status) => onFilter({ status })}
       />
-      <Choice
+      <FilterSelect
         label="Tool"
-        every="any tool"
+        anyLabel="any tool"
         value={filter.tool}
         values={tools}
-        choose={(tool) => change({ tool })}
+        choose={(tool) => onFilter({ tool })}
       />
-      <span class="nb-quiet nb-x-count">{index ? counts(index) : "Asking the kernel"}</span>
-      <button type="button" class="nb-plain" onClick={refresh}>
+      <span class="nb-muted nb-x-count">{index ? countText(index) : "Loading"}</span>
+      <button type="button" class="nb-text-button" onClick={refresh}>
         Refresh
       </button>
     </header>
   );
 }
 
-function counts({ rows, left_out }: Index): string {
+function countText({ rows, left_out }: Index): string {
   const turns = rows.reduce((sum, row) => sum + row.versions.length, 0);
-  const more = left_out ? `, ${left_out.toLocaleString("en")} more not shown` : "";
-  return `${counted(rows.length, "place")}, ${counted(turns, "turn")}${more}`;
+  const omitted = left_out ? `, ${left_out.toLocaleString("en")} more not shown` : "";
+  return `${plural(rows.length, "place")}, ${plural(turns, "turn")}${omitted}`;
 }
 
-interface ChoiceProps {
+interface FilterSelectProps {
   label: string;
-  every: string;
+  anyLabel: string;
   value: string;
   values: string[];
   choose: (value: string) => void;
 }
 
-function Choice({ label, every, value, values, choose }: ChoiceProps): JSX.Element {
+function FilterSelect({ label, anyLabel, value, values, choose }: FilterSelectProps): JSX.Element {
   return (
     <select aria-label={label} value={value} onChange={(event) => choose(event.currentTarget.value)}>
-      <option value="">{every}</option>
+      <option value="">{anyLabel}</option>
       {values.map((one) => (
         <option key={one} value={one}>
           {one}
@@ -80,7 +80,7 @@ function Choice({ label, every, value, values, choose }: ChoiceProps): JSX.Eleme
 
 /** Which of the views stands beside the tree. */
 export function Tabs({ view, choose }: { view: View; choose: (view: View) => void }): JSX.Element {
-  const names = Object.keys(VIEWS) as View[];
+  const names = Object.keys(VIEW_LABELS) as View[];
   const move = (event: KeyboardEvent): void => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!by) return;
@@ -91,7 +91,7 @@ export function Tabs({ view, choose }: { view: View; choose: (view: View) => voi
     tab?.focus();
   };
   return (
-    <div class="nb-x-tabs" role="tablist" aria-label="What is shown" tabIndex={-1} onKeyDown={move}>
+    <div class="nb-x-tabs" role="tablist" aria-label="View" tabIndex={-1} onKeyDown={move}>
       {names.map((one) => (
         <button
           key={one}
@@ -104,7 +104,7 @@ export function Tabs({ view, choose }: { view: View; choose: (view: View) => voi
           tabIndex={one === view ? 0 : -1}
           onClick={() => choose(one)}
         >
-          {VIEWS[one]}
+          {VIEW_LABELS[one]}
         </button>
       ))}
     </div>

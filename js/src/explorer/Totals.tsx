@@ -1,19 +1,19 @@
 import { Component, type JSX } from "preact";
-import { counted, oneLine, seconds } from "../text/format";
-import type { Sum, Totals, Who } from "./protocol";
+import { formatSeconds, plural, singleLine } from "../text/format";
+import type { Party, TotalRow, Totals } from "./protocol";
 
 type Metric = "seconds" | "tokens" | "cost";
 
-const METRICS: Record<Metric, string> = { seconds: "time", tokens: "tokens", cost: "cost" };
-const NAMES: Record<Who, string> = { model: "the model", person: "you", tool: "tools" };
+const METRIC_LABELS: Record<Metric, string> = { seconds: "time", tokens: "tokens", cost: "cost" };
+const PARTY_LABELS: Record<Party, string> = { model: "the model", person: "you", tool: "tools" };
 
 /** What the conversation took, as bars: by whom it waited for, by tool, by round and by model. */
-export class Sums extends Component<{ totals: Totals | null }, { metric: Metric }> {
+export class TotalsView extends Component<{ totals: Totals | null }, { metric: Metric }> {
   override state: { metric: Metric } = { metric: "seconds" };
 
   render(): JSX.Element {
     const { totals } = this.props;
-    if (!totals) return <p class="nb-quiet">Asking the kernel…</p>;
+    if (!totals) return <p class="nb-muted">Loading…</p>;
     const { metric } = this.state;
     const { all, tools, rounds, models, waited } = totals;
     return (
@@ -21,16 +21,20 @@ export class Sums extends Component<{ totals: Totals | null }, { metric: Metric 
         <p class="nb-x-figures">
           <Figure value={totals.turns.toLocaleString("en")} noun={totals.turns === 1 ? "turn" : "turns"} />
           <Figure value={all.count.toLocaleString("en")} noun={all.count === 1 ? "round" : "rounds"} />
-          <Figure value={total(tools, "count").toLocaleString("en")} noun="calls" />
+          <Figure value={countTotal(tools, "count").toLocaleString("en")} noun="calls" />
           <Figure value={(all.input_tokens + all.output_tokens).toLocaleString("en")} noun="tokens" />
           {all.cost !== null && <Figure value={`$${all.cost.toFixed(4)}`} noun="spent" />}
-          <Figure value={seconds(all.seconds)} noun="of the model" />
+          <Figure value={formatSeconds(all.seconds)} noun="of the model" />
         </p>
         <Bars
-          title="Waited for"
-          rows={(Object.keys(NAMES) as Who[]).map((who) => [NAMES[who], waited[who], seconds(waited[who])])}
+          title="Waiting time"
+          rows={(Object.keys(PARTY_LABELS) as Party[]).map((who) => [
+            PARTY_LABELS[who],
+            waited[who],
+            formatSeconds(waited[who]),
+          ])}
         />
-        <Bars title="Tools, by time" rows={tools.map((sum) => [sum.name, sum.seconds, called(sum)])} />
+        <Bars title="Tools, by time" rows={tools.map((sum) => [sum.name, sum.seconds, callCounts(sum)])} />
         <p>
           <label>
             Rounds and models by{" "}
@@ -38,21 +42,21 @@ export class Sums extends Component<{ totals: Totals | null }, { metric: Metric 
               value={metric}
               onChange={(event) => this.setState({ metric: event.currentTarget.value as Metric })}
             >
-              {(Object.keys(METRICS) as Metric[]).map((one) => (
+              {(Object.keys(METRIC_LABELS) as Metric[]).map((one) => (
                 <option key={one} value={one}>
-                  {METRICS[one]}
+                  {METRIC_LABELS[one]}
                 </option>
               ))}
             </select>
           </label>
         </p>
         <Bars
-          title={`Rounds, by ${METRICS[metric]}`}
-          rows={rounds.map((sum) => [sum.name, value(sum, metric), spent(sum)])}
+          title={`Rounds, by ${METRIC_LABELS[metric]}`}
+          rows={rounds.map((sum) => [sum.name, metricValue(sum, metric), tokenCost(sum)])}
         />
         <Bars
-          title={`Models, by ${METRICS[metric]}`}
-          rows={models.map((sum) => [sum.name, value(sum, metric), spent(sum)])}
+          title={`Models, by ${METRIC_LABELS[metric]}`}
+          rows={models.map((sum) => [sum.name, metricValue(sum, metric), tokenCost(sum)])}
         />
       </article>
     );
@@ -62,13 +66,13 @@ export class Sums extends Component<{ totals: Totals | null }, { metric: Metric 
 function Figure({ value, noun }: { value: string; noun: string }): JSX.Element {
   return (
     <span>
-      <b>{value}</b> <span class="nb-quiet">{noun}</span>
+      <b>{value}</b> <span class="nb-muted">{noun}</span>
     </span>
   );
 }
 
 /** Rows that are drawn at first, and with each wish for more. */
-const STEP = 50;
+const ROWS_PER_STEP = 50;
 
 interface BarsProps {
   title: string;
@@ -77,20 +81,24 @@ interface BarsProps {
 
 /** Rows of a name, a bar and what it says in words. */
 class Bars extends Component<BarsProps, { limit: number }> {
-  override state = { limit: STEP };
+  override state = { limit: ROWS_PER_STEP };
 
   render(): JSX.Element | null {
     const { title, rows } = this.props;
     const { limit } = this.state;
     if (rows.length === 0) return null;
-    const most = rows.reduce((top, [, value]) => Math.max(top, value), 0);
-    const left = rows.length - limit;
+    const largest = rows.reduce((top, [, value]) => Math.max(top, value), 0);
+    const hiddenCount = rows.length - limit;
     return (
       <>
-        {table(title, rows.slice(0, limit), most)}
-        {left > 0 && (
-          <button type="button" class="nb-plain" onClick={() => this.setState({ limit: limit + STEP })}>
-            Show {Math.min(STEP, left)} of the other {left.toLocaleString("en")}
+        {renderTable(title, rows.slice(0, limit), largest)}
+        {hiddenCount > 0 && (
+          <button
+            type="button"
+            class="nb-text-button"
+            onClick={() => this.setState({ limit: limit + ROWS_PER_STEP })}
+          >
+            Show {Math.min(ROWS_PER_STEP, hiddenCount)} of the other {hiddenCount.toLocaleString("en")}
           </button>
         )}
       </>
@@ -98,21 +106,26 @@ class Bars extends Component<BarsProps, { limit: number }> {
   }
 }
 
-function table(title: string, rows: BarsProps["rows"], most: number): JSX.Element {
+function renderTable(title: string, rows: BarsProps["rows"], largest: number): JSX.Element {
   return (
-    <table class="nb-x-sums">
+    <table class="nb-x-totals">
       <caption>{title}</caption>
       <tbody>
-        {rows.map(([name, value, told]) => (
+        {rows.map(([name, value, text]) => (
           <tr key={name}>
-            <th scope="row">{oneLine(name, 48)}</th>
-            <td class="nb-x-sum">
+            <th scope="row">{singleLine(name, 48)}</th>
+            <td class="nb-x-total-bar">
               <svg aria-hidden="true" height="14">
                 <rect class="nb-x-track" width="100%" height="14" rx="2" />
-                <rect class="nb-x-value" width={most ? `${(value / most) * 100}%` : 0} height="14" rx="2" />
+                <rect
+                  class="nb-x-value"
+                  width={largest ? `${(value / largest) * 100}%` : 0}
+                  height="14"
+                  rx="2"
+                />
               </svg>
             </td>
-            <td class="nb-x-told">{told}</td>
+            <td class="nb-x-bar-text">{text}</td>
           </tr>
         ))}
       </tbody>
@@ -120,21 +133,21 @@ function table(title: string, rows: BarsProps["rows"], most: number): JSX.Elemen
   );
 }
 
-function value(sum: Sum, metric: Metric): number {
+function metricValue(sum: TotalRow, metric: Metric): number {
   if (metric === "seconds") return sum.seconds;
   return metric === "cost" ? (sum.cost ?? 0) : sum.input_tokens + sum.output_tokens;
 }
 
-function called(sum: Sum): string {
+function callCounts(sum: TotalRow): string {
   const failed = sum.failed ? `, ${sum.failed.toLocaleString("en")} not done` : "";
-  return `${counted(sum.count, "call")}${failed}, ${seconds(sum.seconds)}`;
+  return `${plural(sum.count, "call")}${failed}, ${formatSeconds(sum.seconds)}`;
 }
 
-function spent(sum: Sum): string {
+function tokenCost(sum: TotalRow): string {
   const cost = sum.cost === null ? "" : `, $${sum.cost.toFixed(4)}`;
-  return `${sum.input_tokens.toLocaleString("en")} in, ${sum.output_tokens.toLocaleString("en")} out${cost}, ${seconds(sum.seconds)}`;
+  return `${sum.input_tokens.toLocaleString("en")} in, ${sum.output_tokens.toLocaleString("en")} out${cost}, ${formatSeconds(sum.seconds)}`;
 }
 
-function total(sums: Sum[], what: "count"): number {
+function countTotal(sums: TotalRow[], what: "count"): number {
   return sums.reduce((sum, one) => sum + one[what], 0);
 }

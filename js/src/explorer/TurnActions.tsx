@@ -1,48 +1,48 @@
 import type { JSX } from "preact";
 import type { TurnStatus } from "../protocol";
-import type { Talk } from "./client";
-import type { Deed } from "./protocol";
+import type { ExplorerClient } from "./client";
+import type { CellAction } from "./protocol";
 
-export type { Deed } from "./protocol";
+export type { CellAction } from "./protocol";
 
-interface DeedsProps {
-  talk: Talk;
+interface TurnActionsProps {
+  client: ExplorerClient;
   turn: string;
   status: TurnStatus;
   compare: () => void;
 }
 
 /** What can be done with a turn: each writes a cell that does it, and none runs. */
-export function TurnDeeds({ talk, turn, status, compare }: DeedsProps): JSX.Element {
-  const isOver = status !== "running" && status !== "waiting" && status !== "parked";
-  const offered: [Deed, string, boolean][] = [
-    ["go_on", "Go on with this chat", true],
-    ["rerun", "Rerun", isOver],
-    ["edit", "Edit prompt", isOver],
-    ["execute", "Re-execute", isOver],
-    ["resume", "Resume", isOver && status !== "completed"],
-    ["switch", "Switch to it", true],
-    ["branch", "Branch after it", true],
-    ["code", "As code", isOver],
+export function TurnActions({ client, turn, status, compare }: TurnActionsProps): JSX.Element {
+  const hasEnded = status !== "running" && status !== "waiting" && status !== "parked";
+  const offers: [CellAction, string, boolean][] = [
+    ["go_on", "Continue this chat", true],
+    ["rerun", "Rerun", hasEnded],
+    ["edit", "Edit prompt", hasEnded],
+    ["execute", "Re-execute", hasEnded],
+    ["resume", "Resume", hasEnded && status !== "completed"],
+    ["switch", "Switch to this turn", true],
+    ["branch", "Branch from here", true],
+    ["code", "As code", hasEnded],
   ];
   return (
-    <div class="nb-row nb-x-deeds">
-      {offered.map(
+    <div class="nb-row nb-x-actions">
+      {offers.map(
         ([deed, label, fits]) =>
           fits &&
-          talk.acts.includes(deed) && (
-            <DeedButton key={deed} label={label} press={() => talk.write({ deed, turn })} />
+          client.actions.includes(deed) && (
+            <ActionButton key={deed} label={label} press={() => client.requestCell({ deed, turn })} />
           ),
       )}
-      <DeedButton label="Compare with…" press={compare} />
+      <ActionButton label="Compare with…" press={compare} />
     </div>
   );
 }
 
 /** A small button of a deed. */
-export function DeedButton({ label, press }: { label: string; press: () => void }): JSX.Element {
+export function ActionButton({ label, press }: { label: string; press: () => void }): JSX.Element {
   return (
-    <button type="button" class="nb-button nb-x-deed" onClick={press}>
+    <button type="button" class="nb-button nb-x-action" onClick={press}>
       {label}
     </button>
   );

@@ -1,28 +1,28 @@
 import { Component, createRef, type JSX } from "preact";
-import { counted, oneLine, seconds } from "../text/format";
-import { SIGNS } from "./icons";
-import { type Filter, isSet, type Line, passes } from "./listRows";
+import { formatSeconds, plural, singleLine } from "../text/format";
+import { STATUS_SIGNS } from "./icons";
+import { type Filter, isFiltered, matchesFilter, type VisibleRow } from "./listRows";
 import type { Index, Version } from "./protocol";
 
 /** Pixels that a row is high; the style sheet says the same. */
-export const ROW = 30;
+export const ROW_HEIGHT = 30;
 
 /** Pixels before the text of a row, where the sign stands that folds a branch away. */
-const GUTTER = 24;
+const FOLD_GUTTER = 24;
 
 /** Rows that are drawn above and below what is seen. */
-const SPARE = 6;
+const OVERSCAN_ROWS = 6;
 
 interface ListProps {
   index: Index;
-  lines: Line[];
+  rows: VisibleRow[];
   filter: Filter;
   found: { text: string; turns: ReadonlyMap<string, string> } | null;
   open: string;
   folded: ReadonlySet<string>;
-  chosen: ReadonlyMap<string, number>;
+  selectedVersions: ReadonlyMap<string, number>;
   onOpen: (turn: string) => void;
-  onTurnTo: (node: string, version: number, turn: string) => void;
+  onSelectVersion: (node: string, version: number, turn: string) => void;
   onFold: (node: string) => void;
 }
 
@@ -32,11 +32,11 @@ interface State {
 }
 
 /** The tree of turns as a list of which only what is seen is in the page. */
-export class List extends Component<ListProps, State> {
+export class TurnList extends Component<ListProps, State> {
   override state: State = { top: 0, height: 480 };
   #el = createRef<HTMLDivElement>();
-  #name = `nb-x-${Math.random().toString(36).slice(2, 8)}`;
-  #shown = "";
+  #idPrefix = `nb-x-${Math.random().toString(36).slice(2, 8)}`;
+  #revealed = "";
 
   override componentDidMount(): void {
     const el = this.#el.current;
@@ -47,42 +47,43 @@ export class List extends Component<ListProps, State> {
   override componentDidUpdate(before: ListProps): void {
     const isFiltered = before.filter !== this.props.filter;
     if (isFiltered && this.#el.current) this.#el.current.scrollTop = 0;
-    if (isFiltered || this.#shown !== this.props.open) this.#reveal();
+    if (isFiltered || this.#revealed !== this.props.open) this.#reveal();
   }
 
   /** Scroll the open turn into view. */
   #reveal(): void {
-    this.#shown = this.props.open;
-    const [el, at] = [this.#el.current, this.#openAt()];
+    this.#revealed = this.props.open;
+    const [el, at] = [this.#el.current, this.#openIndex()];
     if (!el || at < 0) return;
-    const top = at * ROW;
+    const top = at * ROW_HEIGHT;
     if (top < el.scrollTop) el.scrollTop = top;
-    else if (top + ROW > el.scrollTop + el.clientHeight) el.scrollTop = top + ROW - el.clientHeight;
+    else if (top + ROW_HEIGHT > el.scrollTop + el.clientHeight)
+      el.scrollTop = top + ROW_HEIGHT - el.clientHeight;
   }
 
-  #openAt(): number {
-    const { lines, open } = this.props;
-    return lines.findIndex(({ row }) => row.versions.some((one) => one.turn_id === open));
+  #openIndex(): number {
+    const { rows, open } = this.props;
+    return rows.findIndex(({ row }) => row.versions.some((one) => one.turn_id === open));
   }
 
-  #keys = (event: KeyboardEvent): void => {
-    const { lines, onTurnTo } = this.props;
-    const at = this.#openAt();
-    const line = lines[at];
-    const page = Math.max(1, Math.floor(this.state.height / ROW) - 1);
+  #onKeyDown = (event: KeyboardEvent): void => {
+    const { rows, onSelectVersion } = this.props;
+    const at = this.#openIndex();
+    const line = rows[at];
+    const page = Math.max(1, Math.floor(this.state.height / ROW_HEIGHT) - 1);
     const to = {
       ArrowDown: at + 1,
       ArrowUp: at - 1,
       PageDown: at + page,
       PageUp: at - page,
       Home: 0,
-      End: lines.length - 1,
+      End: rows.length - 1,
     }[event.key];
-    if (to !== undefined) this.#openLine(lines[Math.min(Math.max(to, 0), lines.length - 1)]);
+    if (to !== undefined) this.#openRow(rows[Math.min(Math.max(to, 0), rows.length - 1)]);
     else if (line && event.shiftKey && (event.key === "ArrowLeft" || event.key === "ArrowRight")) {
-      const next = this.#versionAt(line) + (event.key === "ArrowLeft" ? -1 : 1);
+      const next = this.#visibleVersion(line) + (event.key === "ArrowLeft" ? -1 : 1);
       const version = line.row.versions[next];
-      if (version) onTurnTo(line.row.node_id, next, version.turn_id);
+      if (version) onSelectVersion(line.row.node_id, next, version.turn_id);
     } else if (line?.row.branches && event.key === "ArrowLeft" && !this.#isFolded(line))
       this.props.onFold(line.row.node_id);
     else if (line?.row.branches && event.key === "ArrowRight" && this.#isFolded(line))
@@ -92,31 +93,36 @@ export class List extends Component<ListProps, State> {
     event.stopPropagation();
   };
 
-  #isFolded({ row }: Line): boolean {
+  #isFolded({ row }: VisibleRow): boolean {
     return this.props.folded.has(row.node_id);
   }
 
-  #openLine(line: Line | undefined): void {
-    const version = line?.row.versions[this.#versionAt(line)];
+  #openRow(line: VisibleRow | undefined): void {
+    const version = line?.row.versions[this.#visibleVersion(line)];
     if (version) this.props.onOpen(version.turn_id);
   }
 
   /** Which version a row shows: the open one, the one that was turned to, the one found, or the one that counts. */
-  #versionAt({ row }: Line): number {
-    const { open, chosen, filter, found } = this.props;
-    const opened = row.versions.findIndex((one) => one.turn_id === open);
-    if (opened >= 0) return opened;
-    const turned = chosen.get(row.node_id);
-    if (turned !== undefined && row.versions[turned]) return turned;
-    const hit = isSet(filter) ? row.versions.findIndex((one) => passes(one, filter, found)) : -1;
-    return hit >= 0 ? hit : Math.min(row.current, row.versions.length - 1);
+  #visibleVersion({ row }: VisibleRow): number {
+    const { open, selectedVersions, filter, found } = this.props;
+    const openVersion = row.versions.findIndex((one) => one.turn_id === open);
+    if (openVersion >= 0) return openVersion;
+    const selected = selectedVersions.get(row.node_id);
+    if (selected !== undefined && row.versions[selected]) return selected;
+    const match = isFiltered(filter)
+      ? row.versions.findIndex((one) => matchesFilter(one, filter, found))
+      : -1;
+    return match >= 0 ? match : Math.min(row.current, row.versions.length - 1);
   }
 
   render(): JSX.Element {
-    const { lines, open } = this.props;
-    const first = Math.max(0, Math.floor(this.state.top / ROW) - SPARE);
-    const last = Math.min(lines.length, Math.ceil((this.state.top + this.state.height) / ROW) + SPARE);
-    const openAt = this.#openAt();
+    const { rows, open } = this.props;
+    const first = Math.max(0, Math.floor(this.state.top / ROW_HEIGHT) - OVERSCAN_ROWS);
+    const last = Math.min(
+      rows.length,
+      Math.ceil((this.state.top + this.state.height) / ROW_HEIGHT) + OVERSCAN_ROWS,
+    );
+    const openAt = this.#openIndex();
     return (
       <div
         class="nb-x-list"
@@ -124,51 +130,54 @@ export class List extends Component<ListProps, State> {
         aria-label="Turns"
         tabIndex={0}
         ref={this.#el}
-        aria-activedescendant={openAt >= first && openAt < last ? `${this.#name}-${openAt}` : undefined}
-        onKeyDown={this.#keys}
+        aria-activedescendant={openAt >= first && openAt < last ? `${this.#idPrefix}-${openAt}` : undefined}
+        onKeyDown={this.#onKeyDown}
         onScroll={(event) =>
           this.setState({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })
         }
       >
-        {lines.length === 0 && <p class="nb-quiet nb-x-none">No turn holds this.</p>}
-        <div role="none" style={{ height: `${lines.length * ROW}px`, position: "relative" }}>
-          {lines.slice(first, last).map((line, n) => this.#row(line, first + n, open))}
+        {rows.length === 0 && <p class="nb-muted nb-x-empty">No matching turns.</p>}
+        <div role="none" style={{ height: `${rows.length * ROW_HEIGHT}px`, position: "relative" }}>
+          {rows.slice(first, last).map((line, n) => this.#renderRow(line, first + n, open))}
         </div>
       </div>
     );
   }
 
-  #row(line: Line, at: number, open: string): JSX.Element | null {
-    const { row, hides } = line;
-    const number = this.#versionAt(line);
+  #renderRow(line: VisibleRow, at: number, open: string): JSX.Element | null {
+    const { row, hiddenRows } = line;
+    const number = this.#visibleVersion(line);
     const version = row.versions[number];
     if (!version) return null;
     const isOpen = version.turn_id === open;
     const snippet = this.props.found?.turns.get(version.turn_id);
-    const isTold = passes(version, this.props.filter, null);
+    const isExplained = matchesFilter(version, this.props.filter, null);
     return (
       // biome-ignore lint/a11y/useKeyWithClickEvents: the tree hears the keys
       // biome-ignore lint/a11y/useFocusableInteractive: the tree has the focus, and names the item that is active
       <div
         key={row.node_id}
-        id={`${this.#name}-${at}`}
+        id={`${this.#idPrefix}-${at}`}
         role="treeitem"
         aria-level={row.depth + 1}
-        aria-setsize={this.props.lines.length}
+        aria-setsize={this.props.rows.length}
         aria-posinset={at + 1}
         aria-selected={isOpen}
         aria-expanded={row.branches ? !this.#isFolded(line) : undefined}
-        class={`nb-x-row${row.line ? " nb-x-online" : ""}${isOpen ? " nb-x-open" : ""}`}
-        style={{ top: `${at * ROW}px`, paddingLeft: `${GUTTER + Math.min(row.depth, 10) * 16}px` }}
+        class={`nb-x-row${row.line ? " nb-x-active" : ""}${isOpen ? " nb-x-open" : ""}`}
+        style={{
+          top: `${at * ROW_HEIGHT}px`,
+          paddingLeft: `${FOLD_GUTTER + Math.min(row.depth, 10) * 16}px`,
+        }}
         title={facts(version, snippet)}
         onClick={() => this.props.onOpen(version.turn_id)}
       >
         {row.branches && (
           <button
             type="button"
-            class="nb-plain nb-x-fold"
+            class="nb-text-button nb-x-fold"
             tabIndex={-1}
-            aria-label={this.#isFolded(line) ? "Show this branch" : "Fold this branch away"}
+            aria-label={this.#isFolded(line) ? "Expand this branch" : "Collapse this branch"}
             onClick={(event) => {
               event.stopPropagation();
               this.props.onFold(row.node_id);
@@ -177,33 +186,33 @@ export class List extends Component<ListProps, State> {
             {this.#isFolded(line) ? "▸" : "▾"}
           </button>
         )}
-        <Sign status={version.status} />
-        <span class="nb-x-said">{(isTold ? "" : snippet) || version.said || "(no text)"}</span>
-        {hides > 0 && <span class="nb-quiet">+{hides}</span>}
+        <StatusSign status={version.status} />
+        <span class="nb-x-row-text">{(isExplained ? "" : snippet) || version.said || "(no text)"}</span>
+        {hiddenRows > 0 && <span class="nb-muted">+{hiddenRows}</span>}
         {row.hidden && <span class="nb-x-mark">hidden</span>}
         {row.pinned && <span class="nb-x-mark">pinned</span>}
         {version.calls > 0 && (
-          <span class="nb-quiet nb-x-calls" role="img" aria-label={counted(version.calls, "call")}>
+          <span class="nb-muted nb-x-calls" role="img" aria-label={plural(version.calls, "call")}>
             {version.calls.toLocaleString("en")}
           </span>
         )}
-        {row.versions.length > 1 && this.#versions(line, number)}
+        {row.versions.length > 1 && this.#renderVersions(line, number)}
       </div>
     );
   }
 
-  #versions({ row }: Line, number: number): JSX.Element {
-    const to = (sign: string, name: string, next: number): JSX.Element => (
+  #renderVersions({ row }: VisibleRow, number: number): JSX.Element {
+    const button = (sign: string, name: string, next: number): JSX.Element => (
       <button
         type="button"
-        class="nb-plain nb-x-flip"
+        class="nb-text-button nb-x-version-button"
         tabIndex={-1}
         aria-label={name}
         disabled={!row.versions[next]}
         onClick={(event) => {
           event.stopPropagation();
           const version = row.versions[next];
-          if (version) this.props.onTurnTo(row.node_id, next, version.turn_id);
+          if (version) this.props.onSelectVersion(row.node_id, next, version.turn_id);
         }}
       >
         {sign}
@@ -211,20 +220,20 @@ export class List extends Component<ListProps, State> {
     );
     return (
       <span class="nb-x-versions">
-        {to("‹", "The version before", number - 1)}
+        {button("‹", "Previous version", number - 1)}
         <span role="img" aria-label={`Version ${number + 1} of ${row.versions.length}`}>
           {number + 1}/{row.versions.length}
         </span>
-        {to("›", "The next version", number + 1)}
+        {button("›", "Next version", number + 1)}
       </span>
     );
   }
 }
 
-function Sign({ status }: { status: Version["status"] }): JSX.Element {
+function StatusSign({ status }: { status: Version["status"] }): JSX.Element {
   return (
     <span class={`nb-x-sign nb-x-is-${status}`} role="img" aria-label={status}>
-      {SIGNS[status] ?? "?"}
+      {STATUS_SIGNS[status] ?? "?"}
     </span>
   );
 }
@@ -235,10 +244,10 @@ function facts(version: Version, snippet: string | undefined): string {
     snippet && `found: ${snippet}`,
     version.model,
     version.status,
-    version.seconds !== null && seconds(version.seconds),
-    version.calls > 0 && counted(version.calls, "call"),
-    version.tokens > 0 && counted(version.tokens, "token"),
-    oneLine(version.tools.join(", "), 200),
+    version.seconds !== null && formatSeconds(version.seconds),
+    version.calls > 0 && plural(version.calls, "call"),
+    version.tokens > 0 && plural(version.tokens, "token"),
+    singleLine(version.tools.join(", "), 200),
   ]
     .filter(Boolean)
     .join("\n");

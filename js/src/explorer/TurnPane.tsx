@@ -1,109 +1,114 @@
 import { Component, type JSX } from "preact";
 import type { Document } from "../protocol";
-import { counted, END_REASONS, ENDS, oneLine, seconds } from "../text/format";
+import { END_REASON_LABELS, formatSeconds, plural, singleLine, TURN_STATUS_LABELS } from "../text/format";
 import { LongText } from "../views/AppendOnlyText";
-import { Pictures } from "../views/MediaList";
+import { MediaList } from "../views/MediaList";
 import { Notice } from "../views/Notice";
-import type { Talk } from "./client";
-import { placeOf } from "./listRows";
+import type { ExplorerClient } from "./client";
+import { findTurn } from "./listRows";
 import type { Detail, Index } from "./protocol";
-import { Slider } from "./ReplaySlider";
-import { byRound, folded } from "./replay";
+import { ReplaySlider } from "./ReplaySlider";
+import { byRound, replayTo } from "./replay";
 import { StepBlock } from "./StepBlock";
 import { TimeLine } from "./TimeLine";
-import { TurnDeeds } from "./TurnActions";
+import { TurnActions } from "./TurnActions";
 
 interface PaneProps {
   index: Index;
   turn: string;
-  talk: Talk;
-  turnTo: (node: string, version: number, turn: string) => void;
+  client: ExplorerClient;
+  onSelectVersion: (node: string, version: number, turn: string) => void;
   compare: (turn: string) => void;
 }
 
 interface State {
   /** How many steps are shown; null for all there are. */
-  upto: number | null;
+  position: number | null;
   /** The call that was pointed at on the time line. */
   call: string;
 }
 
 /** One turn: what was said, what can be done with it, its time line, and its replay. */
 export class TurnPane extends Component<PaneProps, State> {
-  override state: State = { upto: null, call: "" };
+  override state: State = { position: null, call: "" };
 
   render(): JSX.Element {
-    const detail = this.props.talk.heard().details.get(this.props.turn);
-    if (detail === undefined) return <p class="nb-quiet">Asking the kernel…</p>;
+    const detail = this.props.client.state().details.get(this.props.turn);
+    if (detail === undefined) return <p class="nb-muted">Loading…</p>;
     if (typeof detail === "string") return <Notice block={{ level: "error", text: detail }} />;
-    return this.#turn(detail);
+    return this.#renderTurn(detail);
   }
 
-  #turn(detail: Detail): JSX.Element {
-    const { talk, turn, compare } = this.props;
+  #renderTurn(detail: Detail): JSX.Element {
+    const { client, turn, compare } = this.props;
     const steps = detail.steps.length;
-    const upto = this.state.upto ?? steps;
-    const told = folded(detail, upto);
-    const whole = upto === steps ? told.document : folded(detail, steps).document;
-    const at = upto > 0 && upto < steps ? detail.steps[upto - 1]?.at : null;
+    const position = this.state.position ?? steps;
+    const replay = replayTo(detail, position);
+    const document = position === steps ? replay.document : replayTo(detail, steps).document;
+    const at = position > 0 && position < steps ? detail.steps[position - 1]?.at : null;
     return (
       <article aria-label="Turn">
-        <header class="nb-x-head">
+        <header class="nb-x-header">
           <p class="nb-x-prompt">
-            <LongText text={whole.head.prompt || "(no text)"} />
+            <LongText text={document.head.prompt || "(no text)"} />
           </p>
-          <p class="nb-quiet nb-x-facts">
-            {facts(whole)} {this.#versions()}
+          <p class="nb-muted nb-x-facts">
+            {facts(document)} {this.#renderVersions()}
           </p>
-          {whole.head.attached && (
-            <Pictures
-              media={whole.head.attached}
-              bytes={talk.heard().media}
-              look={(key) => talk.look(turn, key)}
+          {document.head.attached && (
+            <MediaList
+              media={document.head.attached}
+              bytes={client.state().media}
+              requestMedia={(key) => client.requestMedia(turn, key)}
             />
           )}
-          {detail.made && <p class="nb-quiet nb-prewrap">{detail.made}</p>}
-          <TurnDeeds talk={talk} turn={turn} status={whole.head.status} compare={() => compare(turn)} />
+          {detail.made && <p class="nb-muted nb-prewrap">{detail.made}</p>}
+          <TurnActions
+            client={client}
+            turn={turn}
+            status={document.head.status}
+            compare={() => compare(turn)}
+          />
         </header>
         <TimeLine spans={detail.spans} at={at ?? null} pick={(call) => this.setState({ call })} />
-        <Slider
+        <ReplaySlider
           steps={detail.steps}
-          upto={upto}
-          move={(next) => this.setState({ upto: next === steps ? null : next })}
+          position={position}
+          move={(next) => this.setState({ position: next === steps ? null : next })}
         />
-        {byRound(told).map(({ round, blocks }) => (
+        {byRound(replay).map(({ round, blocks }) => (
           <section class="nb-x-round" key={round} aria-label={`Round ${round}`}>
             {round > 0 && <h4 class="nb-x-rounds">Round {round}</h4>}
             {blocks.map((block) => (
               <StepBlock
                 key={block.id}
                 block={block}
-                talk={talk}
+                client={client}
                 turn={turn}
-                isPicked={this.state.call === block.id}
+                isSelected={this.state.call === block.id}
               />
             ))}
           </section>
         ))}
-        {ended(told.document)}
+        {endNotice(replay.document)}
       </article>
     );
   }
 
-  #versions(): JSX.Element | null {
-    const { index, turn, turnTo } = this.props;
-    const place = placeOf(index, turn);
+  #renderVersions(): JSX.Element | null {
+    const { index, turn, onSelectVersion } = this.props;
+    const place = findTurn(index, turn);
     const row = place && index.rows[place.at];
     if (!row || row.versions.length < 2) return null;
-    const to = (sign: string, name: string, next: number): JSX.Element => (
+    const button = (sign: string, name: string, next: number): JSX.Element => (
       <button
         type="button"
-        class="nb-plain nb-x-flip"
+        class="nb-text-button nb-x-version-button"
         aria-label={name}
         disabled={!row.versions[next]}
         onClick={() => {
           const version = row.versions[next];
-          if (version) turnTo(row.node_id, next, version.turn_id);
+          if (version) onSelectVersion(row.node_id, next, version.turn_id);
         }}
       >
         {sign}
@@ -112,16 +117,19 @@ export class TurnPane extends Component<PaneProps, State> {
     const at = place.version;
     return (
       <span class="nb-x-versions">
-        {to("‹", "The version before", at - 1)}version {at + 1}/{row.versions.length}
+        {button("‹", "Previous version", at - 1)}version {at + 1}/{row.versions.length}
         {at === row.current && ", counts"}
-        {to("›", "The next version", at + 1)}
+        {button("›", "Next version", at + 1)}
       </span>
     );
   }
 }
 
-function ended({ head }: Document): JSX.Element | null {
-  const end = head.seconds !== null && ENDS[head.status] && (head.error || ENDS[head.status]);
+function endNotice({ head }: Document): JSX.Element | null {
+  const end =
+    head.seconds !== null &&
+    TURN_STATUS_LABELS[head.status] &&
+    (head.error || TURN_STATUS_LABELS[head.status]);
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   return end ? <Notice block={{ text: end, level }} /> : null;
 }
@@ -131,14 +139,14 @@ function facts({ head }: Document): string {
   const tokens = usage.input_tokens + usage.output_tokens;
   return [
     head.status,
-    END_REASONS.get(head.end_reason ?? ""),
-    oneLine(head.model, 60),
+    END_REASON_LABELS.get(head.end_reason ?? ""),
+    singleLine(head.model, 60),
     head.started !== null && new Date(head.started * 1000).toLocaleString(),
-    head.seconds !== null && seconds(head.seconds),
-    head.round > 0 && counted(head.round, "round"),
-    tokens > 0 && `${counted(tokens, "token")} (${usage.input_tokens} in, ${usage.output_tokens} out)`,
+    head.seconds !== null && formatSeconds(head.seconds),
+    head.round > 0 && plural(head.round, "round"),
+    tokens > 0 && `${plural(tokens, "token")} (${usage.input_tokens} in, ${usage.output_tokens} out)`,
     usage.cost !== null && `$${usage.cost.toFixed(4)}`,
-    head.replayed && `replayed from ${oneLine(head.replayed, 40)}`,
+    head.replayed && `replayed from ${singleLine(head.replayed, 40)}`,
   ]
     .filter(Boolean)
     .join(" · ");

@@ -3,7 +3,7 @@ import type { Model } from "../kernel/turn";
 import "../styles.css";
 import { Explorer } from "./Explorer";
 import "./explorer.css";
-import { talk } from "./client";
+import { createExplorerClient } from "./client";
 
 interface Props {
   model: Model;
@@ -13,9 +13,9 @@ interface Props {
 export default {
   render({ model, el }: Props): () => void {
     const lifetime = new AbortController();
-    const conversation = talk(model, lifetime.signal);
-    mount(<Explorer talk={conversation} />, el);
-    conversation.refresh();
+    const client = createExplorerClient(model, lifetime.signal);
+    mount(<Explorer client={client} />, el);
+    client.refresh();
     return () => {
       mount(null, el);
       lifetime.abort();

@@ -1,10 +1,10 @@
 import type { Index, Row, Version } from "./protocol";
 
-/** A row that is listed: where it stands in the index, and how many rows a folded branch hides below it. */
-export interface Line {
+/** A row that is listed: where it stands in the index, and how many rows a folded branch hiddenRows below it. */
+export interface VisibleRow {
   at: number;
   row: Row;
-  hides: number;
+  hiddenRows: number;
 }
 
 /** What is listed: rows with these words, this status, this tool. */
@@ -15,35 +15,35 @@ export interface Filter {
 }
 
 /** The rows that are listed. Where something is filtered, no branch is folded away. */
-export function lines(
+export function visibleRows(
   index: Index,
   folded: ReadonlySet<string>,
   filter: Filter,
   found: { text: string; turns: ReadonlyMap<string, string> } | null,
-): Line[] {
+): VisibleRow[] {
   const { rows } = index;
-  if (isSet(filter)) {
+  if (isFiltered(filter)) {
     return rows
-      .map((row, at) => ({ at, row, hides: 0 }))
-      .filter(({ row }) => row.versions.some((one) => passes(one, filter, found)));
+      .map((row, at) => ({ at, row, hiddenRows: 0 }))
+      .filter(({ row }) => row.versions.some((one) => matchesFilter(one, filter, found)));
   }
-  const listed: Line[] = [];
+  const listed: VisibleRow[] = [];
   for (let at = 0; at < rows.length; ) {
     const row = rows[at] as Row;
-    const end = row.branches && folded.has(row.node_id) ? branchEnd(rows, at) : at + 1;
-    listed.push({ at, row, hides: end - at - 1 });
+    const end = row.branches && folded.has(row.node_id) ? findBranchEnd(rows, at) : at + 1;
+    listed.push({ at, row, hiddenRows: end - at - 1 });
     at = end;
   }
   return listed;
 }
 
 /** Whether anything is filtered. */
-export function isSet(filter: Filter): boolean {
+export function isFiltered(filter: Filter): boolean {
   return filter.text.trim() !== "" || filter.status !== "" || filter.tool !== "";
 }
 
 /** Whether a version is one that is looked for; until the kernel has searched, by what its row tells. */
-export function passes(
+export function matchesFilter(
   version: Version,
   { text, status, tool }: Filter,
   found: { text: string; turns: ReadonlyMap<string, string> } | null,
@@ -53,12 +53,14 @@ export function passes(
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return true;
   if (found?.text === text) return found.turns.has(version.turn_id);
-  const told = [version.said, version.model, version.turn_id, ...version.tools].join("\n").toLowerCase();
-  return words.every((word) => told.includes(word));
+  const searchable = [version.said, version.model, version.turn_id, ...version.tools]
+    .join("\n")
+    .toLowerCase();
+  return words.every((word) => searchable.includes(word));
 }
 
 /** The row after the last one of the branch that begins here. */
-export function branchEnd(rows: Row[], at: number): number {
+export function findBranchEnd(rows: Row[], at: number): number {
   const depth = rows[at]?.depth ?? 0;
   let end = at + 1;
   for (; end < rows.length; end++) {
@@ -69,7 +71,7 @@ export function branchEnd(rows: Row[], at: number): number {
 }
 
 /** Where a turn stands: its row, and which of the versions it is. */
-export function placeOf(index: Index, turn: string): { at: number; version: number } | null {
+export function findTurn(index: Index, turn: string): { at: number; version: number } | null {
   for (const [at, row] of index.rows.entries()) {
     const version = row.versions.findIndex((one) => one.turn_id === turn);
     if (version >= 0) return { at, version };
@@ -78,7 +80,7 @@ export function placeOf(index: Index, turn: string): { at: number; version: numb
 }
 
 /** The rows from the beginning to this one, by their places in the index. */
-export function pathTo(index: Index, at: number): number[] {
+export function ancestors(index: Index, at: number): number[] {
   const path: number[] = [];
   for (let row = index.rows[at]; row; row = index.rows[at]) {
     path.push(at);
@@ -88,12 +90,12 @@ export function pathTo(index: Index, at: number): number[] {
 }
 
 /** The version of a row that is shown where none was chosen: the one that counts. */
-export function currentOf(row: Row): Version | undefined {
+export function currentVersion(row: Row): Version | undefined {
   return row.versions[row.current] ?? row.versions.at(-1);
 }
 
 /** All statuses and all tools of an index, to choose among. */
-export function choices(index: Index): { statuses: string[]; tools: string[] } {
+export function filterOptions(index: Index): { statuses: string[]; tools: string[] } {
   const statuses = new Set<string>();
   const tools = new Set<string>();
   for (const row of index.rows) {

@@ -2,7 +2,7 @@
 
 import type { Patch, TurnStatus } from "../protocol";
 
-export type Who = "model" | "person" | "tool";
+export type Party = "model" | "person" | "tool";
 
 /** One turn in a row: what was said, how it ended, what it took. */
 export interface Version {
@@ -42,7 +42,7 @@ export interface Index {
 
 /** A stretch of a turn in which it waited for somebody; in seconds after it began. */
 export interface Span {
-  who: Who;
+  who: Party;
   label: string;
   round: number;
   call_id: string;
@@ -67,7 +67,7 @@ export interface Detail {
 }
 
 /** What something took in all. */
-export interface Sum {
+export interface TotalRow {
   name: string;
   count: number;
   failed: number;
@@ -80,15 +80,15 @@ export interface Sum {
 /** What a conversation took. */
 export interface Totals {
   turns: number;
-  all: Sum;
-  waited: Record<Who, number>;
-  tools: Sum[];
-  rounds: Sum[];
-  models: Sum[];
+  all: TotalRow;
+  waited: Record<Party, number>;
+  tools: TotalRow[];
+  rounds: TotalRow[];
+  models: TotalRow[];
 }
 
 /** A turn that holds the words of a search. */
-export interface Found {
+export interface SearchHit {
   turn_id: string;
   snippet: string;
 }
@@ -97,13 +97,13 @@ export interface Found {
 export type Answer =
   | { v: 1; kind: "index"; id: string; index: Index }
   | { v: 1; kind: "turn"; id: string; detail: Detail }
-  | { v: 1; kind: "found"; id: string; found: Found[] }
+  | { v: 1; kind: "found"; id: string; found: SearchHit[] }
   | { v: 1; kind: "totals"; id: string; totals: Totals }
   | { v: 1; kind: "cell"; id: string; text: string }
   | { v: 1; kind: "refused"; id: string; text: string };
 
 /** What a cell can do; see `asked.py`. */
-export type Deed =
+export type CellAction =
   | "rerun"
   | "edit"
   | "execute"
@@ -116,19 +116,19 @@ export type Deed =
   | "go_on";
 
 /** A cell that the person wants written. */
-export interface CellWanted {
-  deed: Deed;
+export interface CellRequest {
+  deed: CellAction;
   turn: string;
   round?: number;
   call?: string;
 }
 
 /** Page → kernel, without its envelope. */
-export type Question =
+export type ExplorerRequest =
   | { kind: "hello" | "totals" }
   | { kind: "open"; turn: string }
   | { kind: "search"; text: string }
-  | ({ kind: "cell" } & CellWanted);
+  | ({ kind: "cell" } & CellRequest);
 
 /** Whether a message of the kernel is one that this page understands. */
 export function isAnswer(value: unknown): value is Answer {

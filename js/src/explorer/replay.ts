@@ -4,16 +4,16 @@ import { apply } from "../store";
 import type { Detail } from "./protocol";
 
 /** A turn as it stood after some of its steps, and the round in which each block appeared. */
-export interface Folded {
+export interface ReplayState {
   document: Document;
   rounds: ReadonlyMap<string, number>;
 }
 
 /** Fold a turn up to a step; 0 is before anything happened. */
-export function folded(detail: Detail, upto: number): Folded {
-  let document = EMPTY;
+export function replayTo(detail: Detail, stepCount: number): ReplayState {
+  let document = EMPTY_DOCUMENT;
   const rounds = new Map<string, number>();
-  for (const step of detail.steps.slice(0, upto)) {
+  for (const step of detail.steps.slice(0, stepCount)) {
     for (const patch of step.patches) {
       document = apply(document, patch);
       if (patch.op === "open") rounds.set(patch.block.id, document.head.round);
@@ -23,7 +23,7 @@ export function folded(detail: Detail, upto: number): Folded {
 }
 
 /** The blocks of each round in order. */
-export function byRound({ document, rounds }: Folded): { round: number; blocks: Block[] }[] {
+export function byRound({ document, rounds }: ReplayState): { round: number; blocks: Block[] }[] {
   const groups: { round: number; blocks: Block[] }[] = [];
   for (const block of document.blocks) {
     const round = rounds.get(block.id) ?? 0;
@@ -34,7 +34,7 @@ export function byRound({ document, rounds }: Folded): { round: number; blocks: 
   return groups;
 }
 
-const EMPTY: Document = {
+const EMPTY_DOCUMENT: Document = {
   v: VERSION,
   head: {
     turn_id: "",

@@ -1,8 +1,8 @@
-import type { Deed, Head } from "../protocol";
+import type { Head, TurnAction } from "../protocol";
 import type { Kernel, NotebookPanel, NotebookTracker } from "./types";
 
 /** Of what a cell is written: the words that it begins with, the turn, what stood in the turn's own cell, a version. */
-interface Of {
+interface CellContext {
   cell: string;
   line: string;
   head: Head;
@@ -11,7 +11,7 @@ interface Of {
 }
 
 /** What can be done with a saved turn: the cell that does it. It is put below the turn's own, and never run. */
-const CELLS: Record<Deed, (of: Of) => string | undefined> = {
+const ACTION_CELLS: Record<TurnAction, (of: CellContext) => string | undefined> = {
   rerun: ({ cell, head }) => `${cell} --rerun ${head.turn_id}`,
   edit: ({ cell, head, prompt }) => prompt && `${cell} --edit ${head.turn_id}\n${prompt}`,
   code: ({ line, head }) => `${line} code ${head.turn_id}`,
@@ -23,13 +23,13 @@ const CELLS: Record<Deed, (of: Of) => string | undefined> = {
 };
 
 /** The deeds that a saved turn offers where a kernel lives; the way to other versions only where they are known. */
-export function deedsOf(head: Head): Deed[] {
-  const deeds = Object.keys(CELLS) as Deed[];
-  return deeds.filter((deed) => deed !== "version" || head.turns?.length === head.versions);
+export function actionsFor(head: Head): TurnAction[] {
+  const actions = Object.keys(ACTION_CELLS) as TurnAction[];
+  return actions.filter((deed) => deed !== "version" || head.turns?.length === head.versions);
 }
 
 /** The notebook that an element stands in. */
-export function panelOf(node: Node, tracker: NotebookTracker | null): NotebookPanel | undefined {
+export function findPanel(node: Node, tracker: NotebookTracker | null): NotebookPanel | undefined {
   return tracker?.find((panel) => panel.node.contains(node));
 }
 
@@ -40,10 +40,10 @@ export function isAlive(panel: NotebookPanel | undefined): boolean {
 }
 
 /** Put a cell below the one that an element stands in, and select it. */
-export function putBelow(
+export function insertActionCell(
   node: Node,
   panel: NotebookPanel | undefined,
-  deed: Deed,
+  action: TurnAction,
   head: Head,
   version?: number,
 ): void {
@@ -51,70 +51,75 @@ export function putBelow(
   const at = content?.widgets.findIndex((cell) => cell.node.contains(node)) ?? -1;
   if (!content?.model || at < 0) return;
   const { sharedModel } = content.model;
-  const source = written(deed, head, sharedModel.getCell(at).getSource(), version);
+  const source = cellFor(action, head, sharedModel.getCell(at).getSource(), version);
   if (!source) return;
   // A cell that loads nbtool and was put below before goes on being above what needs it.
-  const place = isLoading(content, at + 1) ? at + 2 : at + 1;
-  sharedModel.insertCell(place, { cell_type: "code", source, metadata: { trusted: true } });
-  content.activeCellIndex = place;
+  const index = isLoadCell(content, at + 1) ? at + 2 : at + 1;
+  sharedModel.insertCell(index, { cell_type: "code", source, metadata: { trusted: true } });
+  content.activeCellIndex = index;
   content.mode = "command";
-  if (place === at + 1) void putLoading(node, panel, source);
+  if (index === at + 1) void insertLoadCell(node, panel, source);
 }
 
-const LOADING = "%load_ext nbtool";
+const LOAD_EXTENSION = "%load_ext nbtool";
 
 /** Kernels for which a cell that loads nbtool was put, and that have not been seen to know its magic since. */
-const waiting = new WeakSet<object>();
+const loadingKernels = new WeakSet<object>();
 
 /** Whether a cell does nothing but load nbtool. */
-function isLoading({ model, widgets }: NotebookPanel["content"], at: number): boolean {
+function isLoadCell({ model, widgets }: NotebookPanel["content"], at: number): boolean {
   if (!model || at < 0 || at >= widgets.length) return false;
-  return model.sharedModel.getCell(at).getSource().trim() === LOADING;
+  return model.sharedModel.getCell(at).getSource().trim() === LOAD_EXTENSION;
 }
 
 /** Note that a cell was put which loads nbtool, until the kernel begins again. */
-function waitForLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
-  waiting.add(kernel);
-  const forget = (): void => {
+function markLoading({ sessionContext }: NotebookPanel, kernel: Kernel): void {
+  loadingKernels.add(kernel);
+  const onStatusChange = (): void => {
     if (!["restarting", "autorestarting", "dead"].includes(kernel.status)) return;
-    waiting.delete(kernel);
-    sessionContext.statusChanged?.disconnect(forget);
+    loadingKernels.delete(kernel);
+    sessionContext.statusChanged?.disconnect(onStatusChange);
   };
-  sessionContext.statusChanged?.connect(forget);
+  sessionContext.statusChanged?.connect(onStatusChange);
 }
 
 /** Put the cell that loads nbtool above the one that was put below, where the kernel does not know its magic. */
-async function putLoading(node: Node, panel: NotebookPanel | undefined, source: string): Promise<void> {
+async function insertLoadCell(node: Node, panel: NotebookPanel | undefined, source: string): Promise<void> {
   const kernel = panel?.sessionContext?.session?.kernel;
   const magic = /^%%?(\w+)/.exec(source)?.[1] ?? "";
   if (!panel || !kernel || !magic) return;
   const { content } = await kernel.requestInspect({ code: magic, cursor_pos: magic.length, detail_level: 0 });
   const at = panel.content.widgets.findIndex((cell) => cell.node.contains(node));
   const model = panel.content.model;
-  if (content.found) waiting.delete(kernel);
+  if (content.found) loadingKernels.delete(kernel);
   if (content.status !== "ok" || content.found !== false || at < 0 || !model) return;
-  if (isLoading(panel.content, at)) return;
-  const isThere = panel.content.widgets.some((_, place) => isLoading(panel.content, place));
-  if (isThere && waiting.has(kernel)) return;
-  waitForLoading(panel, kernel);
+  if (isLoadCell(panel.content, at)) return;
+  const hasLoadCell = panel.content.widgets.some((_, place) => isLoadCell(panel.content, place));
+  if (hasLoadCell && loadingKernels.has(kernel)) return;
+  markLoading(panel, kernel);
   model.sharedModel.insertCell(at + 1, {
     cell_type: "code",
-    source: LOADING,
+    source: LOAD_EXTENSION,
     metadata: { trusted: true },
   });
   panel.content.activeCellIndex = at + 1;
 }
 
 /** A cell of nbtool's own magic, by either of its names, and the prompt below its line. */
-const OWN_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
+const CHAT_CELL = /^%%(chat|nbchat)(?:[ \t][^\n]*)?\n([\s\S]*)$/;
 
 /**
  * Write the cell, with nbtool's own magic and no other: a saved turn may have been forged, and stand under any cell.
  *
  * A name that somebody gave the magic in ipython_config.py is not known here, so `chat` stands in its place.
  */
-function written(deed: Deed, head: Head, own: string, version: number | undefined): string | undefined {
-  const [, magic = "chat", prompt] = OWN_CELL.exec(own) ?? [];
+function cellFor(
+  action: TurnAction,
+  head: Head,
+  cellSource: string,
+  version: number | undefined,
+): string | undefined {
+  const [, magic = "chat", prompt] = CHAT_CELL.exec(cellSource) ?? [];
   const line = `%${magic}${head.chat ? ` -c ${head.chat}` : ""}`;
-  return CELLS[deed]({ cell: `%${line}`, line, head, prompt, version });
+  return ACTION_CELLS[action]({ cell: `%${line}`, line, head, prompt, version });
 }

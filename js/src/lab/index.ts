@@ -4,21 +4,21 @@
  * JupyterLab loads this file as a script, hands over its modules, and asks for `./extension`:
  * https://jupyterlab.readthedocs.io/en/stable/extension/extension_dev.html#prebuilt-extensions
  */
-import { adopt, claimAsking, onRich, type Rich, rich } from "../kernel/lazy";
+import { claimRequest, type LazyModule, lazyModule, onModule, setModule } from "../kernel/lazy";
 import styles from "../styles.css";
-import own from "./lab.css";
-import { turns } from "./renderer";
-import { type Scope, take } from "./sharedModules";
+import labStyles from "./lab.css";
+import { createTurnRenderer } from "./renderer";
+import { loadSharedModules, type SharedScope } from "./sharedModules";
 import type { NotebookTracker, RenderMime } from "./types";
 
-declare const RICH_FILE: string;
+declare const LAZY_FILE: string;
 
 const NAME = "nbtool-chat";
-const here = (document.currentScript as HTMLScriptElement | null)?.src ?? "";
-let scope: Scope | undefined;
+const scriptUrl = (document.currentScript as HTMLScriptElement | null)?.src ?? "";
+let scope: SharedScope | undefined;
 
 const container = {
-  init(shared: Scope): void {
+  init(shared: SharedScope): void {
     scope ??= shared;
   },
   async get(name: string): Promise<() => object> {
@@ -28,8 +28,8 @@ const container = {
   },
 };
 
-async function plugin(from: Scope): Promise<object> {
-  const shared = await take(from);
+async function plugin(from: SharedScope): Promise<object> {
+  const shared = await loadSharedModules(from);
   return {
     id: `${NAME}:turns`,
     description: "Draws the turns that nbtool leaves in a notebook.",
@@ -37,31 +37,33 @@ async function plugin(from: Scope): Promise<object> {
     requires: [shared.IRenderMimeRegistry],
     optional: [shared.INotebookTracker],
     activate(_app: unknown, rendermime: RenderMime, tracker: NotebookTracker | null): void {
-      dress();
-      onRich(fetchRich);
-      rendermime.addFactory(turns(shared, rendermime, tracker));
+      addStyles();
+      onModule(fetchLazyModule);
+      rendermime.addFactory(createTurnRenderer(shared, rendermime, tracker));
     },
   };
 }
 
 /** Put the style sheets into the page, once. */
-function dress(): void {
+function addStyles(): void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync(styles + own);
+  sheet.replaceSync(styles + labStyles);
   document.adoptedStyleSheets.push(sheet);
 }
 
 /** Load the second module from beside this file, when a turn is drawn that wants it; until then all is plain. */
-async function fetchRich(): Promise<void> {
-  if (!claimAsking()) return;
+async function fetchLazyModule(): Promise<void> {
+  if (!claimRequest()) return;
   try {
-    const module = (await import(/* @vite-ignore */ new URL(RICH_FILE, here).href)) as { default: Rich };
-    if (!rich()) adopt(module.default);
+    const module = (await import(/* @vite-ignore */ new URL(LAZY_FILE, scriptUrl).href)) as {
+      default: LazyModule;
+    };
+    if (!lazyModule()) setModule(module.default);
   } catch (error) {
-    console.warn("nbtool: what is shown stays plain.", error);
+    console.warn("nbtool: the rich view could not be loaded; text stays plain.", error);
   }
 }
 
-const page = globalThis as unknown as { _JUPYTERLAB?: Record<string, typeof container> };
-page._JUPYTERLAB ??= {};
-page._JUPYTERLAB[NAME] = container;
+const globals = globalThis as unknown as { _JUPYTERLAB?: Record<string, typeof container> };
+globals._JUPYTERLAB ??= {};
+globals._JUPYTERLAB[NAME] = container;

@@ -1,38 +1,38 @@
-import type { Shared } from "./types";
+import type { SharedModules } from "./types";
 
 /** One version of a module that the page shares: https://webpack.js.org/concepts/module-federation/ */
-interface Version {
+interface SharedVersion {
   get(): Promise<() => unknown> | (() => unknown);
   loaded?: unknown;
 }
 
 /** The modules that JupyterLab shares with its extensions, by name and version. */
-export type Scope = Record<string, Record<string, Version> | undefined>;
+export type SharedScope = Record<string, Record<string, SharedVersion> | undefined>;
 
 /** Take what the extension needs from the modules that the page shares. */
-export async function take(scope: Scope): Promise<Shared> {
+export async function loadSharedModules(scope: SharedScope): Promise<SharedModules> {
   const [widgets, rendermime, notebook] = await Promise.all(
     ["@lumino/widgets", "@jupyterlab/rendermime", "@jupyterlab/notebook"].map((name) => load(scope, name)),
   );
-  return { ...pick(widgets), ...pick(rendermime), ...pick(notebook) } as Shared;
+  return { ...pickExports(widgets), ...pickExports(rendermime), ...pickExports(notebook) } as SharedModules;
 }
 
 const NAMES = ["Widget", "PanelLayout", "IRenderMimeRegistry", "INotebookTracker"];
 
 /** What is wanted of a module, if it has it. */
-function pick(module: unknown): object {
+function pickExports(module: unknown): object {
   const exported = module as Record<string, unknown>;
   return Object.fromEntries(NAMES.filter((name) => name in exported).map((name) => [name, exported[name]]));
 }
 
 /** Load the one copy that the page uses: the one that is loaded already, else the newest, as module federation does. */
-async function load(scope: Scope, name: string): Promise<unknown> {
+async function load(scope: SharedScope, name: string): Promise<unknown> {
   const versions = scope[name];
   const newest = Object.keys(versions ?? {}).sort((one, other) =>
     one.localeCompare(other, "en", { numeric: true }),
   );
   const chosen = newest.findLast((version) => versions?.[version]?.loaded) ?? newest.at(-1);
-  const found = chosen === undefined ? undefined : versions?.[chosen];
-  if (!found) throw new Error(`nbtool: this page shares no ${name}.`);
-  return (await found.get())();
+  const version = chosen === undefined ? undefined : versions?.[chosen];
+  if (!version) throw new Error(`nbtool: this page shares no ${name}.`);
+  return (await version.get())();
 }

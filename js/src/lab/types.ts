@@ -85,7 +85,7 @@ export interface NotebookTracker {
 }
 
 /** What is taken from JupyterLab's own modules, so that there is one of each on the page. */
-export interface Shared {
+export interface SharedModules {
   Widget: new () => Widget;
   PanelLayout: new () => Layout;
   IRenderMimeRegistry: object;

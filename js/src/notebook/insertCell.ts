@@ -7,21 +7,21 @@ interface Shared {
 }
 
 /** What JupyterLab and Notebook 7 add to a widget's model: the way to its notebook. */
-export interface Notebook {
+export interface WithNotebook {
   widget_manager?: unknown;
 }
 
 /** A cell that was written: on its way, below, here to be copied, or refused with a text. */
-export interface Written {
+export interface InsertedCell {
   state: "asked" | "below" | "here" | "refused";
   text: string;
 }
 
-const VIEW = "application/vnd.jupyter.widget-view+json";
+const WIDGET_MIME = "application/vnd.jupyter.widget-view+json";
 
 /** Put a cell below where the page can, and else have it shown. */
-export function placed(model: Model & Notebook, text: string): Written {
-  return { state: putBelow(model, text) ? "below" : "here", text };
+export function insertOrShow(model: Model & WithNotebook, text: string): InsertedCell {
+  return { state: insertBelow(model, text) ? "below" : "here", text };
 }
 
 /**
@@ -29,12 +29,12 @@ export function placed(model: Model & Notebook, text: string): Written {
  *
  * Only JupyterLab's own widget manager knows its notebook; elsewhere the text is shown, to be copied.
  */
-export function putBelow(model: Model & Notebook, source: string): boolean {
+export function insertBelow(model: Model & WithNotebook, source: string): boolean {
   try {
     const manager = model.widget_manager as { context?: { model?: { sharedModel?: Shared } } } | undefined;
     const notebook = manager?.context?.model?.sharedModel;
     const place = model.get("place");
-    const at = notebook?.cells.findIndex((cell) => shows(cell, place)) ?? -1;
+    const at = notebook?.cells.findIndex((cell) => showsWidget(cell, place)) ?? -1;
     if (!notebook || at < 0) return false;
     notebook.insertCell(at + 1, { cell_type: "code", source });
     return true;
@@ -43,9 +43,9 @@ export function putBelow(model: Model & Notebook, source: string): boolean {
   }
 }
 
-function shows(cell: Shared["cells"][number], place: unknown): boolean {
+function showsWidget(cell: Shared["cells"][number], place: unknown): boolean {
   const outputs = (cell.getOutputs?.() ?? cell.outputs ?? []) as {
     data?: Record<string, { model_id?: unknown } | undefined>;
   }[];
-  return outputs.some((output) => Boolean(place) && output.data?.[VIEW]?.model_id === place);
+  return outputs.some((output) => Boolean(place) && output.data?.[WIDGET_MIME]?.model_id === place);
 }

@@ -1,20 +1,20 @@
 import { Component, createRef, type JSX } from "preact";
 import type { ProseBlock } from "../protocol";
-import { Stacks } from "../text/combining";
-import type { Growing } from "../text/rope";
-import { Ending } from "../views/Truncation";
-import { GrowingMarkdown } from "./markdown/incremental";
+import { StackLimiter } from "../text/combining";
+import type { Rope } from "../text/rope";
+import { TruncationMarks } from "../views/Truncation";
+import { IncrementalMarkdown } from "./markdown/incremental";
 
 /** Characters read in one go: a long reply that comes whole is shown piece by piece, and the page stays usable. */
-const SLICE = 8_192;
+const SLICE_CHARS = 8_192;
 
 /** Prose of the model, as Markdown. */
-export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
+export class Prose extends Component<{ block: ProseBlock; text: Rope }> {
   #el = createRef<HTMLDivElement>();
-  #markdown = new GrowingMarkdown();
-  #seen: Growing | undefined;
+  #markdown = new IncrementalMarkdown();
+  #current: Rope | undefined;
   #unread = "";
-  #stacks = new Stacks();
+  #limiter = new StackLimiter();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentDidUpdate(): void {
@@ -27,30 +27,30 @@ export class Prose extends Component<{ block: ProseBlock; text: Growing }> {
 
   render(): JSX.Element {
     const { block, text } = this.props;
-    this.#take(text);
-    const piece = this.#unread.slice(0, SLICE);
-    this.#unread = this.#unread.slice(SLICE);
-    const isAll = !this.#unread;
+    this.#readNew(text);
+    const slice = this.#unread.slice(0, SLICE_CHARS);
+    this.#unread = this.#unread.slice(SLICE_CHARS);
+    const isComplete = !this.#unread;
     clearTimeout(this.#timer);
-    if (!isAll) this.#timer = setTimeout(() => this.forceUpdate(), 0);
+    if (!isComplete) this.#timer = setTimeout(() => this.forceUpdate(), 0);
     return (
-      <div ref={this.#el} class="nb-reply" aria-busy={!isAll || block.state === "open"}>
-        {block.refusal && <p class="nb-quiet">The model refused:</p>}
-        {this.#markdown.read(piece, !isAll || block.state === "open")}
-        {isAll && <Ending block={block} />}
+      <div ref={this.#el} class="nb-reply" aria-busy={!isComplete || block.state === "open"}>
+        {block.refusal && <p class="nb-muted">The model refused:</p>}
+        {this.#markdown.read(slice, !isComplete || block.state === "open")}
+        {isComplete && <TruncationMarks block={block} />}
       </div>
     );
   }
 
   /** Take what is new; a text that is another one is read from its beginning. */
-  #take(text: Growing): void {
-    const news = text.since(this.#seen);
-    this.#seen = text;
-    if (news === null) {
-      this.#markdown = new GrowingMarkdown();
-      this.#stacks = new Stacks();
+  #readNew(text: Rope): void {
+    const addition = text.since(this.#current);
+    this.#current = text;
+    if (addition === null) {
+      this.#markdown = new IncrementalMarkdown();
+      this.#limiter = new StackLimiter();
       this.#unread = "";
     }
-    this.#unread += this.#stacks.take(news ?? text.toString());
+    this.#unread += this.#limiter.push(addition ?? text.toString());
   }
 }

@@ -51,8 +51,8 @@ core.registerAliases(["ipython", "python3"], { languageName: "python" });
 /** Characters of code that are coloured; a longer text stays as it is. */
 export const CODE_LIMIT = 5_000;
 
-const PIECES = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g;
-const CHARACTERS: Record<string, string> = {
+const HTML_TOKENS = /<span class="([^"]*)">|(<\/span>)|([^<]+)/g;
+const HTML_ENTITIES: Record<string, string> = {
   "&amp;": "&",
   "&lt;": "<",
   "&gt;": ">",
@@ -63,15 +63,15 @@ const CHARACTERS: Record<string, string> = {
 /** The code in colours; null where the language is not known or the code is too long. */
 export function highlight(code: string, language: string): Node | null {
   if (code.length > CODE_LIMIT || !core.getLanguage(language)) return null;
-  const nodes = built(core.highlight(code, { language, ignoreIllegals: true }).value);
+  const nodes = buildNodes(core.highlight(code, { language, ignoreIllegals: true }).value);
   return nodes.textContent === code ? nodes : null;
 }
 
 /** Build nodes of what highlight.js writes: spans with a class, and escaped text. Nothing else becomes an element. */
-function built(html: string): DocumentFragment {
+function buildNodes(html: string): DocumentFragment {
   const root = document.createDocumentFragment();
   const open: ParentNode[] = [root];
-  for (const [, classes, closes, text] of html.matchAll(PIECES)) {
+  for (const [, classes, closes, text] of html.matchAll(HTML_TOKENS)) {
     const parent = open.at(-1) ?? root;
     if (classes !== undefined) {
       const span = document.createElement("span");
@@ -80,7 +80,7 @@ function built(html: string): DocumentFragment {
       open.push(span);
     } else if (closes && open.length > 1) open.pop();
     else if (text)
-      parent.append(text.replace(/&(?:amp|lt|gt|quot|#x27);/g, (found) => CHARACTERS[found] ?? found));
+      parent.append(text.replace(/&(?:amp|lt|gt|quot|#x27);/g, (found) => HTML_ENTITIES[found] ?? found));
   }
   return root;
 }

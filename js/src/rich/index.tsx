@@ -1,17 +1,17 @@
 import { type ComponentType, render } from "preact";
-import type { Mount, Rich } from "../kernel/lazy";
+import type { LazyModule, Mount } from "../kernel/lazy";
 import { approvalViews } from "./approval";
-import { Inside } from "./log/CallDetails";
+import { CallDetails } from "./log/CallDetails";
 import { Prose } from "./Prose";
 
 /** A component as a view that is drawn into any element. */
-function mounted<P extends object>(View: ComponentType<P>): Mount {
+function asMount<P extends object>(View: ComponentType<P>): Mount {
   return (el, props) => render(props && <View {...(props as P)} />, el);
 }
 
 /** The second module: what is too heavy to travel with every widget. */
-const rich: Rich = {
-  views: { ...approvalViews, prose: mounted(Prose), call: mounted(Inside) },
+const lazyModule: LazyModule = {
+  views: { ...approvalViews, prose: asMount(Prose), call: asMount(CallDetails) },
 };
 
-export default rich;
+export default lazyModule;

@@ -26,11 +26,11 @@ const LENGTHS = new Set(
 const LENGTH = /^(?:\d{1,2}(?:\.\d+)?|0?\.\d+)(?:em|ex|pt|px|mu|%)?$/;
 
 /** As much of temml's tree as is read here: elements, texts, and groups of both. */
-interface Made {
+interface TemmlNode {
   type?: string;
   text?: string;
   attributes?: Record<string, unknown>;
-  children?: Made[];
+  children?: TemmlNode[];
 }
 
 /** The formula as MathML; null where it cannot be read. Only plain notation and small lengths are built. */
@@ -38,7 +38,7 @@ export function math(tex: string, display: boolean): Node | null {
   if (tex.length > FORMULA_LIMIT) return null;
   const options = { displayMode: display, throwOnError: true, trust: false, maxExpand: EXPANSION_LIMIT };
   try {
-    const node = built(temml.__renderToMathMLTree(tex, options) as Made, { left: NODE_LIMIT });
+    const node = buildNode(temml.__renderToMathMLTree(tex, options) as TemmlNode, { left: NODE_LIMIT });
     if (node instanceof Element) node.setAttribute("aria-label", tex);
     return node;
   } catch {
@@ -46,11 +46,11 @@ export function math(tex: string, display: boolean): Node | null {
   }
 }
 
-function built(made: Made, budget: { left: number }): Node {
+function buildNode(source: TemmlNode, budget: { left: number }): Node {
   if (budget.left-- <= 0) throw new RangeError("too large a formula");
-  if (typeof made.text === "string") return document.createTextNode(made.text);
-  const { type = "", attributes = {}, children = [] } = made;
-  const nodes = children.map((child) => built(child, budget));
+  if (typeof source.text === "string") return document.createTextNode(source.text);
+  const { type = "", attributes = {}, children = [] } = source;
+  const nodes = children.map((child) => buildNode(child, budget));
   if (!type) {
     const group = document.createDocumentFragment();
     group.append(...nodes);
@@ -58,12 +58,12 @@ function built(made: Made, budget: { left: number }): Node {
   }
   const el = document.createElementNS(NAMESPACE, ELEMENTS.has(type) ? type : "mrow");
   for (const [name, value] of Object.entries(attributes)) {
-    if (isHarmless(name, String(value))) el.setAttribute(name, String(value));
+    if (isAllowedAttribute(name, String(value))) el.setAttribute(name, String(value));
   }
   el.append(...nodes);
   return el;
 }
 
-function isHarmless(name: string, value: string): boolean {
+function isAllowedAttribute(name: string, value: string): boolean {
   return LENGTHS.has(name) ? LENGTH.test(value) : ATTRIBUTES.has(name) && /^[\w .-]{0,60}$/.test(value);
 }

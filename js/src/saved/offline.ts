@@ -1,40 +1,44 @@
-import type { Connection, Shown } from "../kernel/turn";
-import type { Deed, Document } from "../protocol";
+import type { Connection, TurnState } from "../kernel/turn";
+import type { Document, TurnAction } from "../protocol";
 
 /** A turn that no kernel speaks of any more, as the views want it. */
-export interface Still extends Connection {
+export interface OfflineConnection extends Connection {
   /** Say what can be done with the turn now: nothing, where no kernel is. */
-  offer(acts: readonly Deed[]): void;
+  setActions(actions: readonly TurnAction[]): void;
 }
 
 /** Where the bytes of images and sounds are asked for, and where they stand when they have come. */
-interface Bytes {
-  look(key: string): void;
-  media(): ReadonlyMap<string, BlobPart>;
+interface MediaLoader {
+  request(key: string): void;
+  loaded(): ReadonlyMap<string, BlobPart>;
 }
 
 /** Hold a saved turn; what a reader wants to be done with it goes to `act`. */
-export function still(document: Document, act: (deed: Deed, version?: number) => void, bytes?: Bytes): Still {
+export function offlineConnection(
+  document: Document,
+  runAction: (deed: TurnAction, version?: number) => void,
+  bytes?: MediaLoader,
+): OfflineConnection {
   const listeners = new Set<() => void>();
-  let shown: Shown = { document, link: "still", sent: {} };
+  let state: TurnState = { document, link: "still", requests: {} };
   return {
-    typed: { reasons: new Map(), at: "" },
-    shown: () => (bytes ? { ...shown, media: bytes.media() } : shown),
+    drafts: { reasons: new Map(), focusedDigest: "" },
+    state: () => (bytes ? { ...state, media: bytes.loaded() } : state),
     subscribe(listener) {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    offer(acts) {
-      if ((shown.document.head.acts ?? []).join() === acts.join()) return;
-      shown = { ...shown, document: { ...document, head: { ...document.head, acts: [...acts] } } };
+    setActions(actions) {
+      if ((state.document.head.acts ?? []).join() === actions.join()) return;
+      state = { ...state, document: { ...document, head: { ...document.head, acts: [...actions] } } };
       for (const listener of listeners) listener();
     },
-    act,
-    hello: () => {},
+    runAction,
+    sendHello: () => {},
     decide: () => {},
     stop: () => {},
     bind: () => {},
-    closeWritten: () => {},
-    ...(bytes && { look: bytes.look }),
+    dismissCell: () => {},
+    ...(bytes && { requestMedia: bytes.request }),
   };
 }

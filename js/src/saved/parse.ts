@@ -9,17 +9,17 @@ export const TURN_MIME = "application/vnd.nbtool.turn+json";
 const validator = new Validator(schema as unknown as Schema, "2020-12");
 
 /** A saved turn, where it is one in every part of it: whoever made the file, this is all that is ever shown. */
-export function readSaved(value: unknown): Document | null {
+export function parseSavedTurn(value: unknown): Document | null {
   try {
     if ((value as Document | null)?.v !== VERSION || !validator.validate(value).valid) return null;
-    return isWithin(value) && hasOwnIds(value as Document) ? upgrade(value as Document) : null;
+    return isWithinLimits(value) && hasUniqueIds(value as Document) ? upgrade(value as Document) : null;
   } catch {
     return null; // nested too deep to be looked at
   }
 }
 
 /** Whether its texts, and its images and sounds, are as long as they may be at most. */
-function isWithin(value: unknown): boolean {
+function isWithinLimits(value: unknown): boolean {
   let media = 0;
   const texts = JSON.stringify(value, (key, inner: unknown) => {
     if (key !== "data" || typeof inner !== "string") return inner;
@@ -30,6 +30,6 @@ function isWithin(value: unknown): boolean {
 }
 
 /** Whether each block has an id of its own, as the view needs it. */
-function hasOwnIds({ blocks }: Document): boolean {
+function hasUniqueIds({ blocks }: Document): boolean {
   return new Set(blocks.map(({ id }) => id)).size === blocks.length;
 }

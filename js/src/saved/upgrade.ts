@@ -1,7 +1,7 @@
 import type { Document, ResolvedArgument } from "../protocol";
 
 /** How older versions wrote what a reference stands for: frozen, whatever this version writes. */
-const LINE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
+const OLD_LINE = /^\$VAR_REF\{\{(.*?)\}\}: (.*)$/s;
 
 /** What older versions saved, in the form of this one; what is in it already stays the very same. */
 export function upgrade(document: Document): Document {
@@ -11,16 +11,16 @@ export function upgrade(document: Document): Document {
   if (!isOlder) return document;
   const blocks = document.blocks.map((block) => {
     if (block.kind !== "call") return block;
-    const told = Object.entries(block.resolved as Record<string, ResolvedArgument | string>).map(
-      ([name, one]) => [name, typeof one === "string" ? ofLine(one) : one] as const,
+    const resolved = Object.entries(block.resolved as Record<string, ResolvedArgument | string>).map(
+      ([name, one]) => [name, typeof one === "string" ? parseLine(one) : one] as const,
     );
-    return { ...block, resolved: Object.fromEntries(told) };
+    return { ...block, resolved: Object.fromEntries(resolved) };
   });
   return { ...document, blocks };
 }
 
-function ofLine(line: string): ResolvedArgument {
-  const [, name, text = ""] = LINE.exec(line) ?? [];
+function parseLine(line: string): ResolvedArgument {
+  const [, name, text = ""] = OLD_LINE.exec(line) ?? [];
   if (name === undefined) return { text: line, references: [], is_reference: false };
   return { text: "", references: [{ name, text, summary: text.split(": ")[0] ?? "" }], is_reference: true };
 }

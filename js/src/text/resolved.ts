@@ -7,7 +7,7 @@ export function onlyReference(argument: ResolvedArgument): ResolvedReference | u
 
 /** What an argument stands for in one text. */
 export function resolvedText(argument: ResolvedArgument): string {
-  const told = argument.references.map(({ name, text }) => `$VAR_REF{{${name}}}: ${text}`).join("; ");
-  if (argument.is_reference) return told;
-  return told ? `${argument.text} (${told})` : argument.text;
+  const references = argument.references.map(({ name, text }) => `$VAR_REF{{${name}}}: ${text}`).join("; ");
+  if (argument.is_reference) return references;
+  return references ? `${argument.text} (${references})` : argument.text;
 }

@@ -1,11 +1,11 @@
 import { Component, createRef, type JSX } from "preact";
-import { Stacks, withoutStacks } from "../text/combining";
-import { Growing } from "../text/rope";
-import { passOver } from "./skipOffscreen";
+import { limitStacks, StackLimiter } from "../text/combining";
+import { Rope } from "../text/rope";
+import { skipWhenOffscreen } from "./skipOffscreen";
 
 /** Lines that lie in one box, and boxes in the box around them: where a text grows, the browser lays out the last alone. */
-const LINES = 64;
-const BOXES = 64;
+const LINES_PER_BOX = 64;
+const BOXES_PER_GROUP = 64;
 
 /** Characters after which a box is full though it has fewer lines; a longer line goes on in the next box, which says so. */
 export const BOX_LIMIT = 10_000;
@@ -14,35 +14,35 @@ export const BOX_LIMIT = 10_000;
 export const NODE_LIMIT = 1_000;
 
 /** Characters that are written in one task; what is longer is written piece by piece, and the page stays usable. */
-const SLICE = 20_000;
+const SLICE_CHARS = 20_000;
 
 /** Characters from which on a text that does not grow is written so, too. */
-const LONG = 2_000;
+const MIN_GRADUAL_CHARS = 2_000;
 
 /** A text of any length. */
 export function LongText({ text }: { text: string }): JSX.Element {
-  return text.length > LONG ? <Grown text={text} /> : <>{withoutStacks(text)}</>;
+  return text.length > MIN_GRADUAL_CHARS ? <AppendOnlyText text={text} /> : <>{limitStacks(text)}</>;
 }
 
 /** A plain text that grows: only what is new is written to the page. */
-export class Grown extends Component<{ text: string | Growing }> {
+export class AppendOnlyText extends Component<{ text: string | Rope }> {
   #el = createRef<HTMLSpanElement>();
-  #seen: Growing | undefined;
+  #current: Rope | undefined;
   #box: HTMLElement | undefined;
   #lines = 0;
   #length = 0;
   #isLineEnd = true;
-  #stacks = new Stacks();
+  #limiter = new StackLimiter();
   #unwritten = "";
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  override shouldComponentUpdate({ text }: { text: string | Growing }): boolean {
-    this.#grow(text);
+  override shouldComponentUpdate({ text }: { text: string | Rope }): boolean {
+    this.#update(text);
     return false;
   }
 
   override componentDidMount(): void {
-    this.#grow(this.props.text);
+    this.#update(this.props.text);
   }
 
   override componentWillUnmount(): void {
@@ -53,28 +53,28 @@ export class Grown extends Component<{ text: string | Growing }> {
     return <span ref={this.#el} />;
   }
 
-  #grow(given: string | Growing): void {
-    const text = typeof given === "string" ? Growing.from(given, this.#seen) : given;
-    const news = text.since(this.#seen);
-    this.#seen = text;
-    if (news === null) {
+  #update(value: string | Rope): void {
+    const text = typeof value === "string" ? Rope.extend(value, this.#current) : value;
+    const addition = text.since(this.#current);
+    this.#current = text;
+    if (addition === null) {
       this.#el.current?.replaceChildren();
       this.#box = undefined;
-      this.#stacks = new Stacks();
+      this.#limiter = new StackLimiter();
       this.#unwritten = "";
     }
-    this.#unwritten += this.#stacks.take(news ?? text.toString());
-    if (this.#timer === undefined) this.#writeOn();
+    this.#unwritten += this.#limiter.push(addition ?? text.toString());
+    if (this.#timer === undefined) this.#writeSlice();
   }
 
   /** Write a slice, and the rest in later tasks; each lays out what it wrote, so that no frame has it all to do. */
-  #writeOn(): void {
+  #writeSlice(): void {
     const el = this.#el.current;
     if (!el) return;
-    const end = whole(this.#unwritten, SLICE);
+    const end = codePointEnd(this.#unwritten, SLICE_CHARS);
     const slice = this.#unwritten.slice(0, end);
     this.#unwritten = this.#unwritten.slice(end);
-    for (let at = 0; at < slice.length; ) at = this.#write(el, slice, at);
+    for (let at = 0; at < slice.length; ) at = this.#fillBox(el, slice, at);
     if (!this.#unwritten) {
       el.removeAttribute("aria-busy");
       return;
@@ -83,17 +83,17 @@ export class Grown extends Component<{ text: string | Growing }> {
     el.getBoundingClientRect();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#writeOn();
+      this.#writeSlice();
     }, 0);
   }
 
   /** Write as many lines as the last box takes; gives where the text goes on. */
-  #write(el: HTMLElement, text: string, from: number): number {
-    if (!this.#box || this.#isFull()) this.#begin(el);
+  #fillBox(container: HTMLElement, text: string, from: number): number {
+    if (!this.#box || this.#isFull()) this.#startBox(container);
     let to = from;
     do {
       const end = text.indexOf("\n", to) + 1 || text.length;
-      const next = Math.min(end, whole(text, to + BOX_LIMIT - this.#length));
+      const next = Math.min(end, codePointEnd(text, to + BOX_LIMIT - this.#length));
       this.#isLineEnd = text[next - 1] === "\n";
       if (this.#isLineEnd) this.#lines++;
       this.#length += next - to;
@@ -104,23 +104,23 @@ export class Grown extends Component<{ text: string | Growing }> {
   }
 
   #isFull(): boolean {
-    return this.#length >= BOX_LIMIT || this.#lines >= LINES;
+    return this.#length >= BOX_LIMIT || this.#lines >= LINES_PER_BOX;
   }
 
   /** A new box, in a new one around it where that is full. */
-  #begin(el: HTMLElement): void {
-    let around = this.#box?.parentElement;
-    this.#box?.classList.add("nb-passed");
-    if (!this.#isLineEnd) this.#box?.classList.add("nb-goes-on");
-    if (around?.childElementCount === BOXES) passOver(around);
-    if (!around || around.childElementCount === BOXES) {
-      around = lines();
-      el.append(around);
+  #startBox(el: HTMLElement): void {
+    let outer = this.#box?.parentElement;
+    this.#box?.classList.add("nb-offscreen");
+    if (!this.#isLineEnd) this.#box?.classList.add("nb-continued");
+    if (outer?.childElementCount === BOXES_PER_GROUP) skipWhenOffscreen(outer);
+    if (!outer || outer.childElementCount === BOXES_PER_GROUP) {
+      outer = createBox();
+      el.append(outer);
     }
-    this.#box = lines();
+    this.#box = createBox();
     this.#lines = 0;
     this.#length = 0;
-    around.append(this.#box);
+    outer.append(this.#box);
   }
 }
 
@@ -130,19 +130,19 @@ function append(box: HTMLElement, text: string): void {
     const last = box.lastChild;
     const node = last instanceof Text && last.length < NODE_LIMIT ? last : document.createTextNode("");
     if (node !== last) box.append(node);
-    const end = whole(text, at + NODE_LIMIT - node.length);
+    const end = codePointEnd(text, at + NODE_LIMIT - node.length);
     node.appendData(text.slice(at, end));
     at = end;
   }
 }
 
 /** A place to cut a text, moved behind a character of two units that lies across it. */
-function whole(text: string, at: number): number {
+function codePointEnd(text: string, at: number): number {
   const code = text.charCodeAt(at - 1);
   return code >= 0xd800 && code < 0xdc00 ? at + 1 : at;
 }
 
-function lines(): HTMLElement {
+function createBox(): HTMLElement {
   const box = document.createElement("span");
   box.className = "nb-lines";
   return box;

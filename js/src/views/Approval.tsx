@@ -1,13 +1,21 @@
 import { Component, type JSX } from "preact";
 import type { Connection } from "../kernel/turn";
-import { unmasked } from "../text/confusables";
-import { counted, longArguments, oneLine, visible } from "../text/format";
+import { escapeConfusables } from "../text/confusables";
+import { escapeInvisible, longArguments, plural, singleLine } from "../text/format";
 import { LongText } from "./AppendOnlyText";
-import { ARM_MS, isShut, keyOf, LONG, standing, type Waiting, waitingCalls } from "./approval/pending";
+import {
+  ARM_MS,
+  decisionStatus,
+  isDisabled,
+  MAX_UNOPENED_CHARS,
+  type PendingCall,
+  pendingCalls,
+  questionKey,
+} from "./approval/pending";
 import { Remarks } from "./approval/Remarks";
-import { Sentence } from "./approval/Sentence";
-import { keep } from "./keyboard";
-import { Pictures } from "./MediaList";
+import { CallSummary } from "./approval/Sentence";
+import { stopKeyPropagation } from "./keyboard";
+import { MediaList } from "./MediaList";
 
 interface State {
   armed: string;
@@ -33,12 +41,12 @@ export class Approval extends Component<{ connection: Connection }, State> {
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
-    const at = document.activeElement?.closest<HTMLElement>(".nb-reason");
-    this.props.connection.typed.at = at?.dataset.digest ?? "";
+    const field = document.activeElement?.closest<HTMLElement>(".nb-reason");
+    this.props.connection.drafts.focusedDigest = field?.dataset.digest ?? "";
   }
 
   #arm(): void {
-    const key = keyOf(waitingCalls(this.props.connection.shown().document));
+    const key = questionKey(pendingCalls(this.props.connection.state().document));
     if (key === this.#key) return;
     this.#key = key;
     clearTimeout(this.#timer);
@@ -46,90 +54,94 @@ export class Approval extends Component<{ connection: Connection }, State> {
   }
 
   render(): JSX.Element | null {
-    const calls = waitingCalls(this.props.connection.shown().document);
+    const calls = pendingCalls(this.props.connection.state().document);
     if (!calls.length) return null;
-    const armed = this.state.armed === keyOf(calls);
+    const armed = this.state.armed === questionKey(calls);
     return (
       <fieldset
         class="nb-card"
         aria-label="Approval"
         data-lm-suppress-shortcuts="true"
-        onKeyDown={keep}
-        onKeyUp={keep}
+        onKeyDown={stopKeyPropagation}
+        onKeyUp={stopKeyPropagation}
       >
-        <p class="nb-asks">nbtool asks</p>
+        <p class="nb-card-title">Approval required</p>
         {calls.map((call) => (
-          <div key={call.question.digest}>{this.#question(call, armed)}</div>
+          <div key={call.question.digest}>{this.#renderQuestion(call, armed)}</div>
         ))}
       </fieldset>
     );
   }
 
-  #question(call: Waiting, armed: boolean): JSX.Element {
-    const { digest, gate, shown: asked, notice, effect } = call.question;
-    const { shown, decide, look, typed } = this.props.connection;
-    const reason = typed.reasons.get(digest);
+  #renderQuestion(call: PendingCall, armed: boolean): JSX.Element {
+    const { digest, gate, shown: content, notice, effect } = call.question;
+    const { state, decide, requestMedia, drafts } = this.props.connection;
+    const reason = drafts.reasons.get(digest);
     const parts = [
-      notice && visible(notice),
-      (gate === "run" ? longArguments : visible)(asked),
-      effect && visible(effect),
+      notice && escapeInvisible(notice),
+      (gate === "run" ? longArguments : escapeInvisible)(content),
+      effect && escapeInvisible(effect),
     ];
-    const full = unmasked(parts.filter(Boolean).join("\n\n"));
-    const readable = this.state.opened[digest] || full.length <= LONG;
-    const shut = !armed || isShut(digest, shown());
-    const words = WORDS[gate];
+    const fullText = escapeConfusables(parts.filter(Boolean).join("\n\n"));
+    const isReadable = this.state.opened[digest] || fullText.length <= MAX_UNOPENED_CHARS;
+    const isLocked = !armed || isDisabled(digest, state());
+    const labels = GATE_LABELS[gate];
     return (
       <>
         <Remarks question={call.question} />
-        <Sentence call={call} />
-        <p class="nb-quiet">{oneLine(call.question.description, 300)}</p>
+        <CallSummary call={call} />
+        <p class="nb-muted">{singleLine(call.question.description, 300)}</p>
         <pre class="nb-code nb-prewrap">
-          <LongText text={readable ? full || "(nothing)" : `${full.slice(0, LONG)}…`} />
+          <LongText
+            text={isReadable ? fullText || "(nothing)" : `${fullText.slice(0, MAX_UNOPENED_CHARS)}…`}
+          />
         </pre>
-        {call.question.media && <Pictures media={call.question.media} bytes={shown().media} look={look} />}
+        {call.question.media && (
+          <MediaList media={call.question.media} bytes={state().media} requestMedia={requestMedia} />
+        )}
         <div class="nb-row">
           <button
             type="button"
-            class="nb-button nb-yes"
-            disabled={shut || !readable}
+            class="nb-button nb-primary"
+            disabled={isLocked || !isReadable}
             onClick={() => decide({ kind: gate === "run" ? "approve" : "release", digest })}
           >
-            {words.yes}
+            {labels.yes}
           </button>
           <button
             type="button"
             class="nb-button"
-            disabled={shut}
+            disabled={isLocked}
             onClick={() =>
               decide({ kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) })
             }
           >
-            {words.no}
+            {labels.no}
           </button>
-          {!readable && (
+          {!isReadable && (
             <button
               type="button"
-              class="nb-plain"
+              class="nb-text-button"
               onClick={() => this.setState(({ opened }) => ({ opened: { ...opened, [digest]: true } }))}
             >
-              Show all {counted(full.length, "character")}
+              Show all {plural(fullText.length, "character")}
             </button>
           )}
           <input
             class="nb-reason"
             data-digest={digest}
             maxLength={4000}
-            placeholder={words.reason}
-            aria-label={words.reason}
+            placeholder={labels.reason}
+            aria-label={labels.reason}
             value={reason ?? ""}
             onInput={({ currentTarget }) => {
-              typed.reasons.set(digest, currentTarget.value);
+              drafts.reasons.set(digest, currentTarget.value);
               this.forceUpdate();
             }}
           />
         </div>
-        <p class="nb-quiet nb-said" role="status">
-          {standing(digest, shown())}
+        <p class="nb-muted nb-status" role="status">
+          {decisionStatus(digest, state())}
         </p>
       </>
     );
@@ -137,7 +149,7 @@ export class Approval extends Component<{ connection: Connection }, State> {
 }
 
 /** The words of each gate. */
-export const WORDS = {
+export const GATE_LABELS = {
   run: { yes: "Approve", no: "Deny", reason: "Reason, if you deny" },
   result: { yes: "Release", no: "Withhold", reason: "Reason, if you withhold" },
 };

@@ -1,19 +1,19 @@
 import type { JSX } from "preact";
-import { Island } from "../kernel/lazy";
-import { bindKey, type Connection } from "../kernel/turn";
+import { LazyView } from "../kernel/lazy";
+import { bindRequestKey, type Connection } from "../kernel/turn";
 import type { Block, CallBlock } from "../protocol";
-import { counted, oneLine, seconds } from "../text/format";
+import { formatSeconds, plural, singleLine } from "../text/format";
 import { Call } from "./Call";
-import { Pictures } from "./MediaList";
+import { MediaList } from "./MediaList";
 import { Notice } from "./Notice";
 import { Reply } from "./Reply";
 import { Thinking } from "./Thinking";
 
 /** Finished calls in a row from which on they are folded into one line. */
-const FOLD = 5;
+const MIN_FOLDED_CALLS = 5;
 
 /** A call that needs nobody's eyes any more. */
-const QUIET: readonly string[] = [
+const SETTLED_STATES: readonly string[] = [
   "ok",
   "error",
   "denied",
@@ -29,16 +29,16 @@ const QUIET: readonly string[] = [
 export function Blocks({ blocks, connection }: { blocks: Block[]; connection: Connection }): JSX.Element {
   return (
     <>
-      {runs(blocks).map((run) => {
+      {groupSettledCalls(blocks).map((run) => {
         const [first] = run;
         if (!first) return null;
         const views = run.map((block) => (
-          <div class="nb-at" key={block.id}>
-            {view(block, connection)}
+          <div class="nb-block-item" key={block.id}>
+            {renderBlock(block, connection)}
           </div>
         ));
         return run.length > 1 ? (
-          <Group key={`g${first.id}`} calls={run as CallBlock[]} views={views} />
+          <CallGroup key={`g${first.id}`} calls={run as CallBlock[]} views={views} />
         ) : (
           views[0]
         );
@@ -48,45 +48,45 @@ export function Blocks({ blocks, connection }: { blocks: Block[]; connection: Co
 }
 
 /** The blocks one by one, and finished calls together where there are many. */
-function runs(blocks: Block[]): Block[][] {
-  const cut: Block[][] = [];
+function groupSettledCalls(blocks: Block[]): Block[][] {
+  const groups: Block[][] = [];
   for (let at = 0; at < blocks.length; ) {
     let end = at;
-    while (isQuiet(blocks[end])) end++;
-    if (end - at < FOLD) end = at + 1;
-    cut.push(blocks.slice(at, end));
+    while (isSettledCall(blocks[end])) end++;
+    if (end - at < MIN_FOLDED_CALLS) end = at + 1;
+    groups.push(blocks.slice(at, end));
     at = end;
   }
-  return cut;
+  return groups;
 }
 
-function isQuiet(block: Block | undefined): boolean {
-  return block?.kind === "call" && !block.question && QUIET.includes(block.state);
+function isSettledCall(block: Block | undefined): boolean {
+  return block?.kind === "call" && !block.question && SETTLED_STATES.includes(block.state);
 }
 
 /** Many calls in one line: how many of which, how many did not do well, and how long they took. */
-function Group({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): JSX.Element {
+function CallGroup({ calls, views }: { calls: CallBlock[]; views: JSX.Element[] }): JSX.Element {
   const names = new Map<string, number>();
   for (const { name } of calls) names.set(name, (names.get(name) ?? 0) + 1);
-  const told = [...names].map(([name, count]) => oneLine(name, 40) + (count > 1 ? ` ×${count}` : ""));
+  const labels = [...names].map(([name, count]) => singleLine(name, 40) + (count > 1 ? ` ×${count}` : ""));
   const failed = calls.filter(({ state }) => state !== "ok").length;
-  const took = calls.reduce((sum, call) => sum + (call.seconds ?? 0), 0);
+  const totalSeconds = calls.reduce((sum, call) => sum + (call.seconds ?? 0), 0);
   return (
     <details class="nb-fold nb-group">
       <summary>
-        {counted(calls.length, "call")} <code class="nb-line">{oneLine(told.join(", "), 120)}</code>{" "}
-        <span class="nb-quiet nb-facts">
+        {plural(calls.length, "call")} <code class="nb-line">{singleLine(labels.join(", "), 120)}</code>{" "}
+        <span class="nb-muted nb-facts">
           {failed > 0 && `${failed} not done · `}
-          {seconds(took)}
+          {formatSeconds(totalSeconds)}
         </span>
       </summary>
-      <div class="nb-inside">{views}</div>
+      <div class="nb-fold-body">{views}</div>
     </details>
   );
 }
 
-function view(block: Block, connection: Connection): JSX.Element {
-  const { bind, look, shown } = connection;
+function renderBlock(block: Block, connection: Connection): JSX.Element {
+  const { bind, requestMedia, state } = connection;
   switch (block.kind) {
     case "text":
       return <Reply block={block} />;
@@ -99,18 +99,18 @@ function view(block: Block, connection: Connection): JSX.Element {
         <>
           <Call block={block} />
           {(block.media || block.media_left_out) && (
-            <Pictures
+            <MediaList
               media={block.media ?? []}
-              leftOut={block.media_left_out ?? 0}
-              bytes={shown().media}
-              look={look}
+              omitted={block.media_left_out ?? 0}
+              bytes={state().media}
+              requestMedia={requestMedia}
             />
           )}
-          {block.reference && shown().link !== "still" && (
-            <div class="nb-under">
-              <Island
+          {block.reference && state().link !== "still" && (
+            <div class="nb-bind-row">
+              <LazyView
                 view="toNotebook"
-                props={{ call: block, sent: shown().sent[bindKey(block.call_id)], bind }}
+                props={{ call: block, request: state().requests[bindRequestKey(block.call_id)], bind }}
               />
             </div>
           )}

@@ -1,15 +1,15 @@
 import { Component, type JSX } from "preact";
-import { Island } from "../kernel/lazy";
+import { LazyView } from "../kernel/lazy";
 import type { CallBlock } from "../protocol";
 import {
+  CALL_STATE_LABELS,
   decisionFacts,
-  EDITED,
+  EDITED_LABEL,
+  formatSeconds,
   longArguments,
-  marker,
-  oneLine,
-  STATES,
-  seconds,
+  omittedMarker,
   shortArguments,
+  singleLine,
 } from "../text/format";
 import { LongText } from "./AppendOnlyText";
 
@@ -23,7 +23,7 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { block } = this.props;
-    const [sign, word] = STATES[block.state] ?? STATES.unknown;
+    const [sign, word] = CALL_STATE_LABELS[block.state] ?? CALL_STATE_LABELS.unknown;
     return (
       <details
         class={`nb-fold nb-call nb-is-${block.state}`}
@@ -34,16 +34,16 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
             {sign}
           </span>
           <code class="nb-line">
-            <b>{oneLine(block.name, 64)}</b>({shortArguments(block.arguments)})
+            <b>{singleLine(block.name, 64)}</b>({shortArguments(block.arguments)})
           </code>
           {block.fraction !== null && <progress max={1} value={block.fraction} aria-label="Progress" />}
-          <span class="nb-quiet nb-facts">{facts(block, word)}</span>
+          <span class="nb-muted nb-facts">{facts(block, word)}</span>
         </summary>
         {this.state.isOpen && (
-          <div class="nb-inside">
-            <Island view="call" props={{ block }}>
+          <div class="nb-fold-body">
+            <LazyView view="call" props={{ block }}>
               <Plain block={block} />
-            </Island>
+            </LazyView>
           </div>
         )}
       </details>
@@ -51,20 +51,20 @@ export class Call extends Component<{ block: CallBlock }, { isOpen: boolean }> {
   }
 }
 
-function facts(block: CallBlock, word: string): string {
-  const isTold = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
+function facts(block: CallBlock, stateLabel: string): string {
+  const isExplained = block.state === "ok" || block.decisions.some(({ verdict }) => verdict === block.state);
   return [
-    !isTold && word,
+    !isExplained && stateLabel,
     block.fraction !== null && `${Math.round(block.fraction * 100)} %`,
-    block.started !== null && block.seconds !== null && seconds(block.seconds),
+    block.started !== null && block.seconds !== null && formatSeconds(block.seconds),
     ...decisionFacts(block.decisions),
-    block.asked_arguments !== undefined && !block.decisions.some(isCountedEdit) && EDITED,
+    block.asked_arguments !== undefined && !block.decisions.some(isEffectiveEdit) && EDITED_LABEL,
   ]
     .filter(Boolean)
     .join(" · ");
 }
 
-function isCountedEdit({ edited, again }: CallBlock["decisions"][number]): boolean {
+function isEffectiveEdit({ edited, again }: CallBlock["decisions"][number]): boolean {
   return edited && again === undefined;
 }
 
@@ -82,10 +82,10 @@ function Plain({ block }: { block: CallBlock }): JSX.Element {
         ([title, text, omitted]) =>
           text.trim() && (
             <>
-              <div class="nb-title nb-quiet">{title}</div>
+              <div class="nb-title nb-muted">{title}</div>
               <pre class="nb-code nb-prewrap">
                 <LongText text={text} />
-                {omitted ? `\n${marker(omitted)}` : ""}
+                {omitted ? `\n${omittedMarker(omitted)}` : ""}
               </pre>
             </>
           ),

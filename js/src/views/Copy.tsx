@@ -1,7 +1,7 @@
 import { Component, type JSX } from "preact";
 
 /** Milliseconds for which the button says what it has done. */
-const SAID_MS = 1500;
+const STATUS_MS = 1500;
 
 interface CopyProps {
   text: () => string;
@@ -9,8 +9,8 @@ interface CopyProps {
 }
 
 /** A button that puts a text on the clipboard. */
-export class Copy extends Component<CopyProps, { said: string }> {
-  override state = { said: "" };
+export class Copy extends Component<CopyProps, { status: string }> {
+  override state = { status: "" };
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentWillUnmount(): void {
@@ -18,23 +18,23 @@ export class Copy extends Component<CopyProps, { said: string }> {
   }
 
   #copy = async (): Promise<void> => {
-    const said = (await put(this.props.text())) ? "Copied" : "Not copied";
-    this.setState({ said });
+    const status = (await writeClipboard(this.props.text())) ? "Copied" : "Not copied";
+    this.setState({ status });
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.setState({ said: "" }), SAID_MS);
+    this.#timer = setTimeout(() => this.setState({ status: "" }), STATUS_MS);
   };
 
   render(): JSX.Element {
     const { label = "Copy" } = this.props;
     return (
-      <button type="button" class="nb-plain nb-copy" onClick={this.#copy}>
-        {this.state.said || label}
+      <button type="button" class="nb-text-button nb-copy" onClick={this.#copy}>
+        {this.state.status || label}
       </button>
     );
   }
 }
 
-async function put(text: string): Promise<boolean> {
+async function writeClipboard(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);
     return true;

@@ -1,16 +1,16 @@
 import type { JSX } from "preact";
 import { isLive } from "../kernel/turn";
-import type { Deed, Document, Head } from "../protocol";
-import { counted, END_REASONS, ENDS, oneLine, seconds } from "../text/format";
+import type { Document, Head, TurnAction } from "../protocol";
+import { END_REASON_LABELS, formatSeconds, plural, singleLine, TURN_STATUS_LABELS } from "../text/format";
 import { Copy } from "./Copy";
 import { Notice } from "./Notice";
 
 interface FooterProps {
   document: Document;
-  act: (deed: Deed, version?: number) => void;
+  runAction: (deed: TurnAction, version?: number) => void;
 }
 
-const LABELS: Record<Exclude<Deed, "version">, string> = {
+const ACTION_LABELS: Record<Exclude<TurnAction, "version">, string> = {
   rerun: "Rerun",
   edit: "Edit prompt",
   code: "To code",
@@ -18,28 +18,30 @@ const LABELS: Record<Exclude<Deed, "version">, string> = {
 };
 
 /** What can stand in a cell as it is; as in nbtool/blocks/protocol_schema.py. */
-const ID = /^[A-Za-z0-9_-]{0,64}$/;
-const CHAT = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
+const TURN_ID = /^[A-Za-z0-9_-]{0,64}$/;
+const CHAT_NAME = /^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$/;
 
 /** Which model, how the turn ended, what it cost, and what can be done with it. */
-export function Footer({ document, act }: FooterProps): JSX.Element {
+export function Footer({ document, runAction }: FooterProps): JSX.Element {
   const { head, blocks } = document;
-  const isAsked = head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
-  const end = ENDS[head.status] && (head.error || (!isAsked && ENDS[head.status])); // a card says what it waits for
+  const hasQuestion =
+    head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
+  const end =
+    TURN_STATUS_LABELS[head.status] && (head.error || (!hasQuestion && TURN_STATUS_LABELS[head.status])); // a card says what it waits for
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   const reply = blocks.findLast((block) => block.kind === "text");
   return (
     <footer>
       {end && <Notice block={{ text: end, level }} />}
-      {head.cut && <p class="nb-quiet nb-small">{restLine(head)}</p>}
-      <div class="nb-foot nb-quiet">
+      {head.cut && <p class="nb-muted nb-small">{omissionNotice(head)}</p>}
+      <div class="nb-footer nb-muted">
         <span>{facts(head)}</span>
-        <span class="nb-acts">
-          <Versions head={head} act={act} />
+        <span class="nb-actions">
+          <Versions head={head} runAction={runAction} />
           {!isLive(document) && reply?.kind === "text" && <Copy text={() => reply.text} label="Copy reply" />}
-          {offered(document).map((deed) => (
-            <button key={deed} type="button" class="nb-plain" onClick={() => act(deed)}>
-              {LABELS[deed]}
+          {offeredActions(document).map((action) => (
+            <button key={action} type="button" class="nb-text-button" onClick={() => runAction(action)}>
+              {ACTION_LABELS[action]}
             </button>
           ))}
         </span>
@@ -49,31 +51,31 @@ export function Footer({ document, act }: FooterProps): JSX.Element {
 }
 
 /** How to read what is left out; says what `rest_line` of nbtool/blocks/omission.py says. */
-export function restLine({ turn_id, chat = "main" }: Head): string {
-  const named = chat !== "main" && CHAT.test(chat) ? ` -c ${chat}` : "";
-  const turn = turn_id && ID.test(turn_id) ? ` ${turn_id}` : "";
-  return `Not all of this turn is shown here: \`%chat${named} show${turn} --whole\` prints all of it.`;
+export function omissionNotice({ turn_id, chat = "main" }: Head): string {
+  const chatOption = chat !== "main" && CHAT_NAME.test(chat) ? ` -c ${chat}` : "";
+  const turn = turn_id && TURN_ID.test(turn_id) ? ` ${turn_id}` : "";
+  return `Not all of this turn is shown here: \`%chat${chatOption} show${turn} --whole\` prints all of it.`;
 }
 
 /** What can be done with the turn as it stands: no code can be made of one that has called nothing. */
-function offered({ head, blocks }: Document): (keyof typeof LABELS)[] {
+function offeredActions({ head, blocks }: Document): (keyof typeof ACTION_LABELS)[] {
   const hasCalls = blocks.some(({ kind }) => kind === "call");
-  const deeds = Object.keys(LABELS) as (keyof typeof LABELS)[];
-  return deeds.filter((deed) => head.acts?.includes(deed) && (deed !== "code" || hasCalls));
+  const actions = Object.keys(ACTION_LABELS) as (keyof typeof ACTION_LABELS)[];
+  return actions.filter((action) => head.acts?.includes(action) && (action !== "code" || hasCalls));
 }
 
 function facts(head: Head): string {
   const { usage } = head;
   const tokens = usage.input_tokens + usage.output_tokens;
   return [
-    oneLine(head.model, 80) + (head.why ? ` (${oneLine(head.why, 80)})` : ""),
-    END_REASONS.get(head.end_reason ?? ""),
-    head.replayed && `replayed from ${oneLine(head.replayed, 40)}`,
-    head.round > 1 && counted(head.round, "round"),
-    head.calls > 0 && counted(head.calls, "call"),
-    tokens > 0 && counted(tokens, "token"),
+    singleLine(head.model, 80) + (head.why ? ` (${singleLine(head.why, 80)})` : ""),
+    END_REASON_LABELS.get(head.end_reason ?? ""),
+    head.replayed && `replayed from ${singleLine(head.replayed, 40)}`,
+    head.round > 1 && plural(head.round, "round"),
+    head.calls > 0 && plural(head.calls, "call"),
+    tokens > 0 && plural(tokens, "token"),
     usage.cost !== null && `$${usage.cost.toFixed(4)}`,
-    head.seconds !== null && seconds(head.seconds),
+    head.seconds !== null && formatSeconds(head.seconds),
   ]
     .filter(Boolean)
     .join(" · ");
@@ -82,31 +84,31 @@ function facts(head: Head): string {
 /** Which of how many versions of its place this turn is, and the way to the others. */
 function Versions({
   head: { version = 1, versions = 1, acts },
-  act,
+  runAction,
 }: {
   head: Head;
-  act: FooterProps["act"];
+  runAction: FooterProps["runAction"];
 }): JSX.Element | null {
   if (versions < 2) return null;
-  const to = (sign: string, name: string, other: number): JSX.Element | false =>
+  const button = (sign: string, name: string, other: number): JSX.Element | false =>
     acts?.includes("version") === true && (
       <button
         type="button"
-        class="nb-plain"
+        class="nb-text-button"
         aria-label={name}
         disabled={other < 1 || other > versions}
-        onClick={() => act("version", other)}
+        onClick={() => runAction("version", other)}
       >
         {sign}
       </button>
     );
   return (
     <span class="nb-versions">
-      {to("‹", "The version before", version - 1)}
+      {button("‹", "Previous version", version - 1)}
       <span role="img" aria-label={`Version ${version} of ${versions}`}>
         {version}/{versions}
       </span>
-      {to("›", "The next version", version + 1)}
+      {button("›", "Next version", version + 1)}
     </span>
   );
 }

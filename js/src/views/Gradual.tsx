@@ -1,5 +1,5 @@
 import { Component, createRef, type JSX, type VNode } from "preact";
-import { passOver } from "./skipOffscreen";
+import { skipWhenOffscreen } from "./skipOffscreen";
 
 interface GradualProps {
   /** Where they come from; each is taken when it is drawn. Other nodes than before are drawn from the first one on. */
@@ -22,36 +22,36 @@ export class Gradual extends Component<GradualProps> {
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override componentDidMount(): void {
-    this.#goOn();
+    this.#schedule();
   }
 
   override componentDidUpdate(): void {
-    this.#goOn();
+    this.#schedule();
   }
 
   override componentWillUnmount(): void {
     clearTimeout(this.#timer);
   }
 
-  #goOn(): void {
+  #schedule(): void {
     if (!this.#next || this.#timer !== undefined) return;
     this.#el.current?.getBoundingClientRect();
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.#take();
+      this.#drawNext();
       this.forceUpdate();
     }, 0);
   }
 
-  #begin(nodes: Iterable<VNode>): void {
+  #restart(nodes: Iterable<VNode>): void {
     this.#source = nodes;
     this.#rest = nodes[Symbol.iterator]();
     this.#chunks = [];
     this.#next = this.#rest.next().value;
-    this.#take();
+    this.#drawNext();
   }
 
-  #take(): void {
+  #drawNext(): void {
     for (let n = 0; n < this.props.each && this.#next; n++) {
       const last = this.#chunks.at(-1);
       if (last && last.length < CHUNK) this.#chunks[this.#chunks.length - 1] = [...last, this.#next];
@@ -62,7 +62,7 @@ export class Gradual extends Component<GradualProps> {
 
   render(): JSX.Element {
     const { nodes } = this.props;
-    if (nodes !== this.#source) this.#begin(nodes);
+    if (nodes !== this.#source) this.#restart(nodes);
     return (
       <span ref={this.#el} class="nb-lines" aria-busy={this.#next !== undefined}>
         {this.#chunks.map((chunk, n) => (
@@ -77,16 +77,16 @@ class Chunk extends Component<{ nodes: VNode[] }> {
   #el = createRef<HTMLSpanElement>();
 
   override componentDidMount(): void {
-    this.#end();
+    this.#skipWhenFull();
   }
 
   override componentDidUpdate(): void {
-    this.#end();
+    this.#skipWhenFull();
   }
 
-  #end(): void {
+  #skipWhenFull(): void {
     const el = this.#el.current;
-    if (el && this.props.nodes.length === CHUNK) passOver(el);
+    if (el && this.props.nodes.length === CHUNK) skipWhenOffscreen(el);
   }
 
   override shouldComponentUpdate({ nodes }: { nodes: VNode[] }): boolean {

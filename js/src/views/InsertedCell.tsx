@@ -1,25 +1,25 @@
 import type { JSX } from "preact";
-import type { Written } from "../notebook/insertCell";
+import type { InsertedCell } from "../notebook/insertCell";
 import { Copy } from "./Copy";
 
-const SAID: Record<Written["state"], string> = {
-  asked: "The cell is being written…",
-  below: "It stands in a new cell below, and has not run: look at it first.",
-  here: "Copy it into a cell; nothing has run.",
-  refused: "This cannot be done: ",
+const STATE_TEXT: Record<InsertedCell["state"], string> = {
+  asked: "Writing the cell…",
+  below: "Added as a new cell below. Review, then run it.",
+  here: "Copy it into a cell. Nothing has run.",
+  refused: "Not possible: ",
 };
 
 /** A cell that was written: what it says, where it stands, and that it has not run. */
-export function WrittenCell({ written, close }: { written: Written; close: () => void }): JSX.Element {
-  const { state, text } = written;
+export function InsertedCellNotice({ cell, close }: { cell: InsertedCell; close: () => void }): JSX.Element {
+  const { state, text } = cell;
   return (
-    <div class="nb-written" role="status">
+    <div class="nb-inserted-cell" role="status">
       <div class="nb-row">
         <span>
-          {SAID[state]}
+          {STATE_TEXT[state]}
           {state === "refused" && text}
         </span>
-        <button type="button" class="nb-plain" onClick={close}>
+        <button type="button" class="nb-text-button" onClick={close}>
           Close
         </button>
       </div>

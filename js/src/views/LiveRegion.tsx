@@ -5,20 +5,20 @@ import type { Block } from "../protocol";
 const PAUSE_MS = 1500;
 
 /** Characters of one announcement. */
-const SPOKEN_LIMIT = 600;
+const MAX_ANNOUNCED_CHARS = 600;
 
 /** Characters that are waited with at most: of more than that, only the first are said, and what comes then. */
-const BEHIND = 4_000;
+const MAX_BACKLOG_CHARS = 4_000;
 
 /** Says the finished sentences of a reply that is being written, for those who hear the page. */
-export class Spoken extends Component<{ blocks: Block[] }, { text: string }> {
+export class LiveRegion extends Component<{ blocks: Block[] }, { text: string }> {
   override state = { text: "" };
   #block = "";
-  #said = 0;
+  #announced = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   override shouldComponentUpdate(_: object, { text }: { text: string }): boolean {
-    this.#timer ??= setTimeout(this.#say, PAUSE_MS);
+    this.#timer ??= setTimeout(this.#announce, PAUSE_MS);
     return text !== this.state.text;
   }
 
@@ -28,32 +28,33 @@ export class Spoken extends Component<{ blocks: Block[] }, { text: string }> {
 
   render(): JSX.Element {
     return (
-      <div class="nb-unseen" role="log" aria-live="polite">
+      <div class="nb-visually-hidden" role="log" aria-live="polite">
         {this.state.text}
       </div>
     );
   }
 
-  #say = (): void => {
+  #announce = (): void => {
     this.#timer = undefined;
     const last = this.props.blocks.findLast((block) => block.kind === "text");
     if (last?.kind !== "text") return;
-    if (last.id !== this.#block) [this.#block, this.#said] = [last.id, 0];
-    const left = last.text.length - this.#said;
-    const isBehind = left > BEHIND;
-    const news = last.text.slice(this.#said, this.#said + BEHIND);
-    const end = last.state === "open" ? (/^[\s\S]*(?:[.!?:]\s|\n)/.exec(news)?.[0].length ?? 0) : news.length;
+    if (last.id !== this.#block) [this.#block, this.#announced] = [last.id, 0];
+    const remaining = last.text.length - this.#announced;
+    const isBehind = remaining > MAX_BACKLOG_CHARS;
+    const unread = last.text.slice(this.#announced, this.#announced + MAX_BACKLOG_CHARS);
+    const end =
+      last.state === "open" ? (/^[\s\S]*(?:[.!?:]\s|\n)/.exec(unread)?.[0].length ?? 0) : unread.length;
     if (end === 0 && !isBehind) return;
-    this.#said += isBehind ? left : end;
-    this.setState({ text: spoken(news.slice(0, end)) });
+    this.#announced += isBehind ? remaining : end;
+    this.setState({ text: toSpeech(unread.slice(0, end)) });
   };
 }
 
 /** Markdown without its marks, and not more than one listens to. */
-function spoken(text: string): string {
+function toSpeech(text: string): string {
   const plain = text
     .replace(/```[\s\S]*?(?:```|$)/g, " code ")
     .replace(/\]\([^)]*\)/g, "]")
     .replace(/[*_`#>|[\]]+/g, "");
-  return plain.length > SPOKEN_LIMIT ? `${plain.slice(0, SPOKEN_LIMIT)}…` : plain;
+  return plain.length > MAX_ANNOUNCED_CHARS ? `${plain.slice(0, MAX_ANNOUNCED_CHARS)}…` : plain;
 }

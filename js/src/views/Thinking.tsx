@@ -1,17 +1,17 @@
 import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
-import { growing } from "../store";
-import { Grown } from "./AppendOnlyText";
-import { Ending } from "./Truncation";
+import { ropeOf } from "../store";
+import { AppendOnlyText } from "./AppendOnlyText";
+import { TruncationMarks } from "./Truncation";
 
 /** What the model thought aloud, folded. */
 export function Thinking({ block }: { block: ProseBlock }): JSX.Element {
   return (
     <details class="nb-fold nb-thinking">
-      <summary class="nb-quiet">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
-      <div class="nb-inside nb-prewrap">
-        <Grown text={growing(block, "text")} />
-        <Ending block={block} />
+      <summary class="nb-muted">{block.state === "open" ? "Thinking…" : "Thinking"}</summary>
+      <div class="nb-fold-body nb-prewrap">
+        <AppendOnlyText text={ropeOf(block, "text")} />
+        <TruncationMarks block={block} />
       </div>
     </details>
   );

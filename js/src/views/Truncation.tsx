@@ -1,9 +1,11 @@
 import type { JSX } from "preact";
 import type { ProseBlock } from "../protocol";
-import { marker } from "../text/format";
+import { omittedMarker } from "../text/format";
 
 /** The marks of prose that is not all there: left out here, or broken off. */
-export function Ending({ block }: { block: ProseBlock }): JSX.Element | null {
-  const marks = [marker(block.more.text), block.state === "cut" ? "cut off here" : ""].filter(Boolean);
-  return marks.length ? <p class="nb-quiet nb-cut">{marks.map((mark) => `[${mark}]`).join(" ")}</p> : null;
+export function TruncationMarks({ block }: { block: ProseBlock }): JSX.Element | null {
+  const marks = [omittedMarker(block.more.text), block.state === "cut" ? "cut off here" : ""].filter(Boolean);
+  return marks.length ? (
+    <p class="nb-muted nb-truncated">{marks.map((mark) => `[${mark}]`).join(" ")}</p>
+  ) : null;
 }

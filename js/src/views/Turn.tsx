@@ -1,75 +1,79 @@
 import { Component, createRef, type JSX } from "preact";
-import { Island } from "../kernel/lazy";
+import { LazyView } from "../kernel/lazy";
 import { type Connection, isLive } from "../kernel/turn";
 import { Approval } from "./Approval";
-import { isAsking } from "./approval/pending";
+import { mayAsk } from "./approval/pending";
 import { Blocks } from "./Blocks";
 import { Footer } from "./Footer";
-import { follow } from "./followScroll";
+import { followScroll } from "./followScroll";
 import { Header } from "./Header";
-import { WrittenCell } from "./InsertedCell";
-import { ownKeys } from "./keyboard";
-import { Spoken } from "./LiveRegion";
-import { Pictures } from "./MediaList";
+import { InsertedCellNotice } from "./InsertedCell";
+import { suppressNotebookKeys } from "./keyboard";
+import { LiveRegion } from "./LiveRegion";
+import { MediaList } from "./MediaList";
 
 /** One turn: its state, its blocks in order, and what it cost. */
 export class Turn extends Component<{ connection: Connection }> {
-  #undo = (): void => {};
+  #unsubscribe = (): void => {};
   #el = createRef<HTMLElement>();
-  #follow: ReturnType<typeof follow> | undefined;
+  #follow: ReturnType<typeof followScroll> | undefined;
 
   override componentDidMount(): void {
-    this.#undo = this.props.connection.subscribe(() => this.forceUpdate());
-    if (this.#el.current && isLive(this.props.connection.shown().document))
-      this.#follow = follow(this.#el.current);
+    this.#unsubscribe = this.props.connection.subscribe(() => this.forceUpdate());
+    if (this.#el.current && isLive(this.props.connection.state().document))
+      this.#follow = followScroll(this.#el.current);
   }
 
   override componentDidUpdate(): void {
-    this.#follow?.moved();
-    if (isLive(this.props.connection.shown().document)) return;
+    this.#follow?.onChange();
+    if (isLive(this.props.connection.state().document)) return;
     this.#follow?.stop();
     this.#follow = undefined;
   }
 
   override componentWillUnmount(): void {
-    this.#undo();
+    this.#unsubscribe();
     this.#follow?.stop();
   }
 
   render(): JSX.Element {
     const { connection } = this.props;
-    const shown = connection.shown();
+    const shown = connection.state();
     const { head, blocks } = shown.document;
     return (
       <section
         class="nb-turn"
         aria-label="Chat turn"
         data-lm-suppress-shortcuts="true"
-        onFocusCapture={ownKeys}
+        onFocusCapture={suppressNotebookKeys}
         ref={this.#el}
       >
-        <Header shown={shown} stop={connection.stop} />
-        {head.attached && <Pictures media={head.attached} bytes={shown.media} look={connection.look} />}
+        <Header state={shown} stop={connection.stop} />
+        {head.attached && (
+          <MediaList media={head.attached} bytes={shown.media} requestMedia={connection.requestMedia} />
+        )}
         <Blocks blocks={blocks} connection={connection} />
-        {isAsking(shown.document) && (
-          <Island
+        {mayAsk(shown.document) && (
+          <LazyView
             view="approval"
             props={{
               connection,
               document: shown.document,
-              sent: shown.sent,
+              sent: shown.requests,
               link: shown.link,
               media: shown.media,
             }}
           >
             <Approval connection={connection} />
-          </Island>
+          </LazyView>
         )}
-        <Footer document={shown.document} act={connection.act} />
-        {shown.written && <WrittenCell written={shown.written} close={connection.closeWritten} />}
-        {isLive(shown.document) && <Spoken blocks={blocks} />}
+        <Footer document={shown.document} runAction={connection.runAction} />
+        {shown.insertedCell && (
+          <InsertedCellNotice cell={shown.insertedCell} close={connection.dismissCell} />
+        )}
+        {isLive(shown.document) && <LiveRegion blocks={blocks} />}
         {head.status === "completed" && shown.link !== "still" && (
-          <p class="nb-unseen" role="status">
+          <p class="nb-visually-hidden" role="status">
             The turn is complete.
           </p>
         )}

@@ -1,33 +1,33 @@
 /** Pixels that the end of a turn may lie below the edge and still be in sight. */
-const NEAR = 48;
+const NEAR_PIXELS = 48;
 
 /** Keeps the end of an element in sight while it grows, unless the reader scrolled up; `moved` is called as it grows. */
-export function follow(el: HTMLElement): { moved: () => void; stop: () => void } {
-  const scroller = scrollerOf(el);
+export function followScroll(el: HTMLElement): { onChange: () => void; stop: () => void } {
+  const scroller = findScroller(el);
   let isFollowing = isNear(el, scroller);
   let frame = 0;
-  const look = (): void => {
+  const onScroll = (): void => {
     isFollowing = isNear(el, scroller);
   };
-  const keep = (): void => {
+  const scrollToEnd = (): void => {
     frame = 0;
-    const below = bottom(el) - edge(scroller);
+    const below = bottom(el) - bottomEdge(scroller);
     if (isFollowing && below > 0) scroller.scrollTop += below;
   };
   const target = scroller === document.scrollingElement ? document : scroller;
-  target.addEventListener("scroll", look, { passive: true });
+  target.addEventListener("scroll", onScroll, { passive: true });
   return {
-    moved: () => {
-      frame ||= requestAnimationFrame(keep);
+    onChange: () => {
+      frame ||= requestAnimationFrame(scrollToEnd);
     },
     stop: () => {
       cancelAnimationFrame(frame);
-      target.removeEventListener("scroll", look);
+      target.removeEventListener("scroll", onScroll);
     },
   };
 }
 
-function scrollerOf(el: HTMLElement): Element {
+function findScroller(el: HTMLElement): Element {
   for (let at = el.parentElement; at; at = at.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(at).overflowY) && at.scrollHeight > at.clientHeight) return at;
   }
@@ -38,10 +38,10 @@ function bottom(el: Element): number {
   return el.getBoundingClientRect().bottom;
 }
 
-function edge(scroller: Element): number {
+function bottomEdge(scroller: Element): number {
   return scroller === document.scrollingElement ? window.innerHeight : bottom(scroller);
 }
 
 function isNear(el: Element, scroller: Element): boolean {
-  return bottom(el) - edge(scroller) <= NEAR;
+  return bottom(el) - bottomEdge(scroller) <= NEAR_PIXELS;
 }

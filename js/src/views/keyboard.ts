@@ -2,11 +2,11 @@
  * Keep the notebook from taking keys of what has the focus, such as `d d` for itself: it asks the very element that has
  * it before those around it. See https://lumino.readthedocs.io/en/latest/api/modules/commands.html
  */
-export function ownKeys(event: FocusEvent): void {
+export function suppressNotebookKeys(event: FocusEvent): void {
   if (event.target instanceof Element) event.target.setAttribute("data-lm-suppress-shortcuts", "true");
 }
 
 /** Keep keys inside: what listens further out must not take them for commands. */
-export function keep(event: KeyboardEvent): void {
+export function stopKeyPropagation(event: KeyboardEvent): void {
   event.stopPropagation();
 }

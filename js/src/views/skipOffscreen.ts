@@ -3,11 +3,11 @@
  * over costs at every frame, so those inside are hidden first, with no frame between: that ends the watch over them until
  * this one comes into sight. They inherit it, because a change of their own would wait for that at each of them.
  */
-export function passOver(el: HTMLElement): void {
-  const inside = el.querySelector(".nb-passed");
+export function skipWhenOffscreen(el: HTMLElement): void {
+  const nested = el.querySelector(".nb-offscreen");
   const height = el.offsetHeight; // none in a closed fold, where the style sheet's estimate is better
   if (height) el.style.containIntrinsicBlockSize = `auto ${height}px`;
-  el.classList.add("nb-passing");
-  if (inside) getComputedStyle(inside).contentVisibility; // takes effect where it is read
-  el.classList.replace("nb-passing", "nb-passed");
+  el.classList.add("nb-offscreen-pending");
+  if (nested) getComputedStyle(nested).contentVisibility; // takes effect where it is read
+  el.classList.replace("nb-offscreen-pending", "nb-offscreen");
 }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Again } from "../../src/protocol";
+import type { ReaskData } from "../../src/protocol";
 import { ask, call, type Desk } from "./desk";
 
 let desk: Desk;
@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const changed: Again = {
+const changed: ReaskData = {
   reason: "changed",
   differences: [{ what: "the argument 'df'", before: "df: 3 rows", after: "df: 1 000 000 rows" }],
   problem: "",
@@ -34,7 +34,7 @@ test.each([false, true])("a question that is asked again replaces its card (plai
 });
 
 test("arguments that did not fit are there to be put right, with the problem", async () => {
-  const again: Again = {
+  const again: ReaskData = {
     reason: "invalid",
     differences: [],
     problem: "'n' is missing",
@@ -44,11 +44,11 @@ test("arguments that did not fit are there to be put right, with the problem", a
 
   expect(desk.el.querySelector(".nb-remarks")?.textContent).toContain("'n' is missing");
   expect(desk.el.querySelector("textarea")?.value).toBe("GLOB");
-  expect(desk.el.querySelector(".nb-ask")?.textContent).toContain("as you edited it");
+  expect(desk.el.querySelector(".nb-card-summary")?.textContent).toContain("as you edited it");
 });
 
 test("what was wrong with arguments is no longer told once they are edited again, nor of a question that follows", async () => {
-  const again: Again = {
+  const again: ReaskData = {
     reason: "invalid",
     differences: [],
     problem: "no such day",

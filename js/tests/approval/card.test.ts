@@ -86,7 +86,7 @@ test("nothing is decided for all before each was seen in full", async () => {
   await desk.press("Show all");
 
   expect([unseen, unopened]).toEqual([true, true]);
-  expect(told).toContain("1 call not yet seen in full");
+  expect(told).toContain("1 call not fully shown yet");
   expect(desk.button("Approve all 2").disabled).toBe(false);
 });
 
@@ -110,14 +110,16 @@ test("a question that was decided elsewhere says by whom, and stays until the tu
 
   await desk.decided("c1", "d1", "denied", "%chat");
 
-  expect(desk.el.querySelector(".nb-settled")?.textContent).toBe("tool1: The call was denied by %chat.");
-  expect(desk.el.querySelector(".nb-unseen")?.textContent).toBe("tool1: The call was denied by %chat.");
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe("tool1: The call was denied by %chat.");
+  expect(desk.el.querySelector(".nb-visually-hidden")?.textContent).toBe(
+    "tool1: The call was denied by %chat.",
+  );
   expect(desk.el.querySelectorAll(".nb-card button")).toHaveLength(0);
 
   const [next] = calls({ digest: "d9" });
   if (next) desk.kernel.patches({ op: "open", block: { ...next, id: "c9" } });
   await vi.advanceTimersByTimeAsync(10);
-  expect(desk.el.querySelector(".nb-settled")).toBeNull();
+  expect(desk.el.querySelector(".nb-outcome")).toBeNull();
 });
 
 test("a question that nobody decided in time says so", async () => {
@@ -125,8 +127,8 @@ test("a question that nobody decided in time says so", async () => {
 
   await desk.decided("c1", "d1", "denied", "expired");
 
-  expect(desk.el.querySelector(".nb-settled")?.textContent).toBe(
-    "tool1: nobody decided in time, so it was refused.",
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe(
+    "tool1: denied, because nobody decided in time.",
   );
 });
 
@@ -136,7 +138,7 @@ test("a question that was withdrawn says what became of its call", async () => {
   desk.kernel.patches({ op: "update", id: "c1", set: { question: null, state: "cancelled" } });
   await vi.advanceTimersByTimeAsync(10);
 
-  expect(desk.el.querySelector(".nb-settled")?.textContent).toBe("tool1: cancelled; no longer asked.");
+  expect(desk.el.querySelector(".nb-outcome")?.textContent).toBe("tool1: cancelled; withdrawn.");
 });
 
 test("what was decided on this page leaves no card behind", async () => {
@@ -187,15 +189,17 @@ test("the focus stays in the card where a person had it, and nowhere else", asyn
 test("the screen reader hears one sentence for all questions", async () => {
   desk = await ask(calls({}, {}));
 
-  expect(desk.el.querySelector(".nb-unseen")?.textContent).toBe("nbtool asks about 2 calls: tool1, tool2.");
-  expect(desk.el.querySelector(".nb-unseen")?.getAttribute("role")).toBe("status");
+  expect(desk.el.querySelector(".nb-visually-hidden")?.textContent).toBe(
+    "Approval required for 2 calls: tool1, tool2.",
+  );
+  expect(desk.el.querySelector(".nb-visually-hidden")?.getAttribute("role")).toBe("status");
 });
 
 test("odd characters and spaces are marked, and HTML stays text", async () => {
   const shown = JSON.stringify({ cmd: "a\u00a0b\u202e<img src=x onerror=alert(1)>" });
   desk = await ask(calls({ shown, tool: "<b>t</b>", description: "<script>" }));
 
-  expect([...desk.el.querySelectorAll(".nb-odd")].map((each) => each.textContent)).toEqual([
+  expect([...desk.el.querySelectorAll(".nb-hidden-char")].map((each) => each.textContent)).toEqual([
     "\\u{00a0}",
     "\\u{202e}",
   ]);

@@ -1,7 +1,7 @@
 import { vi } from "vitest";
-import { adopt } from "../../src/kernel/lazy";
-import type { Asked, CallBlock } from "../../src/protocol";
-import rich from "../../src/rich/index";
+import { setModule } from "../../src/kernel/lazy";
+import type { CallBlock, QuestionData } from "../../src/protocol";
+import lazyModule from "../../src/rich/index";
 import { Kernel, shown, start } from "../page";
 
 export const ARGUMENTS = '{"ticker":"ACME","n":12345678901234567890}';
@@ -22,8 +22,8 @@ export class Looking {
 }
 
 /** A call that waits at a gate. */
-export function call(asked: Partial<Asked> = {}, block: Partial<CallBlock> = {}): CallBlock {
-  const question: Asked = {
+export function call(asked: Partial<QuestionData> = {}, block: Partial<CallBlock> = {}): CallBlock {
+  const question: QuestionData = {
     gate: "run",
     digest: "d1",
     tool: "price",
@@ -59,7 +59,7 @@ export function call(asked: Partial<Asked> = {}, block: Partial<CallBlock> = {})
 }
 
 /** Several calls of a round, each about a tool of its own. */
-export function calls(...asked: Partial<Asked>[]): CallBlock[] {
+export function calls(...asked: Partial<QuestionData>[]): CallBlock[] {
   return asked.map((each, at) =>
     call(
       { digest: `d${at + 1}`, tool: `tool${at + 1}`, ...each },
@@ -124,7 +124,7 @@ export class Desk {
   }
 
   said(): string {
-    return [...this.el.querySelectorAll(".nb-said")].map((each) => each.textContent).join(" ");
+    return [...this.el.querySelectorAll(".nb-status")].map((each) => each.textContent).join(" ");
   }
 }
 
@@ -134,7 +134,7 @@ export async function ask(
   { wait = 600, plain = false }: { wait?: number; plain?: boolean } = {},
 ): Promise<Desk> {
   vi.stubGlobal("IntersectionObserver", Looking);
-  adopt(plain ? null : rich);
+  setModule(plain ? null : lazyModule);
   const desk = new Desk(blocks);
   await vi.advanceTimersByTimeAsync(wait);
   return desk;

@@ -64,7 +64,7 @@ test("what does not fit the schema is said beside its field and cannot be approv
 test("what the tool must have cannot be left out, and what it may have can be added", async () => {
   await edit('{"ticker":"ACME"}');
 
-  await desk.press("Leave out");
+  await desk.press("Remove");
   const lacking = problems();
   await desk.type('select[aria-label="Add an argument"]', "mode");
   await desk.type('select[aria-label="Add an argument"]', "ticker");
@@ -117,7 +117,7 @@ test("what cannot be seen in a field is said below it", async () => {
 
   await desk.type("textarea", "GL\u200bOB");
 
-  expect(desk.el.querySelector(".nb-field .nb-odd")?.textContent).toBe("\\u{200b}");
+  expect(desk.el.querySelector(".nb-field .nb-hidden-char")?.textContent).toBe("\\u{200b}");
 });
 
 test("what hides in a text that the model wrote as an escape is told in its field, too", async () => {
@@ -125,7 +125,7 @@ test("what hides in a text that the model wrote as an escape is told in its fiel
 
   await desk.type('textarea[id$="-n"]', "2");
 
-  expect(desk.el.querySelector(".nb-field .nb-odd")?.textContent).toBe("\\u{0000}");
+  expect(desk.el.querySelector(".nb-field .nb-hidden-char")?.textContent).toBe("\\u{0000}");
 });
 
 test("an edited result is released as it was typed", async () => {
@@ -138,7 +138,7 @@ test("an edited result is released as it was typed", async () => {
   expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1", text: "owner: somebody" }]);
 });
 
-test("what is selected in a result is taken out, wherever it stands or there alone", async () => {
+test("what is selected in a result is redacted at all occurrences, or once", async () => {
   const shown = "owner: jane\u200b\nbackup: jane\u200b\n";
   for (const [everywhere, text] of [
     [true, "owner: [redacted]\nbackup: [redacted]\n"],
@@ -169,7 +169,7 @@ test("a redaction needs a selection", async () => {
 
   await desk.press("Redact the selection");
 
-  expect(desk.el.querySelector(".nb-redact")?.textContent).toContain("Select what the model must not read");
+  expect(desk.el.querySelector(".nb-redact")?.textContent).toContain("Select the text to redact first");
   await desk.press("Release");
   expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1" }]);
 });

@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-const said = (): string => desk.el.querySelector(".nb-under")?.textContent ?? "";
+const said = (): string => desk.el.querySelector(".nb-bind-row")?.textContent ?? "";
 
 /** Answer the last request to bind. */
 async function answer(ok: boolean, text = ""): Promise<void> {
@@ -28,7 +28,7 @@ async function send(): Promise<void> {
 }
 
 test("a result that is kept gets a name in the notebook", async () => {
-  await desk.press("To notebook");
+  await desk.press("Add to notebook");
   const proposed = desk.el.querySelector<HTMLInputElement>(".nb-bind")?.value;
   await desk.type(".nb-bind", "close");
   await send();
@@ -38,25 +38,25 @@ test("a result that is kept gets a name in the notebook", async () => {
   expect(desk.kernel.of("bind").map(({ call_id, name, replace }) => ({ call_id, name, replace }))).toEqual([
     { call_id: "c1", name: "close", replace: undefined },
   ]);
-  expect(said()).toContain("It is in the notebook.");
+  expect(said()).toContain("Added to the notebook.");
 });
 
 test("a name that is none is not sent", async () => {
-  await desk.press("To notebook");
+  await desk.press("Add to notebook");
   await desk.type(".nb-bind", "1st close");
   await send();
 
   expect(desk.kernel.of("bind")).toEqual([]);
   expect(desk.button("Bind").disabled).toBe(true);
-  expect(said()).toContain("A name has letters, digits and _");
+  expect(said()).toContain("A name consists of letters, digits and _");
 });
 
 test("a name that stands for something else is refused, and taken where that is said", async () => {
-  await desk.press("To notebook");
+  await desk.press("Add to notebook");
   await send();
   await answer(false, "price_1_result stands for something else here.");
   const refused = said();
-  desk.el.querySelector<HTMLInputElement>('.nb-under input[type="checkbox"]')?.click();
+  desk.el.querySelector<HTMLInputElement>('.nb-bind-row input[type="checkbox"]')?.click();
   await vi.advanceTimersByTimeAsync(10);
   await send();
 
@@ -68,5 +68,5 @@ test("a call without a reference has no such button", async () => {
   desk.page.close();
   desk = await ask([call({}, { question: null, state: "ok", result: "4.2" })]);
 
-  expect(desk.el.textContent).not.toContain("To notebook");
+  expect(desk.el.textContent).not.toContain("Add to notebook");
 });

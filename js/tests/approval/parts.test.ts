@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { entriesOf, objectOf } from "../../src/rich/approval/argumentText";
-import { stretches } from "../../src/rich/approval/hiddenCharacters";
-import { languageOf } from "../../src/rich/approval/language";
-import { rawSpan, redact } from "../../src/rich/approval/redact";
-import { problemsOf } from "../../src/rich/approval/validate";
+import { argumentEntries, toObject } from "../../src/rich/approval/argumentText";
+import { hiddenRanges } from "../../src/rich/approval/hiddenCharacters";
+import { detectLanguage } from "../../src/rich/approval/language";
+import { redact, toRawSpan } from "../../src/rich/approval/redact";
+import { validateArguments } from "../../src/rich/approval/validate";
 
 test.each([
   [
@@ -18,16 +18,16 @@ test.each([
   ['{"q\\"":"a,b:{"}', [['q"', '"a,b:{"']]],
   ["{}", []],
 ])("%s is read argument by argument, as it is written", (text, entries) => {
-  expect(entriesOf(text)?.map(({ name, raw }) => [name, raw])).toEqual(entries);
-  expect(JSON.parse(objectOf(entriesOf(text) ?? []))).toEqual(JSON.parse(text));
+  expect(argumentEntries(text)?.map(({ name, raw }) => [name, raw])).toEqual(entries);
+  expect(JSON.parse(toObject(argumentEntries(text) ?? []))).toEqual(JSON.parse(text));
 });
 
 test.each(["[1]", "null", "x", '{"a":', ""])("%j is no object", (text) => {
-  expect(entriesOf(text)).toBeNull();
+  expect(argumentEntries(text)).toBeNull();
 });
 
 const at = (schema: object, raw: string, more: object = {}): Record<string, string> =>
-  problemsOf({ properties: { x: schema }, ...more }, [{ name: "x", raw }]);
+  validateArguments({ properties: { x: schema }, ...more }, [{ name: "x", raw }]);
 
 test.each([
   [{ type: "integer" }, '"a"', "Expected integer, not string."],
@@ -53,7 +53,7 @@ test.each([
 test("an argument that the tool has not, and one that it must have, are named", () => {
   const schema = { properties: { y: {} }, required: ["y"], additionalProperties: false };
 
-  expect(problemsOf(schema, [{ name: "x", raw: "1" }])).toEqual({
+  expect(validateArguments(schema, [{ name: "x", raw: "1" }])).toEqual({
     x: "The tool has no such argument.",
     y: "This argument is required.",
   });
@@ -72,20 +72,20 @@ test.each([
   "\u2028",
   "\u2800",
 ])("%j is shown as an escape", (odd) => {
-  expect(Array.from(stretches(`a${odd}b`), ({ shown }) => shown)[1]).toMatch(/^\\u\{[0-9a-f]{4,5}\}$/);
+  expect(Array.from(hiddenRanges(`a${odd}b`), ({ shown }) => shown)[1]).toMatch(/^\\u\{[0-9a-f]{4,5}\}$/);
 });
 
 test("what is common stays as it is", () => {
-  expect([...stretches("a b\n\tç漢🙂")]).toEqual([{ raw: "a b\n\tç漢🙂", shown: "a b\n\tç漢🙂" }]);
+  expect([...hiddenRanges("a b\n\tç漢🙂")]).toEqual([{ raw: "a b\n\tç漢🙂", shown: "a b\n\tç漢🙂" }]);
 });
 
 test("a place in what is shown leads to its place in the text, and half an escape to the whole character", () => {
   const text = "ab\u200bcd";
 
-  expect(rawSpan(text, 1, 2)).toEqual({ start: 1, end: 2 });
-  expect(rawSpan(text, 1, 4)).toEqual({ start: 1, end: 3 });
-  expect(rawSpan(text, 5, 11)).toEqual({ start: 2, end: 4 });
-  expect(rawSpan(text, 3, 3)).toBeNull();
+  expect(toRawSpan(text, 1, 2)).toEqual({ start: 1, end: 2 });
+  expect(toRawSpan(text, 1, 4)).toEqual({ start: 1, end: 3 });
+  expect(toRawSpan(text, 5, 11)).toEqual({ start: 2, end: 4 });
+  expect(toRawSpan(text, 3, 3)).toBeNull();
 });
 
 test("a redaction counts its places", () => {
@@ -103,5 +103,5 @@ test.each([
 ])("%s %j is written in %s", (name, text, others, language) => {
   const entries = others.map(([key = "", raw = ""]) => ({ name: key, raw }));
 
-  expect(languageOf({ name, raw: JSON.stringify(text) }, {}, entries)).toBe(language);
+  expect(detectLanguage({ name, raw: JSON.stringify(text) }, {}, entries)).toBe(language);
 });

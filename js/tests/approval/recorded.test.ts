@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { adopt } from "../../src/kernel/lazy";
+import { setModule } from "../../src/kernel/lazy";
 import type { Document, Patch } from "../../src/protocol";
-import rich from "../../src/rich/index";
+import lazyModule from "../../src/rich/index";
 import { dangers, Kernel, shown } from "../page";
 import { reference } from "../resolved";
 import { ask, call, Desk } from "./desk";
@@ -28,7 +28,7 @@ async function replay(name: string): Promise<string> {
     start: Document;
     patches: Patch[];
   };
-  adopt(rich);
+  setModule(lazyModule);
   const kernel = new Kernel(start);
   page = shown(kernel);
   for (const patch of patches) {
@@ -53,7 +53,7 @@ test("a result that waits", async () => {
 test("three calls at once, of which one was decided elsewhere and one is decided by itself", async () => {
   const text = await replay("round");
 
-  expect(text).toContain("nbtool asks · 2 calls");
+  expect(text).toContain("Approval required · 2 calls");
   expect(text).toContain("run_python is decided by itself");
   expect(text).toContain("price: The call was denied by %chat: one is enough.");
   expect(text).toContain("df (DataFrame, 250 rows by 3 columns)");
@@ -61,7 +61,7 @@ test("three calls at once, of which one was decided elsewhere and one is decided
 });
 
 test("a call that was allowed elsewhere says so while its round lasts", async () => {
-  expect(await replay("running")).toBe("nbtool askedprice: The call was approved.");
+  expect(await replay("running")).toBe("Decidedprice: The call was approved.");
 });
 
 test.each(["streaming", "finished", "cancelled", "error"])("%s: no card", async (name) => {

@@ -1,35 +1,35 @@
 import { expect, test } from "vitest";
-import { lanes, ticks, waits } from "../../src/explorer/chart";
-import { aligned, pieces } from "../../src/explorer/diff";
+import { axisTicks, lanes, waitTimes } from "../../src/explorer/chart";
+import { alignLists, diffWords } from "../../src/explorer/diff";
 import type { Span } from "../../src/explorer/protocol";
-import { byRound, folded } from "../../src/explorer/replay";
+import { byRound, replayTo } from "../../src/explorer/replay";
 import { RECORDED } from "./kernel";
 
 test("two texts are told apart word by word, and as wholes where they are long", () => {
-  expect(pieces("", "")).toEqual([]);
-  expect(pieces("same", "same")).toEqual([{ text: "same", side: "both" }]);
-  expect(pieces("it costs 10 now", "it costs 12 now").filter(({ side }) => side !== "both")).toEqual([
+  expect(diffWords("", "")).toEqual([]);
+  expect(diffWords("same", "same")).toEqual([{ text: "same", side: "both" }]);
+  expect(diffWords("it costs 10 now", "it costs 12 now").filter(({ side }) => side !== "both")).toEqual([
     { text: "10", side: "left" },
     { text: "12", side: "right" },
   ]);
-  expect(pieces("a ".repeat(5000), "b ".repeat(5000))).toHaveLength(2);
+  expect(diffWords("a ".repeat(5000), "b ".repeat(5000))).toHaveLength(2);
 });
 
 test("two lists are aligned where they agree, and what stands between is paired in order", () => {
-  const pairs = aligned(["price", "order", "save"], ["price", "mail", "order", "save"], (name) => name);
+  const pairs = alignLists(["price", "order", "save"], ["price", "mail", "order", "save"], (name) => name);
   expect(pairs).toEqual([
     { left: "price", right: "price" },
     { left: null, right: "mail" },
     { left: "order", right: "order" },
     { left: "save", right: "save" },
   ]);
-  expect(aligned(["a"], ["b"], String)).toEqual([{ left: "a", right: "b" }]);
+  expect(alignLists(["a"], ["b"], String)).toEqual([{ left: "a", right: "b" }]);
 });
 
 test("a turn folded step by step ends as the turn folded at once", () => {
   for (const detail of RECORDED.turns) {
-    const sizes = detail.steps.map((_, upto) => folded(detail, upto).document.blocks.length);
-    const whole = folded(detail, detail.steps.length);
+    const sizes = detail.steps.map((_, upto) => replayTo(detail, upto).document.blocks.length);
+    const whole = replayTo(detail, detail.steps.length);
 
     expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
     expect(sizes[0]).toBe(0);
@@ -56,7 +56,7 @@ test("calls in parallel lie in lanes beside each other, and count once", () => {
     ["tool", 2],
     ["tool", 1],
   ]);
-  expect(waits(spans)).toEqual({ model: 3, person: 0, tool: 4 });
+  expect(waitTimes(spans)).toEqual({ model: 3, person: 0, tool: 4 });
 });
 
 test("hundreds of calls at once need no more lanes than can be drawn", () => {
@@ -67,7 +67,7 @@ test("hundreds of calls at once need no more lanes than can be drawn", () => {
 });
 
 test.each([0.003, 0.9, 7.6, 61, 4000])("an axis of %d s has a few round marks within it", (end) => {
-  const marks = ticks(end);
+  const marks = axisTicks(end);
   expect(marks[0]).toBe(0);
   expect(marks.length).toBeGreaterThan(2);
   expect(marks.length).toBeLessThan(8);

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import axe from "axe-core";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { ROW } from "../../src/explorer/TurnList";
+import { ROW_HEIGHT } from "../../src/explorer/TurnList";
 import type { Patch } from "../../src/protocol";
 import { drawn } from "../page";
 import { PAYLOADS } from "../payloads";
@@ -34,7 +34,7 @@ test("the last turn of the active line is opened first, and only what is seen is
   expect(kernel.of("open")[0]?.turn).toBe(last?.versions[last.current]?.turn_id);
   expect(rows(el).length).toBeLessThan(RECORDED.index.rows.length);
   expect(el.querySelector<HTMLElement>("[role=tree] > div")?.style.height).toBe(
-    `${RECORDED.index.rows.length * ROW}px`,
+    `${RECORDED.index.rows.length * ROW_HEIGHT}px`,
   );
 });
 
@@ -73,7 +73,7 @@ test("a turn is shown with its time line, its rounds and its calls", async () =>
 
   expect(article?.textContent).toContain("Question 5: please find");
   expect(el.querySelector("svg[role=img]")?.getAttribute("aria-label")).toMatch(
-    /^Waited for: Model .* You .* Tools /,
+    /^Waiting time: Model .* You .* Tools /,
   );
   expect(article?.querySelectorAll("details.nb-call")).toHaveLength(2);
   expect([...(article?.querySelectorAll("h4") ?? [])].map((one) => one.textContent)).toEqual([
@@ -90,7 +90,7 @@ test("the slider folds the turn up to a step, and back", async () => {
   await type(el, "[type=range]", "0");
   expect(el.querySelectorAll("article details.nb-call")).toHaveLength(0);
   expect(el.querySelector("[type=range]")?.getAttribute("aria-valuetext")).toContain("Before the first of");
-  await press(el, "One step on");
+  await press(el, "Next step");
   expect(el.querySelector(".nb-x-step")?.textContent).toContain("Step 1 of");
   await type(el, "[type=range]", "1000");
   expect(el.querySelectorAll("article details.nb-call")).toHaveLength(2);
@@ -102,7 +102,7 @@ test("versions are turned over in the row and in the turn", async () => {
   await open(el, 6);
   expect(rows(el)[0]?.textContent).toContain("2/2");
 
-  await press(rows(el)[0] as HTMLElement, "The version before");
+  await press(rows(el)[0] as HTMLElement, "Previous version");
 
   expect(kernel.of("open").at(-1)?.turn).toBe(turnId(5));
   expect(el.querySelector("article")?.textContent).toContain("version 1/2");
@@ -180,7 +180,7 @@ test("totals are asked for once, and plotted with their figures in words", async
 
   expect(kernel.of("totals")).toHaveLength(1);
   expect([...el.querySelectorAll("caption")].map((one) => one.textContent)).toEqual([
-    "Waited for",
+    "Waiting time",
     "Tools, by time",
     "Rounds, by time",
     "Models, by time",
@@ -199,14 +199,14 @@ test("what acts is a cell below that does not run, and a text to copy where ther
 
   await press(el, "Rerun");
   expect(kernel.of("cell").at(-1)).toMatchObject({ deed: "rerun", turn: turnId(5) });
-  expect(el.querySelector("[role=status]")?.textContent).toContain("Copy it into a cell; nothing has run.");
+  expect(el.querySelector("[role=status]")?.textContent).toContain("Copy it into a cell. Nothing has run.");
   expect(el.querySelector("[role=status] pre")?.textContent).toBe("%%chat --rerun");
 
   const insertCell = (at: number, cell: unknown): void => void put.push([at, cell]);
   kernel.widget_manager = { context: { model: { sharedModel: { cells, insertCell } } } };
   await press(el, "Rerun");
   expect(put).toEqual([[2, { cell_type: "code", source: "%%chat --rerun" }]]);
-  expect(el.querySelector("[role=status]")?.textContent).toContain("has not run");
+  expect(el.querySelector("[role=status]")?.textContent).toContain("Review, then run it");
 });
 
 test("a call offers what can be done with it, from its own round on", async () => {
@@ -230,9 +230,9 @@ test("a past chat offers nothing but to go on with it", async () => {
   kernel.acts = ["go_on"];
   const el = await kernel.show();
   await open(el, 5);
-  const labels = [...el.querySelectorAll(".nb-x-deed")].map((one) => one.textContent);
+  const labels = [...el.querySelectorAll(".nb-x-action")].map((one) => one.textContent);
 
-  expect(labels).toEqual(["Go on with this chat", "Compare with…"]);
+  expect(labels).toEqual(["Continue this chat", "Compare with…"]);
 });
 
 test("a kernel that does not answer is said to be busy, and an answer nobody asked for is not believed", async () => {
@@ -241,7 +241,7 @@ test("a kernel that does not answer is said to be busy, and an answer nobody ask
   const shown = kernel.show();
   await vi.advanceTimersByTimeAsync(4000);
   const el = await shown;
-  expect(el.textContent).toContain("The kernel has not answered yet");
+  expect(el.textContent).toContain("No reply from the kernel yet");
 
   kernel.tell({ v: 1, kind: "cell", id: "x", text: "import os" });
   kernel.tell({ v: 1, kind: "index", id: "x", index: RECORDED.index });
@@ -329,7 +329,7 @@ test("an image of a call stands below it, and its bytes are asked for by turn an
 
   await open(el, Number.parseInt(detail?.turn_id.slice(5) ?? "", 16));
 
-  expect(el.querySelector(".nb-x-pane .nb-picture")?.textContent).toBe("plot · image/png · 9 bytes");
+  expect(el.querySelector(".nb-x-pane .nb-media-item")?.textContent).toBe("plot · image/png · 9 bytes");
 });
 
 /** The call that one of these patches opens. */

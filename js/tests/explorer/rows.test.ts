@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { branchEnd, choices, isSet, lines, passes, pathTo, placeOf } from "../../src/explorer/listRows";
+import {
+  ancestors,
+  filterOptions,
+  findBranchEnd,
+  findTurn,
+  isFiltered,
+  matchesFilter,
+  visibleRows,
+} from "../../src/explorer/listRows";
 import { RECORDED, turnId } from "./kernel";
 
 const { index } = RECORDED;
@@ -7,45 +15,45 @@ const NOTHING = { text: "", status: "", tool: "" };
 const none: ReadonlySet<string> = new Set();
 
 test("all rows are listed where nothing is filtered and nothing folded", () => {
-  expect(lines(index, none, NOTHING, null)).toHaveLength(index.rows.length);
-  expect(isSet(NOTHING)).toBe(false);
+  expect(visibleRows(index, none, NOTHING, null)).toHaveLength(index.rows.length);
+  expect(isFiltered(NOTHING)).toBe(false);
 });
 
 test("a folded branch hides exactly its own rows, and says how many", () => {
-  const at = index.rows.findIndex((row, n) => row.branches && branchEnd(index.rows, n) - n > 1);
+  const at = index.rows.findIndex((row, n) => row.branches && findBranchEnd(index.rows, n) - n > 1);
   const head = index.rows[at];
-  const hidden = branchEnd(index.rows, at) - at - 1;
+  const hidden = findBranchEnd(index.rows, at) - at - 1;
 
-  const listed = lines(index, new Set([head?.node_id ?? ""]), NOTHING, null);
+  const listed = visibleRows(index, new Set([head?.node_id ?? ""]), NOTHING, null);
 
   expect(listed).toHaveLength(index.rows.length - hidden);
-  expect(listed.find(({ row }) => row === head)?.hides).toBe(hidden);
+  expect(listed.find(({ row }) => row === head)?.hiddenRows).toBe(hidden);
   expect(index.rows[at + hidden + 1]?.depth ?? 0).toBeLessThanOrEqual(head?.depth ?? 0);
 });
 
 test("words are looked for in the rows until the kernel has searched, then in what it found", () => {
   const filter = { ...NOTHING, text: "question 12:" };
-  const version = index.rows[placeOf(index, turnId(12))?.at ?? -1]?.versions[0];
+  const version = index.rows[findTurn(index, turnId(12))?.at ?? -1]?.versions[0];
   if (!version) throw new Error("not recorded");
 
-  expect(passes(version, filter, null)).toBe(true);
-  expect(passes(version, filter, { text: "question 12:", turns: new Map() })).toBe(false);
-  expect(passes(version, filter, { text: "something typed before", turns: new Map() })).toBe(true);
+  expect(matchesFilter(version, filter, null)).toBe(true);
+  expect(matchesFilter(version, filter, { text: "question 12:", turns: new Map() })).toBe(false);
+  expect(matchesFilter(version, filter, { text: "something typed before", turns: new Map() })).toBe(true);
 });
 
 test("rows are filtered by status and by tool", () => {
-  const failed = lines(index, none, { ...NOTHING, status: "error" }, null);
+  const failed = visibleRows(index, none, { ...NOTHING, status: "error" }, null);
   expect(failed.length).toBeGreaterThan(0);
   expect(failed.every(({ row }) => row.versions.some((one) => one.status === "error"))).toBe(true);
-  expect(lines(index, none, { ...NOTHING, tool: "nobody" }, null)).toEqual([]);
-  expect(choices(index)).toEqual({ statuses: ["completed", "error"], tools: ["order", "price"] });
+  expect(visibleRows(index, none, { ...NOTHING, tool: "nobody" }, null)).toEqual([]);
+  expect(filterOptions(index)).toEqual({ statuses: ["completed", "error"], tools: ["order", "price"] });
 });
 
 test("a turn is found among the versions of its place, and the path to it begins at a root", () => {
-  const place = placeOf(index, turnId(6));
+  const place = findTurn(index, turnId(6));
   expect(place?.version).toBe(1);
-  const path = pathTo(index, place?.at ?? 0);
+  const path = ancestors(index, place?.at ?? 0);
   expect(index.rows[path[0] ?? -1]?.parent).toBe(-1);
   expect(path.at(-1)).toBe(place?.at);
-  expect(placeOf(index, "turn_nobody")).toBeNull();
+  expect(findTurn(index, "turn_nobody")).toBeNull();
 });

@@ -1,23 +1,23 @@
 import { Component, createRef, type JSX, type VNode } from "preact";
-import { withoutStacks } from "../../text/combining";
-import { counted, indented } from "../../text/format";
+import { limitStacks } from "../../text/combining";
+import { indentJson, plural } from "../../text/format";
 import { onlyReference } from "../../text/resolved";
-import { own, type Waiting } from "../../views/approval/pending";
+import { ownProperty, type PendingCall } from "../../views/approval/pending";
 import { Gradual } from "../../views/Gradual";
 import { highlight } from "../highlight";
-import { type Entry, entriesOf, stringOf } from "./argumentText";
-import { Changes } from "./Diff";
-import { isOdd, Marked, marked } from "./hiddenCharacters";
-import { languageOf } from "./language";
+import { type ArgumentEntry, argumentEntries, toText } from "./argumentText";
+import { Diff } from "./Diff";
+import { hasHidden, MarkedText, markHidden } from "./hiddenCharacters";
+import { detectLanguage } from "./language";
 
 /** Characters of each argument that are shown before all of it is opened. */
-const CLIP = 240;
+const PREVIEW_CHARS = 240;
 
 /** Lines of each argument that are shown before that. */
-const CLIP_LINES = 8;
+const PREVIEW_LINES = 8;
 
 /** Pairs of arguments that are the two sides of an edit. */
-const EDITS = [
+const EDIT_PAIRS = [
   ["old", "new"],
   ["old_text", "new_text"],
   ["old_str", "new_str"],
@@ -25,13 +25,13 @@ const EDITS = [
 ] as const;
 
 /** Arguments that are shown before all of it is opened. */
-export const FIRST = 20;
+export const MAX_UNOPENED_ARGUMENTS = 20;
 
 /** Arguments that are drawn in one task; each such group lies in a box of its own. */
-const GROUP = 25;
+const ARGUMENTS_PER_TASK = 25;
 
 interface Props {
-  call: Waiting;
+  call: PendingCall;
   /** The arguments as JSON: those asked about, or what a person put in their place. */
   text: string;
   opened: boolean;
@@ -46,35 +46,35 @@ export class Arguments extends Component<Props> {
   }
 
   render(): JSX.Element {
-    return argumentsOf(this.props);
+    return renderArguments(this.props);
   }
 }
 
-function argumentsOf({ call, text, opened }: Props): JSX.Element {
-  const entries = entriesOf(text);
+function renderArguments({ call, text, opened }: Props): JSX.Element {
+  const entries = argumentEntries(text);
   if (!entries)
     return (
       <pre class="nb-code nb-prewrap">
-        <Marked text={clip(text, opened)} />
+        <MarkedText text={truncate(text, opened)} />
       </pre>
     );
-  const edit = editIn(entries);
+  const edit = findEdit(entries);
   const rows = entries.filter(({ name }) => !edit?.names.includes(name));
-  const shown = opened ? rows : rows.slice(0, FIRST);
-  const left = rows.length - shown.length;
+  const shown = opened ? rows : rows.slice(0, MAX_UNOPENED_ARGUMENTS);
+  const omitted = rows.length - shown.length;
   return (
     <dl class="nb-arguments">
-      {shown.length > GROUP ? (
-        <Gradual nodes={groupsOf(call, shown, entries, opened)} each={1} />
+      {shown.length > ARGUMENTS_PER_TASK ? (
+        <Gradual nodes={argumentGroups(call, shown, entries, opened)} each={1} />
       ) : (
-        <Rows call={call} rows={shown} entries={entries} opened={opened} />
+        <ArgumentRows call={call} rows={shown} entries={entries} opened={opened} />
       )}
-      {left > 0 && <div class="nb-quiet">… {counted(left, "argument")} more</div>}
+      {omitted > 0 && <div class="nb-muted">… {plural(omitted, "argument")} more</div>}
       {edit && (
         <div class="nb-argument">
-          <dt>the edit</dt>
+          <dt>edit</dt>
           <dd>
-            <Changes before={clip(edit.before, opened)} after={clip(edit.after, opened)} whole />
+            <Diff before={truncate(edit.before, opened)} after={truncate(edit.after, opened)} whole />
           </dd>
         </div>
       )}
@@ -82,24 +82,34 @@ function argumentsOf({ call, text, opened }: Props): JSX.Element {
   );
 }
 
-interface RowsProps {
-  call: Waiting;
-  rows: Entry[];
-  entries: Entry[];
+interface ArgumentRowsProps {
+  call: PendingCall;
+  rows: ArgumentEntry[];
+  entries: ArgumentEntry[];
   opened: boolean;
 }
 
-function* groupsOf(call: Waiting, rows: Entry[], entries: Entry[], opened: boolean): Generator<VNode> {
-  for (let at = 0; at < rows.length; at += GROUP)
+function* argumentGroups(
+  call: PendingCall,
+  rows: ArgumentEntry[],
+  entries: ArgumentEntry[],
+  opened: boolean,
+): Generator<VNode> {
+  for (let at = 0; at < rows.length; at += ARGUMENTS_PER_TASK)
     yield (
       <span key={at} class="nb-argument-group">
-        <Rows call={call} rows={rows.slice(at, at + GROUP)} entries={entries} opened={opened} />
+        <ArgumentRows
+          call={call}
+          rows={rows.slice(at, at + ARGUMENTS_PER_TASK)}
+          entries={entries}
+          opened={opened}
+        />
       </span>
     );
 }
 
 /** A component, so that its rows are made when it is drawn. */
-function Rows({ call, rows, entries, opened }: RowsProps): JSX.Element {
+function ArgumentRows({ call, rows, entries, opened }: ArgumentRowsProps): JSX.Element {
   const properties = (call.question.schema.properties ?? {}) as Record<string, unknown>;
   return (
     <>
@@ -107,16 +117,16 @@ function Rows({ call, rows, entries, opened }: RowsProps): JSX.Element {
         <div key={entry.name} class="nb-argument">
           <dt>
             <code class="nb-prewrap">
-              <Marked text={entry.name} />
+              <MarkedText text={entry.name} />
             </code>
           </dt>
           <dd>
             <Value
               entry={entry}
-              language={languageOf(entry, own(properties, entry.name), entries)}
+              language={detectLanguage(entry, ownProperty(properties, entry.name), entries)}
               opened={opened}
             />
-            <StandsFor text={standsFor(call, entry.name)} />
+            <ReferenceNote text={referenceText(call, entry.name)} />
           </dd>
         </div>
       ))}
@@ -124,11 +134,11 @@ function Rows({ call, rows, entries, opened }: RowsProps): JSX.Element {
   );
 }
 
-function StandsFor({ text }: { text: string }): JSX.Element | null {
+function ReferenceNote({ text }: { text: string }): JSX.Element | null {
   if (!text) return null;
   return (
-    <div class="nb-quiet nb-stands">
-      <Marked text={text} />
+    <div class="nb-muted nb-reference-note">
+      <MarkedText text={text} />
     </div>
   );
 }
@@ -138,60 +148,61 @@ function Value({
   language,
   opened,
 }: {
-  entry: Entry;
+  entry: ArgumentEntry;
   language: string;
   opened: boolean;
 }): JSX.Element {
-  const text = stringOf(entry.raw);
-  const shown = clip(text ?? indented(entry.raw), opened);
-  if (text !== null && language && !isOdd(text)) return <Coloured text={shown} language={language} />;
+  const text = toText(entry.raw);
+  const shown = truncate(text ?? indentJson(entry.raw), opened);
+  if (text !== null && language && !hasHidden(text))
+    return <HighlightedCode text={shown} language={language} />;
   if (shown.includes("\n") || shown.length >= 80)
     return (
       <pre class="nb-code nb-prewrap">
-        <Marked text={shown} />
+        <MarkedText text={shown} />
       </pre>
     );
   const quote = text === null ? "" : '"';
   return (
     <code class="nb-prewrap">
       {quote}
-      {marked(shown)}
+      {markHidden(shown)}
       {quote}
     </code>
   );
 }
 
 /** Code in the colours of its language; the same characters in the same order. */
-class Coloured extends Component<{ text: string; language: string }> {
+class HighlightedCode extends Component<{ text: string; language: string }> {
   #code = createRef<HTMLElement>();
   #nodes: Node | null = null;
 
   override componentDidMount(): void {
-    this.#colour();
+    this.#insertNodes();
   }
 
   override componentDidUpdate(): void {
-    this.#colour();
+    this.#insertNodes();
   }
 
   override shouldComponentUpdate({ text, language }: { text: string; language: string }): boolean {
     return text !== this.props.text || language !== this.props.language;
   }
 
-  #colour(): void {
+  #insertNodes(): void {
     if (this.#nodes) this.#code.current?.replaceChildren(this.#nodes);
   }
 
   render(): JSX.Element {
     const { text, language } = this.props;
-    this.#nodes = withoutStacks(text) === text ? highlight(text, language) : null;
+    this.#nodes = limitStacks(text) === text ? highlight(text, language) : null;
     return (
       <pre class="nb-code nb-prewrap">
         {this.#nodes ? (
           <code key="coloured" ref={this.#code} />
         ) : (
           <code key="plain">
-            <Marked text={text} />
+            <MarkedText text={text} />
           </code>
         )}
       </pre>
@@ -200,23 +211,25 @@ class Coloured extends Component<{ text: string; language: string }> {
 }
 
 /** In full what an argument stands for; empty where it is no reference. */
-function standsFor({ resolved }: Waiting, name: string): string {
-  const argument = own(resolved, name);
+function referenceText({ resolved }: PendingCall, name: string): string {
+  const argument = ownProperty(resolved, name);
   return (argument && onlyReference(argument)?.text) ?? "";
 }
 
-function editIn(entries: Entry[]): { names: readonly string[]; before: string; after: string } | null {
-  for (const names of EDITS) {
+function findEdit(
+  entries: ArgumentEntry[],
+): { names: readonly string[]; before: string; after: string } | null {
+  for (const names of EDIT_PAIRS) {
     const [before, after] = names.map((name) =>
-      stringOf(entries.find((entry) => entry.name === name)?.raw ?? ""),
+      toText(entries.find((entry) => entry.name === name)?.raw ?? ""),
     );
     if (typeof before === "string" && typeof after === "string") return { names, before, after };
   }
   return null;
 }
 
-function clip(text: string, opened: boolean): string {
+function truncate(text: string, opened: boolean): string {
   if (opened) return text;
-  const some = text.split("\n", CLIP_LINES).join("\n").slice(0, CLIP);
-  return some.length < text.length ? `${some}…` : text;
+  const excerpt = text.split("\n", PREVIEW_LINES).join("\n").slice(0, PREVIEW_CHARS);
+  return excerpt.length < text.length ? `${excerpt}…` : text;
 }

@@ -1,29 +1,29 @@
 import { Component, type JSX } from "preact";
-import { counted } from "../../text/format";
-import { own, type Waiting } from "../../views/approval/pending";
-import { type Entry, entriesOf, objectOf, stringOf } from "./argumentText";
+import { plural } from "../../text/format";
+import { ownProperty, type PendingCall } from "../../views/approval/pending";
+import { type ArgumentEntry, argumentEntries, toObject, toText } from "./argumentText";
 import { ArgumentChanges } from "./Diff";
 import type { Draft } from "./drafts";
-import { marked, stretches } from "./hiddenCharacters";
-import { type Problems, problemsOf } from "./validate";
+import { hiddenRanges, markHidden } from "./hiddenCharacters";
+import { type ArgumentErrors, validateArguments } from "./validate";
 
 interface Props {
-  call: Waiting;
+  call: PendingCall;
   draft: Draft;
   change: (change: Partial<Draft>) => void;
 }
 
 /** Fields that are drawn at first, and with each wish for more; one with a problem is drawn wherever it is. */
-const STEP = 50;
+const FIELDS_PER_STEP = 50;
 
 /** Odd characters of a field that are named; of more, it is said how many. */
-const MAX_ODD = 50;
+const MAX_LISTED_ESCAPES = 50;
 
 /** Arguments that are said to be lacking; of more, it is said how many. */
-const MAX_LACKING = 20;
+const MAX_LISTED_MISSING = 20;
 
 interface State {
-  entries: Entry[];
+  entries: ArgumentEntry[];
   /** How many of the fields are drawn, beside those that a person added. */
   limit: number;
   added: ReadonlySet<string>;
@@ -34,32 +34,34 @@ interface State {
 type Json = Record<string, unknown>;
 
 /** Arguments in fields of their own, each with what is wrong with it beside it, and what was changed below. */
-export class Fields extends Component<Props, State> {
-  override state: State = begun(entriesOf(this.props.draft.text ?? this.props.call.question.shown) ?? []);
+export class ArgumentsForm extends Component<Props, State> {
+  override state: State = initialState(
+    argumentEntries(this.props.draft.text ?? this.props.call.question.shown) ?? [],
+  );
 
-  #put(entries: Entry[]): void {
+  #update(entries: ArgumentEntry[]): void {
     const { call, change } = this.props;
-    const problems = problemsOf(call.question.schema, entries);
+    const problems = validateArguments(call.question.schema, entries);
     this.setState({ entries });
-    const isJson = entriesOf(objectOf(entries)) !== null;
+    const isJson = argumentEntries(toObject(entries)) !== null;
     change({
       problems,
-      text: isJson ? settled(call, entries) : (this.props.draft.text ?? call.question.shown),
+      text: isJson ? argumentsJson(call, entries) : (this.props.draft.text ?? call.question.shown),
     });
   }
 
   #add(name: string, schema: Json): void {
     const entries = [...this.state.entries, { name, raw: firstValue(schema) }];
-    this.setState({ texts: begun(entries).texts, added: new Set(this.state.added).add(name) });
-    this.#put(entries);
+    this.setState({ texts: initialState(entries).texts, added: new Set(this.state.added).add(name) });
+    this.#update(entries);
   }
 
   #set = (name: string, raw: string): void => {
-    this.#put(this.state.entries.map((entry) => (entry.name === name ? { name, raw } : entry)));
+    this.#update(this.state.entries.map((entry) => (entry.name === name ? { name, raw } : entry)));
   };
 
-  #leave = (name: string): void => {
-    this.#put(this.state.entries.filter((entry) => entry.name !== name));
+  #remove = (name: string): void => {
+    this.#update(this.state.entries.filter((entry) => entry.name !== name));
   };
 
   render(): JSX.Element {
@@ -68,44 +70,48 @@ export class Fields extends Component<Props, State> {
     const { schema, shown } = call.question;
     const properties = (schema.properties ?? {}) as Record<string, Json>;
     const names = new Set(entries.map(({ name }) => name));
-    const missing = Object.keys(properties).filter((name) => !names.has(name));
-    const lacking = Object.keys(draft.problems).filter((name) => !names.has(name));
-    const drawn = fieldsOf(entries, draft.problems, limit, added);
-    const left = entries.length - drawn.length;
+    const addable = Object.keys(properties).filter((name) => !names.has(name));
+    const missingRequired = Object.keys(draft.problems).filter((name) => !names.has(name));
+    const visibleEntries = visibleFields(entries, draft.problems, limit, added);
+    const hiddenCount = entries.length - visibleEntries.length;
     return (
       <div class="nb-fields">
-        {drawn.map((entry) => (
+        {visibleEntries.map((entry) => (
           <Field
             key={entry.name}
             entry={entry}
             isText={texts.has(entry.name)}
-            schema={own(properties, entry.name) ?? {}}
-            problem={own(draft.problems, entry.name) ?? ""}
+            schema={ownProperty(properties, entry.name) ?? {}}
+            problem={ownProperty(draft.problems, entry.name) ?? ""}
             id={`${call.question.digest.slice(0, 12)}-${entry.name}`}
             set={this.#set}
-            leave={this.#leave}
+            remove={this.#remove}
           />
         ))}
-        {left > 0 && (
-          <button type="button" class="nb-plain" onClick={() => this.setState({ limit: limit + STEP })}>
-            Show {Math.min(STEP, left)} of the other {counted(left, "argument")}
+        {hiddenCount > 0 && (
+          <button
+            type="button"
+            class="nb-text-button"
+            onClick={() => this.setState({ limit: limit + FIELDS_PER_STEP })}
+          >
+            Show {Math.min(FIELDS_PER_STEP, hiddenCount)} of the other {plural(hiddenCount, "argument")}
           </button>
         )}
-        {missing.length > 0 && (
+        {addable.length > 0 && (
           <select
             aria-label="Add an argument"
             value=""
             onChange={({ currentTarget: { value } }) =>
-              value && this.#add(value, own(properties, value) ?? {})
+              value && this.#add(value, ownProperty(properties, value) ?? {})
             }
           >
             <option value="">Add an argument …</option>
-            {missing.map((name) => (
+            {addable.map((name) => (
               <option value={name}>{name}</option>
             ))}
           </select>
         )}
-        <Lacking names={lacking} problems={draft.problems} />
+        <MissingArguments names={missingRequired} problems={draft.problems} />
         {draft.text !== null && <ArgumentChanges before={shown} after={draft.text} />}
       </div>
     );
@@ -113,13 +119,13 @@ export class Fields extends Component<Props, State> {
 }
 
 interface FieldProps {
-  entry: Entry;
+  entry: ArgumentEntry;
   isText: boolean;
   schema: Json;
   problem: string;
   id: string;
   set: (name: string, raw: string) => void;
-  leave: (name: string) => void;
+  remove: (name: string) => void;
 }
 
 /** One of many fields: only that which changes is drawn again. */
@@ -130,27 +136,27 @@ class Field extends Component<FieldProps> {
   }
 
   render(): JSX.Element {
-    return fieldOf(this.props);
+    return renderField(this.props);
   }
 }
 
-function fieldOf({ entry, isText, schema, problem, id, set, leave }: FieldProps): JSX.Element {
-  const text = isText ? (stringOf(entry.raw) ?? "") : entry.raw; // as the field shows it: JSON may have escapes
-  const hidden = oddOf(text);
+function renderField({ entry, isText, schema, problem, id, set, remove }: FieldProps): JSX.Element {
+  const text = isText ? (toText(entry.raw) ?? "") : entry.raw; // as the field shows it: JSON may have escapes
+  const escapes = hiddenEscapes(text);
   return (
     <div class="nb-field">
       <label for={id}>
-        <code class="nb-name">{marked(entry.name)}</code>{" "}
-        <span class="nb-quiet">{isText && !("enum" in schema) ? "text" : typeOf(schema)}</span>
+        <code class="nb-name">{markHidden(entry.name)}</code>{" "}
+        <span class="nb-muted">{isText && !("enum" in schema) ? "text" : typeOf(schema)}</span>
       </label>
       <Control {...{ entry, isText, schema, problem, id, set }} />
       <button
         type="button"
-        class="nb-plain"
-        aria-label={`Leave out ${entry.name}`}
-        onClick={() => leave(entry.name)}
+        class="nb-text-button"
+        aria-label={`Remove ${entry.name}`}
+        onClick={() => remove(entry.name)}
       >
-        Leave out
+        Remove
       </button>
       {problem && (
         <p class="nb-problem" id={`${id}-problem`}>
@@ -158,18 +164,19 @@ function fieldOf({ entry, isText, schema, problem, id, set, leave }: FieldProps)
           {problem}
         </p>
       )}
-      {hidden.length > 0 && (
-        <p class="nb-quiet">
-          {counted(hidden.length, "character")} in it {hidden.length === 1 ? "is" : "are"} not what one sees
-          here: <mark class="nb-odd">{hidden.slice(0, MAX_ODD).join(" ")}</mark>
-          {hidden.length > MAX_ODD && ` and ${counted(hidden.length - MAX_ODD, "character")} more`}
+      {escapes.length > 0 && (
+        <p class="nb-muted">
+          {plural(escapes.length, "hidden or look-alike character")}:{" "}
+          <mark class="nb-hidden-char">{escapes.slice(0, MAX_LISTED_ESCAPES).join(" ")}</mark>
+          {escapes.length > MAX_LISTED_ESCAPES &&
+            ` and ${plural(escapes.length - MAX_LISTED_ESCAPES, "character")} more`}
         </p>
       )}
     </div>
   );
 }
 
-function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "leave">): JSX.Element {
+function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "remove">): JSX.Element {
   const choices = choicesOf(schema);
   const common = {
     id,
@@ -179,20 +186,20 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
     ...(problem && { "aria-describedby": `${id}-problem` }),
   };
   if (choices) {
-    const all = choices.includes(entry.raw) ? choices : [entry.raw, ...choices];
+    const options = choices.includes(entry.raw) ? choices : [entry.raw, ...choices];
     return (
       <select
         {...common}
         value={entry.raw}
         onChange={({ currentTarget }) => set(entry.name, currentTarget.value)}
       >
-        {all.map((raw) => (
-          <option value={raw}>{stringOf(raw) ?? raw}</option>
+        {options.map((raw) => (
+          <option value={raw}>{toText(raw) ?? raw}</option>
         ))}
       </select>
     );
   }
-  const value = isText ? (stringOf(entry.raw) ?? "") : entry.raw;
+  const value = isText ? (toText(entry.raw) ?? "") : entry.raw;
   return (
     <textarea
       {...common}
@@ -206,41 +213,47 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
 }
 
 /** What is wrong with arguments that are not there. */
-function Lacking({ names, problems }: { names: string[]; problems: Problems }): JSX.Element {
+function MissingArguments({ names, problems }: { names: string[]; problems: ArgumentErrors }): JSX.Element {
   return (
     <>
-      {names.slice(0, MAX_LACKING).map((name) => (
+      {names.slice(0, MAX_LISTED_MISSING).map((name) => (
         <p class="nb-problem">
           <span aria-hidden="true">✕ </span>
-          <code>{marked(name)}</code>: {own(problems, name)}
+          <code>{markHidden(name)}</code>: {ownProperty(problems, name)}
         </p>
       ))}
-      {names.length > MAX_LACKING && (
-        <p class="nb-problem">… {counted(names.length - MAX_LACKING, "argument")} more</p>
+      {names.length > MAX_LISTED_MISSING && (
+        <p class="nb-problem">… {plural(names.length - MAX_LISTED_MISSING, "argument")} more</p>
       )}
     </>
   );
 }
 
 /** The first arguments, those that were added, and as many of those with a problem as are drawn at first. */
-function fieldsOf(entries: Entry[], problems: Problems, limit: number, added: ReadonlySet<string>): Entry[] {
-  let left = STEP;
+function visibleFields(
+  entries: ArgumentEntry[],
+  problems: ArgumentErrors,
+  limit: number,
+  added: ReadonlySet<string>,
+): ArgumentEntry[] {
+  let left = FIELDS_PER_STEP;
   return entries.filter(
     ({ name }, at) => at < limit || added.has(name) || (Object.hasOwn(problems, name) && left-- > 0),
   );
 }
 
-function begun(entries: Entry[]): State {
-  const texts = entries.filter(({ raw }) => stringOf(raw) !== null).map(({ name }) => name);
-  return { entries, texts: new Set(texts), limit: STEP, added: new Set() };
+function initialState(entries: ArgumentEntry[]): State {
+  const texts = entries.filter(({ raw }) => toText(raw) !== null).map(({ name }) => name);
+  return { entries, texts: new Set(texts), limit: FIELDS_PER_STEP, added: new Set() };
 }
 
 /** The arguments as JSON; the very text that was asked about where nothing differs. */
-function settled({ question }: Waiting, entries: Entry[]): string {
-  const asked = entriesOf(question.shown) ?? [];
-  const now = new Map(entries.map(({ name, raw }) => [name, raw]));
-  const same = asked.length === entries.length && asked.every(({ name, raw }) => now.get(name) === raw);
-  return same ? question.shown : objectOf(entries);
+function argumentsJson({ question }: PendingCall, entries: ArgumentEntry[]): string {
+  const original = argumentEntries(question.shown) ?? [];
+  const current = new Map(entries.map(({ name, raw }) => [name, raw]));
+  const isUnchanged =
+    original.length === entries.length && original.every(({ name, raw }) => current.get(name) === raw);
+  return isUnchanged ? question.shown : toObject(entries);
 }
 
 function choicesOf({ enum: choices, type }: Json): string[] | null {
@@ -260,6 +273,6 @@ function firstValue({ default: value, type }: Json): string {
 }
 
 /** The odd characters of a text, each as its escape. */
-function oddOf(text: string): string[] {
-  return [...stretches(text)].filter(({ raw, shown }) => raw !== shown).map(({ shown }) => shown);
+function hiddenEscapes(text: string): string[] {
+  return [...hiddenRanges(text)].filter(({ raw, shown }) => raw !== shown).map(({ shown }) => shown);
 }

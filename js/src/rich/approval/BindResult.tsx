@@ -1,5 +1,5 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Sent } from "../../kernel/turn";
+import type { RequestState } from "../../kernel/turn";
 import type { CallBlock } from "../../protocol";
 
 /** A name that Python takes; the kernel looks again, at its keywords too. */
@@ -7,7 +7,7 @@ const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 interface Props {
   call: CallBlock;
-  sent: Sent | undefined;
+  request: RequestState | undefined;
   bind: (call_id: string, name: string, replace: boolean) => void;
 }
 
@@ -17,7 +17,7 @@ interface State {
 }
 
 /** Binds a result that is kept by reference to a name in the notebook. */
-export class ToNotebook extends Component<Props, State> {
+export class BindResult extends Component<Props, State> {
   override state: State = { name: null, replace: false };
   #form = createRef<HTMLFormElement>();
 
@@ -27,7 +27,7 @@ export class ToNotebook extends Component<Props, State> {
     this.setState({ name: proposed }, () => this.#form.current?.querySelector("input")?.select());
   };
 
-  #send = (event: Event): void => {
+  #submit = (event: Event): void => {
     event.preventDefault();
     const { name, replace } = this.state;
     if (name !== null && NAME.test(name)) this.props.bind(this.props.call.call_id, name, replace);
@@ -35,19 +35,25 @@ export class ToNotebook extends Component<Props, State> {
 
   render(): JSX.Element {
     const { name, replace } = this.state;
-    const told = toldOf(this.props.sent, name);
+    const status = requestStatus(this.props.request, name);
     if (name === null)
       return (
         <p class="nb-row">
           <button type="button" class="nb-button" onClick={this.#open}>
-            To notebook
+            Add to notebook
           </button>
         </p>
       );
     return (
-      <form ref={this.#form} class="nb-row" onSubmit={this.#send} onKeyDown={keep} onKeyUp={keep}>
+      <form
+        ref={this.#form}
+        class="nb-row"
+        onSubmit={this.#submit}
+        onKeyDown={stopPropagation}
+        onKeyUp={stopPropagation}
+      >
         <label>
-          Name in the notebook{" "}
+          Variable name{" "}
           <input
             class="nb-bind"
             value={name}
@@ -63,38 +69,39 @@ export class ToNotebook extends Component<Props, State> {
             checked={replace}
             onChange={({ currentTarget }) => this.setState({ replace: currentTarget.checked })}
           />{" "}
-          in place of what has that name
+          replace an existing variable
         </label>
         <button type="submit" class="nb-button" disabled={!NAME.test(name)}>
           Bind
         </button>
-        <button type="button" class="nb-plain" onClick={() => this.setState({ name: null })}>
-          Leave it
+        <button type="button" class="nb-text-button" onClick={() => this.setState({ name: null })}>
+          Cancel
         </button>
-        <span class="nb-quiet" role="status">
-          {told}
+        <span class="nb-muted" role="status">
+          {status}
         </span>
       </form>
     );
   }
 }
 
-function toldOf(sent: Sent | undefined, name: string | null): string {
-  if (name !== null && !NAME.test(name)) return "A name has letters, digits and _, and begins with no digit.";
+function requestStatus(sent: RequestState | undefined, name: string | null): string {
+  if (name !== null && !NAME.test(name))
+    return "A name consists of letters, digits and _, and does not begin with a digit.";
   switch (sent?.state) {
     case "sent":
       return "Sent.";
     case "taken":
-      return "It is in the notebook.";
+      return "Added to the notebook.";
     case "refused":
       return sent.text;
     case "unheard":
-      return "The kernel has not taken note of it.";
+      return "The kernel has not confirmed it.";
     case undefined:
       return "";
   }
 }
 
-function keep(event: KeyboardEvent): void {
+function stopPropagation(event: KeyboardEvent): void {
   event.stopPropagation();
 }

@@ -1,22 +1,31 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Connection, Shown } from "../../kernel/turn";
+import type { Connection, TurnState } from "../../kernel/turn";
 import type { Block } from "../../protocol";
-import { counted, decisionLine, oneLine, STATES } from "../../text/format";
-import { ARM_MS, isShut, keyOf, type Waiting, waitingCalls } from "../../views/approval/pending";
-import { keep } from "../../views/keyboard";
-import { agreement, type Draft, isReadable, NEW, refusal } from "./drafts";
-import { Item } from "./Question";
+import { CALL_STATE_LABELS, decisionLine, plural, singleLine } from "../../text/format";
+import {
+  ARM_MS,
+  isDisabled,
+  type PendingCall,
+  pendingCalls,
+  questionKey,
+  STILL_DRAWING,
+} from "../../views/approval/pending";
+import { stopKeyPropagation } from "../../views/keyboard";
+import { approveMessage, type Draft, denyMessage, EMPTY_DRAFT, isReadable } from "./drafts";
+import { Question } from "./Question";
 
 interface State {
   /** The set of questions that may be decided: it has been in view for half a second. */
   armed: string;
+  /** Whether an approval was refused because a question was still being drawn. */
+  isBeingDrawn: boolean;
   drafts: Record<string, Draft>;
   /** Questions that were on the card, by digest; the next round's leave no trace of them. */
-  asked: Record<string, { id: string; tool: string; round: number }>;
+  questions: Record<string, { id: string; tool: string; round: number }>;
 }
 
 interface Props {
-  connection: Pick<Connection, "shown" | "decide" | "typed" | "look">;
+  connection: Pick<Connection, "state" | "decide" | "drafts" | "requestMedia">;
 }
 
 /**
@@ -24,7 +33,7 @@ interface Props {
  * in its first half second, nor in the half second after a question came or went.
  */
 export class Card extends Component<Props, State> {
-  override state: State = { armed: "", drafts: {}, asked: {} };
+  override state: State = { armed: "", isBeingDrawn: false, drafts: {}, questions: {} };
   #el = createRef<HTMLFieldSetElement>();
   #timer = 0;
   #key = "";
@@ -32,16 +41,16 @@ export class Card extends Component<Props, State> {
 
   override componentDidMount(): void {
     this.#arm();
-    this.#goOn();
+    this.#restoreFocus();
   }
 
   /** Let a person go on in the field where they typed when this card took the place of the plain one. */
-  #goOn(): void {
-    const { typed } = this.props.connection;
+  #restoreFocus(): void {
+    const { drafts } = this.props.connection;
     const field = [...(this.#el.current?.querySelectorAll<HTMLInputElement>(".nb-reason") ?? [])].find(
-      ({ dataset }) => typed.at !== "" && dataset.digest === typed.at,
+      ({ dataset }) => drafts.focusedDigest !== "" && dataset.digest === drafts.focusedDigest,
     );
-    typed.at = "";
+    drafts.focusedDigest = "";
     field?.focus({ preventScroll: true });
     field?.setSelectionRange(field.value.length, field.value.length);
   }
@@ -57,13 +66,13 @@ export class Card extends Component<Props, State> {
     clearTimeout(this.#timer);
   }
 
-  #calls(): Waiting[] {
-    return waitingCalls(this.props.connection.shown().document);
+  #calls(): PendingCall[] {
+    return pendingCalls(this.props.connection.state().document);
   }
 
   #arm(): void {
     const calls = this.#calls();
-    const key = keyOf(calls);
+    const key = questionKey(calls);
     if (key === this.#key) return;
     const isNew = this.#key === "";
     this.#key = key;
@@ -71,77 +80,78 @@ export class Card extends Component<Props, State> {
     const fresh = Object.fromEntries(
       calls.map(({ id, round, question }) => [question.digest, { id, round, tool: question.tool }]),
     );
-    this.setState(({ asked }) => ({ asked: isNew && key ? fresh : { ...asked, ...fresh } }));
+    this.setState(({ questions }) => ({ questions: isNew && key ? fresh : { ...questions, ...fresh } }));
     this.#timer = window.setTimeout(() => this.setState({ armed: key }), ARM_MS);
   }
 
-  #change(digest: string, change: Partial<Draft>): void {
+  #changeDraft(digest: string, change: Partial<Draft>): void {
     this.setState(({ drafts }) => ({
-      drafts: { ...drafts, [digest]: { ...(drafts[digest] ?? this.#begun(digest)), ...change } },
+      drafts: { ...drafts, [digest]: { ...(drafts[digest] ?? this.#initialDraft(digest)), ...change } },
     }));
   }
 
   /** A draft as it begins: with the reason that was typed on another card, and what a person wrote that does not fit. */
-  #begun(digest: string): Draft {
-    const reason = this.props.connection.typed.reasons.get(digest) ?? "";
+  #initialDraft(digest: string): Draft {
+    const reason = this.props.connection.drafts.reasons.get(digest) ?? "";
     const edited = this.#calls().find(({ question }) => question.digest === digest)?.question.again?.edited;
-    return { ...NEW, reason, ...(edited && { editing: true, text: edited }) };
+    return { ...EMPTY_DRAFT, reason, ...(edited && { isEditing: true, text: edited }) };
   }
 
-  #decideAll(agree: boolean): void {
+  #decideAll(isApproval: boolean): void {
     const { decide } = this.props.connection;
-    const isBeingDrawn = this.#el.current?.querySelector("[aria-busy=true]");
-    if (agree && isBeingDrawn) return; // what is not drawn yet was not read
+    const isBeingDrawn = isApproval && Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
+    this.setState({ isBeingDrawn });
+    if (isBeingDrawn) return; // what is not drawn yet was not read
     for (const call of this.#calls()) {
       const draft = this.#draft(call);
-      decide(agree ? agreement(call, draft) : refusal(call, draft.reason));
+      decide(isApproval ? approveMessage(call, draft) : denyMessage(call, draft.reason));
     }
   }
 
-  #draft({ question }: Waiting): Draft {
-    return this.state.drafts[question.digest] ?? this.#begun(question.digest);
+  #draft({ question }: PendingCall): Draft {
+    return this.state.drafts[question.digest] ?? this.#initialDraft(question.digest);
   }
 
   render(): JSX.Element {
-    const shown = this.props.connection.shown();
+    const state = this.props.connection.state();
     const calls = this.#calls();
-    const settled = this.#settled(shown);
+    const resolved = this.#resolvedQuestions(state);
     this.#hadFocus = this.#el.current?.contains(document.activeElement) ?? false;
-    const isThere = calls.length > 0 || settled.some(({ elsewhere }) => elsewhere);
+    const isVisible = calls.length > 0 || resolved.some(({ elsewhere }) => elsewhere);
     return (
       <div>
-        <p class="nb-unseen" role="status">
+        <p class="nb-visually-hidden" role="status">
           {calls.length > 0
-            ? `nbtool asks about ${counted(calls.length, "call")}: ${namesOf(calls)}.`
-            : settled.map(({ line }) => line).join(" ")}
+            ? `Approval required for ${plural(calls.length, "call")}: ${toolNames(calls)}.`
+            : resolved.map(({ line }) => line).join(" ")}
         </p>
-        {isThere && (
+        {isVisible && (
           <fieldset
             ref={this.#el}
             class="nb-card"
             aria-label="Approval"
             tabIndex={-1}
             data-lm-suppress-shortcuts="true"
-            onKeyDown={keep}
-            onKeyUp={keep}
-            onKeyPress={keep}
+            onKeyDown={stopKeyPropagation}
+            onKeyUp={stopKeyPropagation}
+            onKeyPress={stopKeyPropagation}
           >
-            {this.#head(calls, shown)}
-            {settled.map(({ digest, line }) => (
-              <p key={digest} class="nb-settled nb-quiet">
+            {this.#renderHead(calls, state)}
+            {resolved.map(({ digest, line }) => (
+              <p key={digest} class="nb-outcome nb-muted">
                 {line}
               </p>
             ))}
             {calls.map((call) => (
-              <Item
+              <Question
                 key={call.question.digest}
                 call={call}
                 draft={this.#draft(call)}
-                shown={shown}
-                armed={this.state.armed === keyOf(calls)}
-                change={(change) => this.#change(call.question.digest, change)}
+                state={state}
+                isArmed={this.state.armed === questionKey(calls)}
+                change={(change) => this.#changeDraft(call.question.digest, change)}
                 decide={this.props.connection.decide}
-                look={this.props.connection.look}
+                requestMedia={this.props.connection.requestMedia}
               />
             ))}
           </fieldset>
@@ -150,38 +160,41 @@ export class Card extends Component<Props, State> {
     );
   }
 
-  #head(calls: Waiting[], shown: Shown): JSX.Element {
-    const waits = calls.filter(({ question }) => !isShut(question.digest, shown));
+  #renderHead(calls: PendingCall[], shown: TurnState): JSX.Element {
+    const open = calls.filter(({ question }) => !isDisabled(question.digest, shown));
     return (
       <div class="nb-card-head">
-        <p class="nb-asks">
-          {calls.length ? "nbtool asks" : "nbtool asked"}
-          {calls.length > 1 && <span> · {counted(calls.length, "call")}</span>}
+        <p class="nb-card-title">
+          {calls.length ? "Approval required" : "Decided"}
+          {calls.length > 1 && <span> · {plural(calls.length, "call")}</span>}
         </p>
-        {waits.length > 1 && this.#all(waits)}
+        {open.length > 1 && this.#renderBulkButtons(open)}
       </div>
     );
   }
 
   /** The buttons for all at once, or why there are none. */
-  #all(calls: Waiting[]): JSX.Element {
-    const alone = calls.find(({ question }) => question.sensitive);
-    if (alone)
+  #renderBulkButtons(calls: PendingCall[]): JSX.Element {
+    const single = calls.find(({ question }) => question.sensitive);
+    if (single)
       return (
-        <span class="nb-quiet">
-          One by one: <code>{oneLine(alone.question.tool, 60)}</code> is decided by itself.
+        <span class="nb-muted">
+          One by one: <code>{singleLine(single.question.tool, 60)}</code> is decided by itself.
         </span>
       );
     const drafts = calls.map((call) => this.#draft(call));
-    const unseen = calls.filter((call, at) => !drafts[at]?.seen || !isReadable(call, drafts[at])).length;
+    const unreadCount = calls.filter(
+      (call, at) => !drafts[at]?.isSeen || !isReadable(call, drafts[at]),
+    ).length;
     const isBroken = drafts.some(({ problems }) => Object.keys(problems).length);
-    const disabled = this.state.armed !== this.#key || unseen > 0 || isBroken;
-    const agree = calls.every(({ question }) => question.gate === "result") ? "Release" : "Approve";
+    const disabled = this.state.armed !== this.#key || unreadCount > 0 || isBroken;
+    const verb = calls.every(({ question }) => question.gate === "result") ? "Release" : "Approve";
     return (
       <span class="nb-row">
-        {unseen > 0 && <span class="nb-quiet">{counted(unseen, "call")} not yet seen in full</span>}
+        {this.state.isBeingDrawn && <span class="nb-muted">{STILL_DRAWING}</span>}
+        {unreadCount > 0 && <span class="nb-muted">{plural(unreadCount, "call")} not fully shown yet</span>}
         <button type="button" class="nb-button" disabled={disabled} onClick={() => this.#decideAll(true)}>
-          {agree} all {calls.length}
+          {verb} all {calls.length}
         </button>
         <button type="button" class="nb-button" disabled={disabled} onClick={() => this.#decideAll(false)}>
           Deny all
@@ -191,31 +204,34 @@ export class Card extends Component<Props, State> {
   }
 
   /** What became of the questions that were here; `elsewhere` where nobody decided on this page. */
-  #settled({ document, sent }: Shown): { digest: string; line: string; elsewhere: boolean }[] {
-    const open = new Set(waitingCalls(document).map(({ question }) => question.digest));
-    return Object.entries(this.state.asked)
-      .filter(([digest, { round }]) => !open.has(digest) && round >= document.head.round)
+  #resolvedQuestions({
+    document,
+    requests,
+  }: TurnState): { digest: string; line: string; elsewhere: boolean }[] {
+    const pending = new Set(pendingCalls(document).map(({ question }) => question.digest));
+    return Object.entries(this.state.questions)
+      .filter(([digest, { round }]) => !pending.has(digest) && round >= document.head.round)
       .map(([digest, { id, tool }]) => {
-        const line = becameOf(
+        const line = outcomeText(
           digest,
           document.blocks.find((block) => block.id === id),
         );
         return {
           digest,
-          line: `${oneLine(tool, 60)}: ${line}`,
-          elsewhere: !["sent", "taken"].includes(sent[digest]?.state ?? ""),
+          line: `${singleLine(tool, 60)}: ${line}`,
+          elsewhere: !["sent", "taken"].includes(requests[digest]?.state ?? ""),
         };
       });
   }
 }
 
-function becameOf(digest: string, block: Block | undefined): string {
-  if (block?.kind !== "call") return "no longer asked.";
-  const decided = block.decisions.find((one) => one.digest === digest);
-  if (decided?.by === "expired") return "nobody decided in time, so it was refused.";
-  return decided ? `${decisionLine(decided)}.` : `${STATES[block.state][1]}; no longer asked.`;
+function outcomeText(digest: string, block: Block | undefined): string {
+  if (block?.kind !== "call") return "withdrawn.";
+  const decision = block.decisions.find((one) => one.digest === digest);
+  if (decision?.by === "expired") return "denied, because nobody decided in time.";
+  return decision ? `${decisionLine(decision)}.` : `${CALL_STATE_LABELS[block.state][1]}; withdrawn.`;
 }
 
-function namesOf(calls: Waiting[]): string {
-  return calls.map(({ question }) => oneLine(question.tool, 60)).join(", ");
+function toolNames(calls: PendingCall[]): string {
+  return calls.map(({ question }) => singleLine(question.tool, 60)).join(", ");
 }

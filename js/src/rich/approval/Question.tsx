@@ -1,94 +1,104 @@
 import { Component, createRef, type JSX } from "preact";
-import type { Shown } from "../../kernel/turn";
+import type { TurnState } from "../../kernel/turn";
 import type { Decision } from "../../protocol";
-import { counted, oneLine, readObject } from "../../text/format";
-import { WORDS } from "../../views/Approval";
-import { isShut, LONG, saidArguments, standing, type Waiting } from "../../views/approval/pending";
+import { parseObject, plural, singleLine } from "../../text/format";
+import { GATE_LABELS } from "../../views/Approval";
+import {
+  decisionStatus,
+  isDisabled,
+  MAX_UNOPENED_CHARS,
+  type PendingCall,
+  STILL_DRAWING,
+  summarizeArguments,
+} from "../../views/approval/pending";
 import { Remarks } from "../../views/approval/Remarks";
-import { NAMED, Sentence } from "../../views/approval/Sentence";
-import { Pictures } from "../../views/MediaList";
-import { Arguments, FIRST } from "./Arguments";
-import { Fields } from "./ArgumentsForm";
+import { CallSummary, MAX_NAMED_ARGUMENTS } from "../../views/approval/Sentence";
+import { MediaList } from "../../views/MediaList";
+import { Arguments, MAX_UNOPENED_ARGUMENTS } from "./Arguments";
+import { ArgumentsForm } from "./ArgumentsForm";
 import { Effect } from "./Diff";
-import { agreement, type Draft, isEdited, isReadable, lengthOf, refusal } from "./drafts";
+import { approveMessage, contentLength, type Draft, denyMessage, isEdited, isReadable } from "./drafts";
 import { Result } from "./Result";
 
 interface Props {
-  call: Waiting;
+  call: PendingCall;
   draft: Draft;
-  shown: Shown;
-  armed: boolean;
+  state: TurnState;
+  isArmed: boolean;
   change: (change: Partial<Draft>) => void;
   decide: (decision: Decision) => void;
-  look: ((key: string) => void) | undefined;
+  requestMedia: ((key: string) => void) | undefined;
 }
 
 /** One question: what will happen, all that it stands for, and what can be said to it. */
-export class Item extends Component<Props> {
+export class Question extends Component<Props, { isBeingDrawn: boolean }> {
+  override state = { isBeingDrawn: false };
   #el = createRef<HTMLFieldSetElement>();
   #end = createRef<HTMLDivElement>();
-  #looking: IntersectionObserver | null = null;
+  #observer: IntersectionObserver | null = null;
 
   override componentDidMount(): void {
     if (!this.#end.current) return;
-    this.#looking = new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) this.props.change({ seen: true });
+    this.#observer = new IntersectionObserver((entries) => {
+      if (entries.some(({ isIntersecting }) => isIntersecting)) this.props.change({ isSeen: true });
     });
-    this.#looking.observe(this.#end.current);
+    this.#observer.observe(this.#end.current);
   }
 
   override componentWillUnmount(): void {
-    this.#looking?.disconnect();
+    this.#observer?.disconnect();
   }
 
-  #agree = (): void => {
+  #approve = (): void => {
     const { call, draft, decide } = this.props;
-    const isBeingDrawn = this.#el.current?.querySelector("[aria-busy=true]");
-    if (!this.#isOpen() || isBeingDrawn) return; // what is not drawn yet was not read
+    if (!this.#canApprove()) return;
+    const isBeingDrawn = Boolean(this.#el.current?.querySelector("[aria-busy=true]"));
+    this.setState({ isBeingDrawn });
+    if (isBeingDrawn) return; // what is not drawn yet was not read
     this.#el.current?.focus({ preventScroll: true });
-    this.props.change({ sent: draft.text });
-    decide(agreement(call, draft));
+    this.props.change({ sentText: draft.text });
+    decide(approveMessage(call, draft));
   };
 
-  #refuse = (): void => {
-    const { call, draft, armed, shown, decide } = this.props;
-    if (!armed || isShut(call.question.digest, shown)) return;
+  #deny = (): void => {
+    const { call, draft, isArmed, state, decide } = this.props;
+    if (!isArmed || isDisabled(call.question.digest, state)) return;
     this.#el.current?.focus({ preventScroll: true });
-    decide(refusal(call, draft.reason));
+    decide(denyMessage(call, draft.reason));
   };
 
   /** Whether it can be agreed to as it stands. */
-  #isOpen(): boolean {
-    const { call, draft, armed, shown } = this.props;
-    const isWhole = !Object.keys(draft.problems).length;
-    return armed && isWhole && isReadable(call, draft) && !isShut(call.question.digest, shown);
+  #canApprove(): boolean {
+    const { call, draft, isArmed, state } = this.props;
+    const isValid = !Object.keys(draft.problems).length;
+    return isArmed && isValid && isReadable(call, draft) && !isDisabled(call.question.digest, state);
   }
 
-  #key = (event: KeyboardEvent): void => {
+  #onKeyDown = (event: KeyboardEvent): void => {
     const { key, target, ctrlKey, metaKey, repeat } = event;
     if (key === "Escape") this.#el.current?.focus({ preventScroll: true });
     if (key !== "Enter") return;
     if (repeat) event.preventDefault();
     else if (ctrlKey || metaKey || target === this.#el.current) {
       event.preventDefault();
-      this.#agree();
+      this.#approve();
     }
   };
 
   #open = (): void => {
     this.#el.current?.focus({ preventScroll: true });
-    this.props.change({ opened: true });
+    this.props.change({ isOpened: true });
   };
 
-  #edit = (): void => {
-    const { editing, text } = this.props.draft;
+  #toggleEditor = (): void => {
+    const { isEditing, text } = this.props.draft;
     this.props.change(
-      editing || text !== null ? { editing: false, text: null, problems: {} } : { editing: true },
+      isEditing || text !== null ? { isEditing: false, text: null, problems: {} } : { isEditing: true },
     );
   };
 
   render(): JSX.Element {
-    const { call, draft, shown, change, look } = this.props;
+    const { call, draft, state, change, requestMedia } = this.props;
     const { digest, gate, tool, description, media, notice } = call.question;
     const readable = isReadable(call, draft);
     return (
@@ -96,74 +106,80 @@ export class Item extends Component<Props> {
         ref={this.#el}
         class="nb-item"
         tabIndex={-1}
-        aria-label={`${gate === "run" ? "Run" : "Result of"} ${oneLine(tool, 80)}`}
-        onKeyDown={this.#key}
+        aria-label={`${gate === "run" ? "Run" : "Result of"} ${singleLine(tool, 80)}`}
+        onKeyDown={this.#onKeyDown}
       >
-        <Remarks question={call.question} isEditedAgain={isEditedAgain(call, draft)} />
+        <Remarks question={call.question} isEditedAgain={isInvalidEditChanged(call, draft)} />
         {notice && (
           <section aria-label="Read this first">
-            <Effect text={readable ? notice : `${notice.slice(0, LONG)}…`} />
+            <Effect text={readable ? notice : `${notice.slice(0, MAX_UNOPENED_CHARS)}…`} />
           </section>
         )}
-        <Sentence call={call} edited={isEdited(call, draft) ? draft.text : null} />
-        {description && <p class="nb-quiet nb-description">{oneLine(description, 300)}</p>}
+        <CallSummary call={call} edited={isEdited(call, draft) ? draft.text : null} />
+        {description && <p class="nb-muted nb-description">{singleLine(description, 300)}</p>}
         <Body {...{ call, draft, readable, change }} />
-        {media && <Pictures media={media} bytes={shown.media} look={look} />}
+        {media && <MediaList media={media} bytes={state.media} requestMedia={requestMedia} />}
         {media && isEdited(call, draft) && (
-          <p class="nb-quiet">
-            As edited, the text alone goes to the model: {counted(media.length, "image")} will not.
+          <p class="nb-muted">
+            Only the edited text is sent to the model, without the {plural(media.length, "image")}.
           </p>
         )}
         <div ref={this.#end} />
         {!readable && (
-          <button type="button" class="nb-plain" onClick={this.#open}>
-            Show all {extentOf(call)}
+          <button type="button" class="nb-text-button" onClick={this.#open}>
+            Show all {contentSize(call)}
           </button>
         )}
-        {this.#buttons(readable)}
-        <p class="nb-quiet nb-said" role="status">
-          {(!isPutRight(digest, shown, draft) && standing(digest, shown)) || hint(draft, readable)}
+        {this.#renderButtons(readable)}
+        <p class="nb-muted nb-status" role="status">
+          {(!isCorrected(digest, state, draft) && decisionStatus(digest, state)) ||
+            (this.state.isBeingDrawn ? STILL_DRAWING : hintFor(draft, readable))}
         </p>
       </fieldset>
     );
   }
 
-  #buttons(readable: boolean): JSX.Element {
-    const { call, draft, shown, armed, change } = this.props;
+  #renderButtons(readable: boolean): JSX.Element {
+    const { call, draft, state, isArmed, change } = this.props;
     const { gate, can_remember, digest } = call.question;
-    const words = WORDS[gate];
+    const labels = GATE_LABELS[gate];
     const edited = isEdited(call, draft);
     return (
       <div class="nb-row">
-        <button type="button" class="nb-button nb-yes" disabled={!this.#isOpen()} onClick={this.#agree}>
-          {words.yes}
+        <button
+          type="button"
+          class="nb-button nb-primary"
+          disabled={!this.#canApprove()}
+          onClick={this.#approve}
+        >
+          {labels.yes}
           {edited && " as edited"}
         </button>
         <button
           type="button"
           class="nb-button"
-          disabled={!armed || isShut(digest, shown)}
-          onClick={this.#refuse}
+          disabled={!isArmed || isDisabled(digest, state)}
+          onClick={this.#deny}
         >
-          {words.no}
+          {labels.no}
         </button>
-        {(gate === "result" || readObject(call.question.shown)) && (
-          <button type="button" class="nb-plain" disabled={!readable} onClick={this.#edit}>
-            {draft.editing || draft.text !== null ? "Undo the edit" : "Edit"}
+        {(gate === "result" || parseObject(call.question.shown)) && (
+          <button type="button" class="nb-text-button" disabled={!readable} onClick={this.#toggleEditor}>
+            {draft.isEditing || draft.text !== null ? "Undo the edit" : "Edit"}
           </button>
         )}
         <input
           class="nb-reason"
           data-digest={digest}
           maxLength={4000}
-          placeholder={words.reason}
-          aria-label={words.reason}
+          placeholder={labels.reason}
+          aria-label={labels.reason}
           value={draft.reason}
           onInput={({ currentTarget }) => change({ reason: currentTarget.value })}
         />
         {gate === "run" && can_remember && !edited && (
           <select
-            aria-label="Ask again"
+            aria-label="Remember the decision"
             value={draft.remember}
             onChange={({ currentTarget }) => change({ remember: currentTarget.value as Draft["remember"] })}
           >
@@ -180,17 +196,19 @@ export class Item extends Component<Props> {
 }
 
 /** Whether other arguments stand there than those that did not fit, so that what was wrong with these is over. */
-function isEditedAgain({ question: { again } }: Waiting, { text }: Draft): boolean {
+function isInvalidEditChanged({ question: { again } }: PendingCall, { text }: Draft): boolean {
   return again?.reason === "invalid" && text !== again.edited;
 }
 
 /** Whether a decision was refused, and a person has edited since. */
-function isPutRight(digest: string, { sent }: Shown, draft: Draft): boolean {
-  return sent[digest]?.state === "refused" && draft.sent !== undefined && draft.sent !== draft.text;
+function isCorrected(digest: string, { requests }: TurnState, draft: Draft): boolean {
+  return (
+    requests[digest]?.state === "refused" && draft.sentText !== undefined && draft.sentText !== draft.text
+  );
 }
 
 interface BodyProps {
-  call: Waiting;
+  call: PendingCall;
   draft: Draft;
   readable: boolean;
   change: (change: Partial<Draft>) => void;
@@ -199,44 +217,45 @@ interface BodyProps {
 /** What is asked about: the text of a result, arguments to read, or their editor. */
 function Body({ call, draft, readable, change }: BodyProps): JSX.Element | null {
   if (call.question.gate === "result") return <Result {...{ call, draft, readable, change }} />;
-  if (draft.editing) return <Fields {...{ call, draft, change }} />;
+  if (draft.isEditing) return <ArgumentsForm {...{ call, draft, change }} />;
   const { effect, shown } = call.question;
   const all = <Arguments call={call} text={shown} opened={readable} />;
   if (effect)
     return (
       <>
-        <div class="nb-title nb-quiet">What will change</div>
-        <Effect text={readable ? effect : `${effect.slice(0, LONG)}…`} />
-        <Folded>{all}</Folded>
+        <div class="nb-title nb-muted">What will change</div>
+        <Effect text={readable ? effect : `${effect.slice(0, MAX_UNOPENED_CHARS)}…`} />
+        <FoldedArguments>{all}</FoldedArguments>
       </>
     );
-  const said = saidArguments(call);
-  if (!readObject(shown) || !said.length) return null;
-  return said.length <= NAMED && said.every(({ whole, what }) => whole && !what) ? (
-    <Folded>{all}</Folded>
+  const summaries = summarizeArguments(call);
+  if (!parseObject(shown) || !summaries.length) return null;
+  return summaries.length <= MAX_NAMED_ARGUMENTS &&
+    summaries.every(({ isComplete, note }) => isComplete && !note) ? (
+    <FoldedArguments>{all}</FoldedArguments>
   ) : (
     all
   );
 }
 
 /** How much there is to open. */
-function extentOf(call: Waiting): string {
-  const characters = counted(lengthOf(call), "character");
+function contentSize(call: PendingCall): string {
+  const characters = plural(contentLength(call), "character");
   if (call.question.gate === "result") return characters;
-  const many = saidArguments(call).length;
-  return many > FIRST ? `${counted(many, "argument")}, ${characters}` : characters;
+  const count = summarizeArguments(call).length;
+  return count > MAX_UNOPENED_ARGUMENTS ? `${plural(count, "argument")}, ${characters}` : characters;
 }
 
-function Folded({ children }: { children: JSX.Element }): JSX.Element {
+function FoldedArguments({ children }: { children: JSX.Element }): JSX.Element {
   return (
     <details class="nb-fold">
-      <summary class="nb-quiet">The arguments in full</summary>
+      <summary class="nb-muted">All arguments</summary>
       {children}
     </details>
   );
 }
 
-function hint({ problems }: Draft, readable: boolean): string {
-  if (Object.keys(problems).length) return "Put right what is marked, then approve.";
-  return readable ? "" : "Open all of it before you approve.";
+function hintFor({ problems }: Draft, readable: boolean): string {
+  if (Object.keys(problems).length) return "Correct the marked arguments, then approve.";
+  return readable ? "" : "Show all of it before you approve.";
 }

@@ -1,47 +1,47 @@
 import { Component, createRef, type JSX } from "preact";
-import { counted } from "../../text/format";
-import type { Waiting } from "../../views/approval/pending";
-import { LONG } from "../../views/approval/pending";
-import { Changes } from "./Diff";
+import { plural } from "../../text/format";
+import type { PendingCall } from "../../views/approval/pending";
+import { MAX_UNOPENED_CHARS } from "../../views/approval/pending";
+import { Diff } from "./Diff";
 import type { Draft } from "./drafts";
-import { Marked } from "./hiddenCharacters";
-import { redact, type Span, selectedIn } from "./redact";
+import { MarkedText } from "./hiddenCharacters";
+import { redact, type Span, selectionIn } from "./redact";
 
 interface Props {
-  call: Waiting;
+  call: PendingCall;
   draft: Draft;
   readable: boolean;
   change: (change: Partial<Draft>) => void;
 }
 
 interface State {
-  everywhere: boolean;
-  told: string;
+  isEverywhere: boolean;
+  status: string;
 }
 
 /** The text of a result: read it, take out what is selected, or write it anew. */
 export class Result extends Component<Props, State> {
-  override state: State = { everywhere: true, told: "" };
+  override state: State = { isEverywhere: true, status: "" };
   #pre = createRef<HTMLPreElement>();
   #area = createRef<HTMLTextAreaElement>();
 
-  #selected(text: string): Span | null {
+  #selection(text: string): Span | null {
     const { current: area } = this.#area;
     if (area) return { start: area.selectionStart, end: area.selectionEnd };
-    return this.#pre.current && selectedIn(this.#pre.current, text, getSelection());
+    return this.#pre.current && selectionIn(this.#pre.current, text, getSelection());
   }
 
   #redact = (): void => {
     const { call, draft, change } = this.props;
     const text = draft.text ?? call.question.shown;
-    const span = this.#selected(text);
-    const done = span && redact(text, span, this.state.everywhere);
-    if (!done?.count) {
-      this.setState({ told: "Select what the model must not read, then press this." });
+    const span = this.#selection(text);
+    const redacted = span && redact(text, span, this.state.isEverywhere);
+    if (!redacted?.count) {
+      this.setState({ status: "Select the text to redact first." });
       return;
     }
-    change({ text: done.text });
-    this.setState({ told: `Taken out in ${counted(done.count, "place")}.` });
+    change({ text: redacted.text });
+    this.setState({ status: `Redacted in ${plural(redacted.count, "place")}.` });
   };
 
   render(): JSX.Element {
@@ -50,7 +50,7 @@ export class Result extends Component<Props, State> {
     const text = draft.text ?? shown;
     return (
       <>
-        {draft.editing ? (
+        {draft.isEditing ? (
           <textarea
             ref={this.#area}
             class="nb-code"
@@ -61,7 +61,7 @@ export class Result extends Component<Props, State> {
           />
         ) : (
           <pre ref={this.#pre} class="nb-code nb-prewrap">
-            <Marked text={readable ? text || "(nothing)" : `${text.slice(0, LONG)}…`} />
+            <MarkedText text={readable ? text || "(nothing)" : `${text.slice(0, MAX_UNOPENED_CHARS)}…`} />
           </pre>
         )}
         {readable && (
@@ -72,20 +72,20 @@ export class Result extends Component<Props, State> {
             <label>
               <input
                 type="checkbox"
-                checked={this.state.everywhere}
-                onChange={({ currentTarget }) => this.setState({ everywhere: currentTarget.checked })}
+                checked={this.state.isEverywhere}
+                onChange={({ currentTarget }) => this.setState({ isEverywhere: currentTarget.checked })}
               />{" "}
-              wherever it stands
+              all occurrences
             </label>
-            <span class="nb-quiet" role="status">
-              {this.state.told}
+            <span class="nb-muted" role="status">
+              {this.state.status}
             </span>
           </div>
         )}
         {draft.text !== null && draft.text !== shown && (
           <section aria-label="Changes" class="nb-diff">
-            <div class="nb-title nb-quiet">Changed from what the tool returned</div>
-            <Changes before={shown} after={draft.text} />
+            <div class="nb-title nb-muted">Changes to the tool's result</div>
+            <Diff before={shown} after={draft.text} />
           </section>
         )}
       </>

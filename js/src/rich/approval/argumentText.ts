@@ -3,13 +3,13 @@
 const TOKENS = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
 /** One argument: its name, and its value as JSON. */
-export interface Entry {
+export interface ArgumentEntry {
   name: string;
   raw: string;
 }
 
 /** Read the members of a JSON object; null where it is none. A doubled name keeps its last value, as JSON does. */
-export function entriesOf(text: string): Entry[] | null {
+export function argumentEntries(text: string): ArgumentEntry[] | null {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
@@ -33,18 +33,18 @@ export function entriesOf(text: string): Entry[] | null {
 }
 
 /** Write arguments as a JSON object again. */
-export function objectOf(entries: Entry[]): string {
+export function toObject(entries: ArgumentEntry[]): string {
   return `{${entries.map(({ name, raw }) => `${JSON.stringify(name)}: ${raw}`).join(", ")}}`;
 }
 
 /** The text of a JSON string; null for any other value, and for what is no JSON. */
-export function stringOf(raw: string): string | null {
-  const value = readJson(raw);
+export function toText(raw: string): string | null {
+  const value = parseJson(raw);
   return typeof value === "string" ? value : null;
 }
 
 /** The value of a piece of JSON; undefined for what is none. */
-export function readJson(raw: string): unknown {
+export function parseJson(raw: string): unknown {
   try {
     return JSON.parse(raw);
   } catch {

@@ -1,14 +1,14 @@
 import type { Decision } from "../../protocol";
-import { LONG, type Waiting } from "../../views/approval/pending";
+import { MAX_UNOPENED_CHARS, type PendingCall } from "../../views/approval/pending";
 
 /** What a person has done about one question so far, and not yet sent. */
 export interface Draft {
   /** All that is asked about was in view: what is long was opened. */
-  opened: boolean;
+  isOpened: boolean;
   /** The end of the question was on the screen. */
-  seen: boolean;
+  isSeen: boolean;
   /** Whether the editor is open. */
-  editing: boolean;
+  isEditing: boolean;
   /** What takes the place of what was asked about: arguments as JSON, or the text of a result. */
   text: string | null;
   /** Why that cannot be sent, by argument. */
@@ -16,14 +16,14 @@ export interface Draft {
   remember: "" | "call" | "tool";
   reason: string;
   /** The text as it was when it was agreed to; missing where it was not. */
-  sent?: string | null;
+  sentText?: string | null;
 }
 
 /** A draft in which nothing was done. */
-export const NEW: Draft = {
-  opened: false,
-  seen: false,
-  editing: false,
+export const EMPTY_DRAFT: Draft = {
+  isOpened: false,
+  isSeen: false,
+  isEditing: false,
   text: null,
   problems: {},
   remember: "",
@@ -31,22 +31,22 @@ export const NEW: Draft = {
 };
 
 /** How much there is to read before one can agree. */
-export function lengthOf({ question }: Waiting): number {
+export function contentLength({ question }: PendingCall): number {
   return question.shown.length + (question.effect?.length ?? 0) + (question.notice?.length ?? 0);
 }
 
 /** Whether all of a question is in view as it stands. */
-export function isReadable(call: Waiting, draft: Draft): boolean {
-  return draft.opened || lengthOf(call) <= LONG;
+export function isReadable(call: PendingCall, draft: Draft): boolean {
+  return draft.isOpened || contentLength(call) <= MAX_UNOPENED_CHARS;
 }
 
 /** Whether something else than what was asked about would be sent. */
-export function isEdited({ question }: Waiting, { text }: Draft): boolean {
+export function isEdited({ question }: PendingCall, { text }: Draft): boolean {
   return text !== null && text !== question.shown;
 }
 
 /** The decision that lets a call run, or its result out, as it stands in the draft. */
-export function agreement(call: Waiting, draft: Draft): Decision {
+export function approveMessage(call: PendingCall, draft: Draft): Decision {
   const { digest, gate } = call.question;
   const edited = isEdited(call, draft) ? draft.text : null;
   if (gate === "result") return { kind: "release", digest, ...(edited !== null && { text: edited }) };
@@ -55,7 +55,7 @@ export function agreement(call: Waiting, draft: Draft): Decision {
 }
 
 /** The decision that refuses. */
-export function refusal({ question }: Waiting, reason: string): Decision {
+export function denyMessage({ question }: PendingCall, reason: string): Decision {
   const { digest, gate } = question;
   return { kind: gate === "run" ? "deny" : "withhold", digest, ...(reason && { reason }) };
 }

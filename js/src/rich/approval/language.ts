@@ -1,5 +1,5 @@
-import { own } from "../../views/approval/pending";
-import { type Entry, stringOf } from "./argumentText";
+import { ownProperty } from "../../views/approval/pending";
+import { type ArgumentEntry, toText } from "./argumentText";
 
 const TYPES: Record<string, string> = {
   "text/x-python": "python",
@@ -21,7 +21,7 @@ const NAMES: Record<string, string> = {
   command: "bash",
   javascript: "javascript",
 };
-const ENDINGS: Record<string, string> = {
+const EXTENSIONS: Record<string, string> = {
   py: "python",
   js: "javascript",
   ts: "typescript",
@@ -37,16 +37,20 @@ const ENDINGS: Record<string, string> = {
 };
 
 /** The language that an argument is written in, by its schema, its name, or the file it is for; empty for none. */
-export function languageOf({ name, raw }: Entry, schema: unknown, others: Entry[]): string {
+export function detectLanguage(
+  { name, raw }: ArgumentEntry,
+  schema: unknown,
+  others: ArgumentEntry[],
+): string {
   const { contentMediaType } = (schema ?? {}) as { contentMediaType?: unknown };
-  if (typeof contentMediaType === "string") return own(TYPES, contentMediaType) ?? "";
-  const text = stringOf(raw) ?? "";
+  if (typeof contentMediaType === "string") return ownProperty(TYPES, contentMediaType) ?? "";
+  const text = toText(raw) ?? "";
   if (name === "query" && /^\s*(select|with|insert|update|delete|create)\b/i.test(text)) return "sql";
-  if (name === "content" || name === "text") return own(ENDINGS, endingOf(others)) ?? "";
-  return own(NAMES, name) ?? "";
+  if (name === "content" || name === "text") return ownProperty(EXTENSIONS, fileExtension(others)) ?? "";
+  return ownProperty(NAMES, name) ?? "";
 }
 
-function endingOf(entries: Entry[]): string {
+function fileExtension(entries: ArgumentEntry[]): string {
   const path = entries.find(({ name }) => name === "path" || name === "file" || name === "filename");
-  return /\.(\w+)$/.exec(stringOf(path?.raw ?? "") ?? "")?.[1]?.toLowerCase() ?? "";
+  return /\.(\w+)$/.exec(toText(path?.raw ?? "") ?? "")?.[1]?.toLowerCase() ?? "";
 }

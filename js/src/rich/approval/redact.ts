@@ -1,4 +1,4 @@
-import { stretches } from "./hiddenCharacters";
+import { hiddenRanges } from "./hiddenCharacters";
 
 /** What stands in the place of a text that a person has taken out. */
 export const REDACTED = "[redacted]";
@@ -13,17 +13,17 @@ export interface Span {
 export function redact(
   text: string,
   { start, end }: Span,
-  everywhere: boolean,
+  isEverywhere: boolean,
 ): { text: string; count: number } {
-  const taken = text.slice(start, end);
-  if (!taken) return { text, count: 0 };
-  if (!everywhere) return { text: text.slice(0, start) + REDACTED + text.slice(end), count: 1 };
-  const parts = text.split(taken);
+  const selected = text.slice(start, end);
+  if (!selected) return { text, count: 0 };
+  if (!isEverywhere) return { text: text.slice(0, start) + REDACTED + text.slice(end), count: 1 };
+  const parts = text.split(selected);
   return { text: parts.join(REDACTED), count: parts.length - 1 };
 }
 
 /** What is selected in an element that shows a text with its odd characters marked; null where nothing of it is. */
-export function selectedIn(el: HTMLElement, text: string, selection: Selection | null): Span | null {
+export function selectionIn(el: HTMLElement, text: string, selection: Selection | null): Span | null {
   if (!selection || selection.isCollapsed || !selection.rangeCount) return null;
   const range = selection.getRangeAt(0);
   if (!el.contains(range.startContainer) || !el.contains(range.endContainer)) return null;
@@ -31,17 +31,17 @@ export function selectedIn(el: HTMLElement, text: string, selection: Selection |
   before.setStart(el, 0);
   before.setEnd(range.startContainer, range.startOffset);
   const from = before.toString().length;
-  return rawSpan(text, from, from + range.toString().length);
+  return toRawSpan(text, from, from + range.toString().length);
 }
 
 /** From places in what is shown to places in the text; half an escape counts as the whole character. */
-export function rawSpan(text: string, from: number, to: number): Span | null {
+export function toRawSpan(text: string, from: number, to: number): Span | null {
   if (to <= from) return null;
   let shownAt = 0;
   let rawAt = 0;
   let start = -1;
   let end = -1;
-  for (const { raw, shown } of stretches(text)) {
+  for (const { raw, shown } of hiddenRanges(text)) {
     const shownEnd = shownAt + shown.length;
     const isPlain = raw === shown;
     if (start < 0 && from < shownEnd) start = rawAt + (isPlain ? from - shownAt : 0);

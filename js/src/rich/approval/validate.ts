@@ -1,9 +1,9 @@
 import { type OutputUnit, type Schema, Validator } from "@cfworker/json-schema";
-import { own } from "../../views/approval/pending";
-import { type Entry, readJson } from "./argumentText";
+import { ownProperty } from "../../views/approval/pending";
+import { type ArgumentEntry, parseJson } from "./argumentText";
 
 /** What is wrong with each argument, by its name. Python checks again; this spares the person a call that is refused. */
-export type Problems = Record<string, string>;
+export type ArgumentErrors = Record<string, string>;
 
 type Json = Record<string, unknown>;
 
@@ -20,31 +20,31 @@ const WRAPPERS = [
 ];
 
 /** Check arguments against the tool's schema. A reference stands for a value that only the kernel knows. */
-export function problemsOf(schema: Json, entries: Entry[]): Problems {
-  const known = asObject(schema.properties);
+export function validateArguments(schema: Json, entries: ArgumentEntry[]): ArgumentErrors {
+  const properties = asObject(schema.properties);
   const isClosed = schema.additionalProperties === false;
-  const wrong = entries.map(({ name, raw }) => [
+  const invalid = entries.map(({ name, raw }) => [
     name,
-    isClosed && !Object.hasOwn(known, name)
+    isClosed && !Object.hasOwn(properties, name)
       ? "The tool has no such argument."
-      : problemOf(raw, own(known, name), schema),
+      : validateValue(raw, ownProperty(properties, name), schema),
   ]);
   const required = Array.isArray(schema.required) ? schema.required.map(String) : [];
   const names = new Set(entries.map(({ name }) => name));
-  const lacking = required
+  const missing = required
     .filter((name) => !names.has(name))
     .map((name) => [name, "This argument is required."]);
-  return Object.fromEntries([...wrong, ...lacking].filter(([, problem]) => problem)) as Problems;
+  return Object.fromEntries([...invalid, ...missing].filter(([, problem]) => problem)) as ArgumentErrors;
 }
 
-function problemOf(raw: string, schema: unknown, { $defs }: Json): string {
-  const value = readJson(raw);
+function validateValue(raw: string, schema: unknown, { $defs }: Json): string {
+  const value = parseJson(raw);
   if (value === undefined) return "This is not JSON: put a text in quotes.";
   if (raw.includes("$VAR_REF{{") || typeof schema !== "object" || schema === null) return "";
   try {
     const safe = withoutPatterns({ ...schema, ...(typeof $defs === "object" && { $defs }) }) as Schema;
     const { valid, errors } = new Validator(safe, "2020-12", false).validate(value);
-    return valid ? "" : words(errors);
+    return valid ? "" : describeErrors(errors);
   } catch {
     return ""; // a schema that cannot be read here; the kernel reads it
   }
@@ -54,30 +54,31 @@ function problemOf(raw: string, schema: unknown, { $defs }: Json): string {
 function withoutPatterns(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutPatterns);
   if (typeof value !== "object" || value === null) return value;
-  const kept = Object.entries(value).filter(
+  const entries = Object.entries(value).filter(
     ([key, inner]) => !(key === "pattern" && typeof inner === "string") && key !== "patternProperties",
   );
-  return Object.fromEntries(kept.map(([key, inner]) => [key, withoutPatterns(inner)]));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutPatterns(inner)]));
 }
 
 /** Say the deepest of the errors in plain words, with its place where it is inside the argument. */
-function words(errors: OutputUnit[]): string {
+function describeErrors(errors: OutputUnit[]): string {
   const leaves = errors.filter(({ keyword }) => !WRAPPERS.includes(keyword));
   const types = leaves.filter(({ keyword }) => keyword === "type");
   const first = leaves[0] ?? errors[0];
   if (!first) return "This does not fit the tool's schema.";
-  const place = first.instanceLocation.replace(/^#\/?/, "").replaceAll("/", ".");
-  const told = types.length === leaves.length && types.length ? typeWords(types) : plain(first.error);
-  return place ? `${place}: ${told}` : told;
+  const location = first.instanceLocation.replace(/^#\/?/, "").replaceAll("/", ".");
+  const message =
+    types.length === leaves.length && types.length ? describeTypes(types) : describeError(first.error);
+  return location ? `${location}: ${message}` : message;
 }
 
-function typeWords(errors: OutputUnit[]): string {
+function describeTypes(errors: OutputUnit[]): string {
   const pairs = errors.map(({ error }) => /type "(.*)" is invalid\. Expected "(.*)"/.exec(error));
-  const wanted = [...new Set(pairs.map((pair) => pair?.[2]?.replaceAll('", "', " or ")))];
-  return `Expected ${wanted.join(" or ")}, not ${pairs[0]?.[1]}.`;
+  const expected = [...new Set(pairs.map((pair) => pair?.[2]?.replaceAll('", "', " or ")))];
+  return `Expected ${expected.join(" or ")}, not ${pairs[0]?.[1]}.`;
 }
 
-function plain(error: string): string {
+function describeError(error: string): string {
   const choice = /^Instance does not match any of \[(.*)\]\.$/s.exec(error);
   return choice
     ? `Expected one of ${choice[1]?.replaceAll(",", ", ")}.`

@@ -1,10 +1,10 @@
 import { Component, type JSX } from "preact";
-import { oneLine, visible } from "../../text/format";
+import { escapeInvisible, singleLine } from "../../text/format";
 import { LongText } from "../../views/AppendOnlyText";
-import { isWritten, type Json } from "./json";
+import { isRawNumber, type Json } from "./json";
 
 /** Entries of one object or list that are shown at first, and with each wish for more. */
-const STEP = 100;
+const ENTRIES_PER_STEP = 100;
 
 /** Levels that are open at first, as long as they are short. */
 const OPEN_DEPTH = 2;
@@ -26,7 +26,7 @@ export function Tree({ value }: { value: Json }): JSX.Element {
 
 /** The entries of an object or a list; only as many as one can read. */
 class Branch extends Component<BranchProps, { limit: number }> {
-  override state = { limit: STEP };
+  override state = { limit: ENTRIES_PER_STEP };
 
   render(): JSX.Element {
     const entries = Object.entries(this.props.value ?? {}) as [string, Json][];
@@ -42,8 +42,8 @@ class Branch extends Component<BranchProps, { limit: number }> {
           <li>
             <button
               type="button"
-              class="nb-plain"
-              onClick={() => this.setState({ limit: this.state.limit + STEP })}
+              class="nb-text-button"
+              onClick={() => this.setState({ limit: this.state.limit + ENTRIES_PER_STEP })}
             >
               {left.toLocaleString("en")} more
             </button>
@@ -68,8 +68,8 @@ class Entry extends Component<EntryProps, { isOpen: boolean }> {
 
   render(): JSX.Element {
     const { name, value, depth } = this.props;
-    const key = <span class="nb-hl-attr">{oneLine(name, 80)}</span>;
-    if (typeof value !== "object" || value === null || isWritten(value)) {
+    const key = <span class="nb-hl-attr">{singleLine(name, 80)}</span>;
+    if (typeof value !== "object" || value === null || isRawNumber(value)) {
       return (
         <>
           {key}: <Leaf value={value} />
@@ -83,7 +83,7 @@ class Entry extends Component<EntryProps, { isOpen: boolean }> {
         onToggle={(event) => this.setState({ isOpen: event.currentTarget.open })}
       >
         <summary>
-          {key}: <span class="nb-quiet">{Array.isArray(value) ? `list of ${size}` : `${size} entries`}</span>
+          {key}: <span class="nb-muted">{Array.isArray(value) ? `list of ${size}` : `${size} entries`}</span>
         </summary>
         {this.state.isOpen && <Branch value={value} depth={depth + 1} />}
       </details>
@@ -92,12 +92,12 @@ class Entry extends Component<EntryProps, { isOpen: boolean }> {
 }
 
 function Leaf({ value }: { value: Json }): JSX.Element {
-  if (isWritten(value as Json))
+  if (isRawNumber(value as Json))
     return <span class="nb-hl-number">{(value as { source: string }).source}</span>;
   if (typeof value !== "string") return <span class="nb-hl-literal">{String(value)}</span>;
   return (
     <span class={value.includes("\n") ? "nb-hl-string nb-prewrap" : "nb-hl-string"}>
-      <LongText text={visible(JSON.stringify(value)).replaceAll("\\n", "\n")} />
+      <LongText text={escapeInvisible(JSON.stringify(value)).replaceAll("\\n", "\n")} />
     </span>
   );
 }

@@ -1,17 +1,17 @@
 /** A number as it was written: the page's own numbers are too coarse for large integers. */
-export interface Written {
+export interface RawNumber {
   source: string;
 }
 
 /** JSON as it is shown: its numbers stay as they were written. */
-export type Json = null | boolean | string | Written | Json[] | { [name: string]: Json };
+export type Json = null | boolean | string | RawNumber | Json[] | { [name: string]: Json };
 
 /** Whether this is a number as it was written, and no object. */
-export function isWritten(value: Json): value is Written {
-  return typeof value === "object" && value !== null && value instanceof Number_;
+export function isRawNumber(value: Json): value is RawNumber {
+  return typeof value === "object" && value !== null && value instanceof SourceNumber;
 }
 
-class Number_ implements Written {
+class SourceNumber implements RawNumber {
   constructor(readonly source: string) {}
 }
 
@@ -23,17 +23,17 @@ export const DEPTH_LIMIT = 100;
 const BRACKETS = /"(?:[^"\\]|\\.)*"|[[{]|[\]}]/g;
 
 /** Read JSON; undefined where it is none, and where it is too deep. */
-export function readJson(text: string): Json | undefined {
+export function parseLosslessJson(text: string): Json | undefined {
   const numbers: string[] = [];
   if (depthOf(text) > DEPTH_LIMIT) return undefined;
   try {
     JSON.parse(text);
-    const marked = text.replace(STRINGS_AND_NUMBERS, (found) =>
+    const encoded = text.replace(STRINGS_AND_NUMBERS, (found) =>
       found.startsWith('"') ? found : `{"\\u0000":${numbers.push(found) - 1}}`,
     );
-    return JSON.parse(marked, (_, value) =>
+    return JSON.parse(encoded, (_, value) =>
       typeof value === "object" && value !== null && "\0" in value
-        ? new Number_(numbers[value["\0"]] ?? "")
+        ? new SourceNumber(numbers[value["\0"]] ?? "")
         : value,
     );
   } catch {

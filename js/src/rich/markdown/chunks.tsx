@@ -1,77 +1,79 @@
 import { Component, type ComponentChildren, createRef, type JSX, type VNode } from "preact";
-import { passOver } from "../../views/skipOffscreen";
+import { skipWhenOffscreen } from "../../views/skipOffscreen";
 
 /** Nodes that lie in one box, and boxes in the box around them. */
-export const GROUP = 64;
+export const CHUNK_SIZE = 64;
 
 /** Draws one box of nodes; one that is full never changes again. */
-export type Leaf = (nodes: ComponentChildren[], index: number, isFull: boolean) => VNode;
+export type RenderChunk = (nodes: ComponentChildren[], index: number, isFull: boolean) => VNode;
 
 /**
  * Nodes in boxes, and these in boxes again, so that a flush looks at a few of them however many there are: what is full
  * is the same object for ever, which Preact passes over, and the browser skips what is out of sight.
  */
-export class Pile {
-  #leaf: Leaf;
-  #boxes: VNode[] = [];
-  #leaves: VNode[] = [];
+export class ChunkList {
+  #renderChunk: RenderChunk;
+  #groups: VNode[] = [];
+  #chunks: VNode[] = [];
   #count = 0;
 
-  constructor(draw: Leaf = leaf) {
-    this.#leaf = draw;
+  constructor(draw: RenderChunk = renderChunk) {
+    this.#renderChunk = draw;
   }
 
   /** Take nodes that never change again, as many as fill boxes. */
-  add(nodes: ComponentChildren[]): void {
-    for (let at = 0; at < nodes.length; at += GROUP) {
-      this.#leaves.push(this.#leaf(nodes.slice(at, at + GROUP), this.#count++, true));
-      if (this.#leaves.length === GROUP)
-        this.#boxes.push(box(this.#leaves.splice(0), this.#boxes.length, true));
+  append(nodes: ComponentChildren[]): void {
+    for (let at = 0; at < nodes.length; at += CHUNK_SIZE) {
+      this.#chunks.push(this.#renderChunk(nodes.slice(at, at + CHUNK_SIZE), this.#count++, true));
+      if (this.#chunks.length === CHUNK_SIZE)
+        this.#groups.push(renderGroup(this.#chunks.splice(0), this.#groups.length, true));
     }
   }
 
   /** All of them, and below them what may yet change. */
-  view(rest: ComponentChildren[]): VNode[] {
-    const leaves = [...this.#leaves];
-    for (let at = 0; at < rest.length; at += GROUP) {
-      const index = this.#count + at / GROUP;
-      leaves.push(this.#leaf(rest.slice(at, at + GROUP), index, at + GROUP < rest.length));
+  render(rest: ComponentChildren[]): VNode[] {
+    const chunks = [...this.#chunks];
+    for (let at = 0; at < rest.length; at += CHUNK_SIZE) {
+      const index = this.#count + at / CHUNK_SIZE;
+      chunks.push(this.#renderChunk(rest.slice(at, at + CHUNK_SIZE), index, at + CHUNK_SIZE < rest.length));
     }
-    const boxes = [...this.#boxes];
-    for (let at = 0; at < leaves.length; at += GROUP)
-      boxes.push(box(leaves.slice(at, at + GROUP), boxes.length, at + GROUP < leaves.length));
-    return boxes;
+    const groups = [...this.#groups];
+    for (let at = 0; at < chunks.length; at += CHUNK_SIZE)
+      groups.push(
+        renderGroup(chunks.slice(at, at + CHUNK_SIZE), groups.length, at + CHUNK_SIZE < chunks.length),
+      );
+    return groups;
   }
 }
 
-function leaf(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
+function renderChunk(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
   return (
-    <Leaves key={index} isFull={isFull}>
+    <Chunk key={index} isFull={isFull}>
       {nodes}
-    </Leaves>
+    </Chunk>
   );
 }
 
-function box(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
+function renderGroup(nodes: ComponentChildren[], index: number, isFull: boolean): VNode {
   return (
-    <Box key={index} isFull={isFull}>
+    <ChunkGroup key={index} isFull={isFull}>
       {nodes}
-    </Box>
+    </ChunkGroup>
   );
 }
 
-interface BoxProps {
+interface ChunkProps {
   isFull: boolean;
   children: ComponentChildren;
 }
 
 /** A component, so that Preact has one child to pass over where it is full. */
-function Leaves({ isFull, children }: BoxProps): JSX.Element {
-  return <div class={isFull ? "nb-passed" : undefined}>{children}</div>;
+function Chunk({ isFull, children }: ChunkProps): JSX.Element {
+  return <div class={isFull ? "nb-offscreen" : undefined}>{children}</div>;
 }
 
 /** A box of boxes, which the browser passes over as one. */
-class Box extends Component<BoxProps> {
+class ChunkGroup extends Component<ChunkProps> {
   #el = createRef<HTMLDivElement>();
 
   override componentDidMount(): void {
@@ -79,7 +81,7 @@ class Box extends Component<BoxProps> {
   }
 
   override componentDidUpdate({ isFull }: { isFull: boolean }): void {
-    if (this.#el.current && this.props.isFull && !isFull) passOver(this.#el.current);
+    if (this.#el.current && this.props.isFull && !isFull) skipWhenOffscreen(this.#el.current);
   }
 
   render(): JSX.Element {

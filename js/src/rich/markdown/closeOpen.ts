@@ -17,12 +17,12 @@ const WORD = /[\p{L}\p{N}]/u;
  * Close what the last block of a growing text has opened, for showing it before it is whole. What is not yet known to
  * be prose or mark is held back, so that nothing is shown which the next piece takes away.
  */
-export function mended(block: string): string {
+export function closeOpenMarks(block: string): string {
   const lines = block.split("\n");
   const end = lines.at(-1) ?? "";
   if (end.length <= UNDECIDED_LIMIT && UNDECIDED.test(end)) lines.pop();
   if ((block.match(FENCE)?.length ?? 0) % 2 || /^(?: {4}|\t)/.test(block)) return lines.join("\n");
-  const text = closed(lines.join("\n"));
+  const text = closeInline(lines.join("\n"));
   const [last = "", before = ""] = text.trimEnd().split("\n").reverse();
   const isHead = TABLE_HEAD.test(last) && !before.includes("|");
   return isHead ? `${text.trimEnd()}\n${"|-".repeat(columns(last))}|` : text;
@@ -34,27 +34,27 @@ function columns(head: string): number {
 }
 
 /** Close the emphasis, code and link that the last paragraph, item or cell has opened. */
-function closed(text: string): string {
+function closeInline(text: string): string {
   const from = inlineStart(text);
   const line = text.slice(from).replace(PENDING, "");
   const open: string[] = [];
   let code = "";
   let codeAt = -1;
   let link = -1;
-  for (const found of line.matchAll(MARKS)) {
-    const [mark, ticks, emphasis] = found;
+  for (const match of line.matchAll(MARKS)) {
+    const [mark, ticks, emphasis] = match;
     if (ticks) {
-      codeAt = found.index;
+      codeAt = match.index;
       code = code ? (code === ticks ? "" : code) : ticks;
     } else if (code) continue;
     else if (emphasis)
-      turn(open, emphasis, line[found.index - 1] ?? "", line[found.index + mark.length] ?? "");
-    else if (mark === "](" && line.indexOf(")", found.index) < 0) link = found.index;
+      updateOpenMarks(open, emphasis, line[match.index - 1] ?? "", line[match.index + mark.length] ?? "");
+    else if (mark === "](" && line.indexOf(")", match.index) < 0) link = match.index;
   }
   if (code && codeAt + code.length === line.length)
     return text.slice(0, from) + line.slice(0, codeAt) + open.reverse().join("");
-  const kept = link < 0 || code ? line : unlinked(line, link);
-  return text.slice(0, from) + (code ? kept : kept.trimEnd()) + code + open.reverse().join("");
+  const output = link < 0 || code ? line : dropOpenLink(line, link);
+  return text.slice(0, from) + (code ? output : output.trimEnd()) + code + open.reverse().join("");
 }
 
 /** Where the paragraph, item or row begins that the text ends with. */
@@ -71,7 +71,7 @@ function inlineStart(text: string): number {
 }
 
 /** Note that a run of marks closes what stood open, or opens something. */
-function turn(open: string[], run: string, before: string, after: string): void {
+function updateOpenMarks(open: string[], run: string, before: string, after: string): void {
   const [mark = ""] = run;
   let left = run.length;
   while (before.trim() && left > 0 && open.at(-1)?.startsWith(mark)) left -= open.pop()?.length ?? 0;
@@ -81,7 +81,7 @@ function turn(open: string[], run: string, before: string, after: string): void 
 }
 
 /** The words of a link whose address is still being written. */
-function unlinked(line: string, end: number): string {
+function dropOpenLink(line: string, end: number): string {
   const begin = line.lastIndexOf("[", end - 1);
   return begin < 0 ? line : line.slice(0, begin).replace(/!$/, "") + line.slice(begin + 1, end);
 }

@@ -1,15 +1,15 @@
 import { Component, createRef, type JSX } from "preact";
-import { withoutStacks } from "../../text/combining";
-import type { Growing } from "../../text/rope";
-import { Grown } from "../../views/AppendOnlyText";
+import { limitStacks } from "../../text/combining";
+import type { Rope } from "../../text/rope";
+import { AppendOnlyText } from "../../views/AppendOnlyText";
 import { Copy } from "../../views/Copy";
 import { highlight } from "../highlight";
 
 /** Characters of code that are coloured while it grows; a whole block is coloured up to `highlight`'s limit. */
-const LIVE_LIMIT = 4_000;
+const MAX_LIVE_CHARS = 4_000;
 
 interface CodeProps {
-  text: string | Growing;
+  text: string | Rope;
   language: string;
   open: boolean;
 }
@@ -23,14 +23,17 @@ export class Code extends Component<CodeProps> {
 
   render(): JSX.Element {
     const { text, language, open } = this.props;
-    const colours = open && text.length > LIVE_LIMIT ? null : highlight(withoutStacks(`${text}`), language);
+    const highlighted =
+      open && text.length > MAX_LIVE_CHARS ? null : highlight(limitStacks(`${text}`), language);
     return (
       <div class="nb-block">
         {!open && <Copy text={() => `${this.props.text}`} />}
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
         <section class="nb-scroll" tabIndex={0} aria-label={language ? `Code, ${language}` : "Code"}>
           <pre class="nb-code" dir="ltr">
-            <code>{colours ? <Coloured nodes={colours} /> : <Grown text={text} />}</code>
+            <code>
+              {highlighted ? <HighlightedNodes nodes={highlighted} /> : <AppendOnlyText text={text} />}
+            </code>
           </pre>
         </section>
       </div>
@@ -39,7 +42,7 @@ export class Code extends Component<CodeProps> {
 }
 
 /** Nodes that were made outside of the tree of components. */
-class Coloured extends Component<{ nodes: Node }> {
+class HighlightedNodes extends Component<{ nodes: Node }> {
   #el = createRef<HTMLSpanElement>();
 
   override componentDidMount(): void {

@@ -1,4 +1,4 @@
-import { Growing } from "../../text/rope";
+import { Rope } from "../../text/rope";
 import { language } from "./blocks";
 
 const OPENING = /^(`{3,}(?=[^`\n]*\n)|~{3,})([^\n]*)\n/;
@@ -7,12 +7,12 @@ const OPENING = /^(`{3,}(?=[^`\n]*\n)|~{3,})([^\n]*)\n/;
 const ENDING = /^\n? {0,3}(?:[`~]+[ \t]*)?$/;
 
 /** A code fence that is open: its code so far, without what may become its end. */
-export class Fence {
-  code = Growing.of("");
+export class OpenFence {
+  code = Rope.from("");
   #closing: RegExp;
   /** Its last line so far, and how much of that is in the code. */
   #line = "";
-  #taken = 0;
+  #consumed = 0;
 
   constructor(
     mark: string,
@@ -22,28 +22,30 @@ export class Fence {
   }
 
   /** Read on; gives what follows its end, and null where it goes on. */
-  read(news: string, open: boolean): string | null {
-    const text = this.#line + news;
+  read(addition: string, open: boolean): string | null {
+    const text = this.#line + addition;
     const found = this.#closing.exec(text);
     const isEnd = found && (!open || found[0].endsWith("\n")); // else its last line may still grow
     const last = Math.max(0, text.lastIndexOf("\n"));
-    const end = isEnd ? found.index : sureEnd(text, last, open);
-    this.code = this.code.plus(text.slice(this.#taken, end));
+    const end = isEnd ? found.index : certainEnd(text, last, open);
+    this.code = this.code.append(text.slice(this.#consumed, end));
     if (isEnd) return text.slice(found.index + found[0].length);
     this.#line = text.slice(last);
-    this.#taken = end - last;
+    this.#consumed = end - last;
     return null;
   }
 }
 
 /** The fence that a text begins with, and what comes after its first line. */
-export function fenceAt(text: string): { fence: Fence; rest: string } | null {
+export function openFenceAt(text: string): { fence: OpenFence; rest: string } | null {
   const [whole, mark = "", info] = OPENING.exec(text) ?? [];
-  return whole ? { fence: new Fence(mark, language(info?.trim())), rest: text.slice(whole.length) } : null;
+  return whole
+    ? { fence: new OpenFence(mark, language(info?.trim())), rest: text.slice(whole.length) }
+    : null;
 }
 
 /** Up to where a text is code, whatever comes: without its last line end, or a line that may be no code. */
-function sureEnd(text: string, last: number, open: boolean): number {
+function certainEnd(text: string, last: number, open: boolean): number {
   if (open && ENDING.test(text.slice(last))) return last;
   return text.endsWith("\n") ? text.length - 1 : text.length;
 }

@@ -16,18 +16,18 @@ export class Formula extends Component<FormulaProps> {
   }
 
   override componentDidMount(): void {
-    this.#set();
+    this.#insert();
   }
 
   override componentDidUpdate(): void {
-    this.#set();
+    this.#insert();
   }
 
   render(): JSX.Element {
     return <span class={this.props.display ? "nb-math nb-display" : "nb-math"} dir="ltr" ref={this.#el} />;
   }
 
-  #set(): void {
+  #insert(): void {
     const { tex, raw, display } = this.props;
     this.#el.current?.replaceChildren(math(tex, display) ?? raw.trim());
   }

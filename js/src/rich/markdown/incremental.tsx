@@ -1,44 +1,44 @@
 import type { Token, Tokens } from "marked";
 import { type ComponentChildren, Fragment, type VNode } from "preact";
-import { Grown } from "../../views/AppendOnlyText";
+import { AppendOnlyText } from "../../views/AppendOnlyText";
 import {
-  AS_WRITTEN,
+  AS_SOURCE,
   BLOCK_LIMIT,
-  block,
-  list,
-  listItems,
-  listPile,
-  table,
-  tablePile,
-  tableRows,
+  listChunks,
+  renderBlock,
+  renderItems,
+  renderList,
+  renderRows,
+  renderTable,
+  tableChunks,
 } from "./blocks";
-import { GROUP, Pile } from "./chunks";
-import { mended } from "./closeOpen";
+import { CHUNK_SIZE, ChunkList } from "./chunks";
+import { closeOpenMarks } from "./closeOpen";
 import { Code } from "./code";
-import { Fence, fenceAt } from "./fence";
+import { OpenFence, openFenceAt } from "./fence";
 import { CELLS_LIMIT, lex, openFormula } from "./lexer";
-import { Rough } from "./plainBlock";
-import { length, settledCount } from "./stablePrefix";
+import { PlainBlock } from "./plainBlock";
+import { stablePrefixLength, totalLength } from "./stablePrefix";
 
 /** A list or a table so long that its first items are settled while it grows; `head` stands for what it began with. */
-interface Long {
+interface LongBlock {
   head: string;
   first: Tokens.List | Tokens.Table;
-  pile: Pile;
+  chunks: ChunkList;
 }
 
 /**
  * Reads a reply that grows, and is given only what is new. What no later text can change is rendered once and kept; only
  * the open tail is read again, an open code fence is not read at all, and of a long list or table only the end.
  */
-export class GrowingMarkdown {
+export class IncrementalMarkdown {
   #limit: number;
   #tail = "";
-  #full = new Pile();
+  #chunks = new ChunkList();
   #recent: VNode[] = [];
   #count = 0;
-  #run: Fence | Rough | null = null;
-  #long: Long | null = null;
+  #activeRun: OpenFence | PlainBlock | null = null;
+  #longBlock: LongBlock | null = null;
   /** Cells of tables that are settled. */
   #cells = 0;
 
@@ -47,94 +47,99 @@ export class GrowingMarkdown {
   }
 
   /** All of the text as it is shown, with this piece at its end; `open` says that more will come. */
-  read(news: string, open: boolean): VNode[] {
-    this.#tail += news;
+  read(addition: string, open: boolean): VNode[] {
+    this.#tail += addition;
     for (;;) {
-      const rest = this.#step(open);
-      if (rest) return this.#full.view([...this.#recent, ...rest]);
+      const rest = this.#advance(open);
+      if (rest) return this.#chunks.render([...this.#recent, ...rest]);
     }
   }
 
   /** Keep a block that takes so many characters of the tail. */
-  #settle(node: ComponentChildren, size: number): void {
-    this.#recent.push(keyed(this.#count++, node));
-    if (this.#recent.length === GROUP) this.#full.add(this.#recent.splice(0));
+  #commit(node: ComponentChildren, size: number): void {
+    this.#recent.push(withKey(this.#count++, node));
+    if (this.#recent.length === CHUNK_SIZE) this.#chunks.append(this.#recent.splice(0));
     this.#tail = this.#tail.slice(size);
-    this.#long = null;
+    this.#longBlock = null;
   }
 
   /** Read on in the one way that fits; null where something was settled, and the tail must be read once more. */
-  #step(open: boolean): VNode[] | null {
-    if (!this.#run && !this.#long) this.#begin(fenceAt(this.#tail));
-    return this.#run ? this.#go(this.#run, open) : this.#blocks(open);
+  #advance(open: boolean): VNode[] | null {
+    if (!this.#activeRun && !this.#longBlock) this.#openFence(openFenceAt(this.#tail));
+    return this.#activeRun ? this.#continueRun(this.#activeRun, open) : this.#renderTail(open);
   }
 
-  #begin(found: { fence: Fence; rest: string } | null): void {
+  #openFence(found: { fence: OpenFence; rest: string } | null): void {
     if (!found) return;
-    this.#run = found.fence;
+    this.#activeRun = found.fence;
     this.#tail = found.rest;
   }
 
   /** What the tail begins with is not read but taken as it is, up to its end. */
-  #go(run: Fence | Rough, open: boolean): VNode[] | null {
+  #continueRun(run: OpenFence | PlainBlock, open: boolean): VNode[] | null {
     const rest = run.read(this.#tail, open);
     this.#tail = rest ?? "";
-    if (rest === null) return [keyed(this.#count, asItIs(run, open))];
-    this.#run = null;
-    this.#settle(asItIs(run, false), 0);
+    if (rest === null) return [withKey(this.#count, renderRun(run, open))];
+    this.#activeRun = null;
+    this.#commit(renderRun(run, false), 0);
     return null;
   }
 
   /** Read the tail: settle what is settled, or give it as it is shown. */
-  #blocks(open: boolean): VNode[] | null {
+  #renderTail(open: boolean): VNode[] | null {
     const from = open ? openFormula(this.#tail) : this.#tail.length;
-    const source = (this.#long?.head ?? "") + this.#tail.slice(0, from);
+    const source = (this.#longBlock?.head ?? "") + this.#tail.slice(0, from);
     const tokens = lex(source);
-    if (this.#long && !goesOn(this.#long, tokens[0])) {
-      this.#settle(this.#view(null), 0);
+    if (this.#longBlock && !continues(this.#longBlock, tokens[0])) {
+      this.#commit(this.#renderFirst(null), 0);
       return null;
     }
-    const keep = settledCount(tokens, source);
-    for (const [i, token] of tokens.slice(0, Math.max(keep, 1)).entries()) {
-      if ((i > 0 && isFence(token)) || this.#cut(token)) return null;
-      if (keep > 0) this.#settle(this.#view(token), this.#length(token));
+    const stableCount = stablePrefixLength(tokens, source);
+    for (const [i, token] of tokens.slice(0, Math.max(stableCount, 1)).entries()) {
+      if ((i > 0 && isFence(token)) || this.#fallBackToPlain(token)) return null;
+      if (stableCount > 0) this.#commit(this.#renderFirst(token), this.#consumedLength(token));
     }
-    if (keep > 0 || this.#shorten(tokens[0])) return null;
-    const isBegun = from < this.#tail.length;
-    const rest = this.#shown(tokens, open && !isBegun ? source : null);
-    if (isBegun) rest.push(<Code key="open" text={this.#tail.slice(from)} language="" open={true} />);
+    if (stableCount > 0 || this.#commitItems(tokens[0])) return null;
+    const hasOpenFormula = from < this.#tail.length;
+    const rest = this.#renderOpen(tokens, open && !hasOpenFormula ? source : null);
+    if (hasOpenFormula) rest.push(<Code key="open" text={this.#tail.slice(from)} language="" open={true} />);
     return rest;
   }
 
   /** The tail as it is shown now: where more will come to this source, its last block is closed. */
-  #shown(tokens: Token[], source: string | null): VNode[] {
-    const last = source?.slice(length(tokens.slice(0, -1))) ?? "";
-    const whole = mended(last);
-    const shown = whole === last ? tokens : [...tokens.slice(0, -1), ...lex(whole)];
-    return shown.map((token, i) => keyed(this.#count + i, i === 0 ? this.#view(token) : block(token)));
+  #renderOpen(tokens: Token[], source: string | null): VNode[] {
+    const last = source?.slice(totalLength(tokens.slice(0, -1))) ?? "";
+    const closed = closeOpenMarks(last);
+    const visible = closed === last ? tokens : [...tokens.slice(0, -1), ...lex(closed)];
+    return visible.map((token, i) =>
+      withKey(this.#count + i, i === 0 ? this.#renderFirst(token) : renderBlock(token)),
+    );
   }
 
   /** How much of the text a first token takes: the head of a long table is not there twice. */
-  #length(token: Token): number {
-    return token.raw.length - (this.#long?.head.length ?? 0);
+  #consumedLength(token: Token): number {
+    return token.raw.length - (this.#longBlock?.head.length ?? 0);
   }
 
   /** The first block of the tail; of a long one with all that is settled. */
-  #view(token: Token | null): ComponentChildren {
-    if (!this.#long) return token && block(token);
-    const { first, pile } = this.#long;
+  #renderFirst(token: Token | null): ComponentChildren {
+    if (!this.#longBlock) return token && renderBlock(token);
+    const { first, chunks } = this.#longBlock;
     if (first.type === "list") {
       const items = (token as Tokens.List | null)?.items ?? [];
-      return list({ ...first, items } as Tokens.List, pile);
+      return renderList({ ...first, items } as Tokens.List, chunks);
     }
-    return table({ ...first, rows: (token as Tokens.Table | null)?.rows ?? [] } as Tokens.Table, pile);
+    return renderTable(
+      { ...first, rows: (token as Tokens.Table | null)?.rows ?? [] } as Tokens.Table,
+      chunks,
+    );
   }
 
   /** Turn to plain text where a block, or an item, is too long; says whether it did. */
-  #cut(token: Token): boolean {
+  #fallBackToPlain(token: Token): boolean {
     if (token.type === "plain" || (token.type === "table" && this.#cells > CELLS_LIMIT)) {
-      if (this.#long) this.#settle(this.#view(null), 0);
-      this.#run = new Rough(0);
+      if (this.#longBlock) this.#commit(this.#renderFirst(null), 0);
+      this.#activeRun = new PlainBlock(0);
       return true;
     }
     if (token.type === "list") {
@@ -142,52 +147,52 @@ export class GrowingMarkdown {
       const long = items.findIndex((item) => item.raw.length > this.#limit);
       if (long < 0) return false;
       const before = items.slice(0, long);
-      if (long > 0 || this.#long)
-        this.#settle(this.#view({ ...token, items: before } as Token), length(before));
+      if (long > 0 || this.#longBlock)
+        this.#commit(this.#renderFirst({ ...token, items: before } as Token), totalLength(before));
     } else if (isBounded(token) || token.raw.length <= this.#limit) return false;
-    this.#run = new Rough(this.#limit);
+    this.#activeRun = new PlainBlock(this.#limit);
     return true;
   }
 
   /** Settle the full groups of a list or a table that goes on growing; says whether there were any. */
-  #shorten(token: Token | undefined): boolean {
+  #commitItems(token: Token | undefined): boolean {
     if (token?.type !== "list" && token?.type !== "table") return false;
-    const known = token as Tokens.List | Tokens.Table;
-    const count = known.type === "list" ? known.items.length : known.rows.length;
-    const full = Math.floor((count - 1) / GROUP) * GROUP;
+    const block = token as Tokens.List | Tokens.Table;
+    const count = block.type === "list" ? block.items.length : block.rows.length;
+    const full = Math.floor((count - 1) / CHUNK_SIZE) * CHUNK_SIZE;
     if (full <= 0) return false;
-    if (known.type === "list") this.#shortenList(known, full);
-    else this.#shortenTable(known, full);
+    if (block.type === "list") this.#commitListItems(block, full);
+    else this.#commitTableRows(block, full);
     return true;
   }
 
-  #shortenList(known: Tokens.List, full: number): void {
-    const settled = known.items.slice(0, full);
-    this.#long ??= { head: "", first: known, pile: listPile(known) };
-    this.#long.pile.add(listItems(settled));
-    this.#tail = this.#tail.slice(length(settled));
+  #commitListItems(block: Tokens.List, full: number): void {
+    const stable = block.items.slice(0, full);
+    this.#longBlock ??= { head: "", first: block, chunks: listChunks(block) };
+    this.#longBlock.chunks.append(renderItems(stable));
+    this.#tail = this.#tail.slice(totalLength(stable));
   }
 
-  #shortenTable(known: Tokens.Table, full: number): void {
-    this.#long ??= { head: "", first: known, pile: tablePile(known) };
-    this.#long.pile.add(tableRows(known.rows.slice(0, full)));
-    this.#cells += full * known.header.length;
-    this.#tail = this.#tail.slice(afterLines(known.raw, full + 2) - this.#long.head.length);
-    this.#long.head = known.raw.slice(0, afterLines(known.raw, 2));
+  #commitTableRows(block: Tokens.Table, full: number): void {
+    this.#longBlock ??= { head: "", first: block, chunks: tableChunks(block) };
+    this.#longBlock.chunks.append(renderRows(block.rows.slice(0, full)));
+    this.#cells += full * block.header.length;
+    this.#tail = this.#tail.slice(afterLines(block.raw, full + 2) - this.#longBlock.head.length);
+    this.#longBlock.head = block.raw.slice(0, afterLines(block.raw, 2));
   }
 }
 
-function asItIs(run: Fence | Rough, open: boolean): ComponentChildren {
-  if (run instanceof Fence) return <Code text={run.code} language={run.language} open={open} />;
+function renderRun(run: OpenFence | PlainBlock, open: boolean): ComponentChildren {
+  if (run instanceof OpenFence) return <Code text={run.code} language={run.language} open={open} />;
   return (
     <div class="nb-prewrap" dir="auto">
-      <Grown text={run.text} />
-      <div class="nb-quiet nb-small">{AS_WRITTEN}</div>
+      <AppendOnlyText text={run.text} />
+      <div class="nb-muted nb-small">{AS_SOURCE}</div>
     </div>
   );
 }
 
-function keyed(key: number, node: ComponentChildren): VNode {
+function withKey(key: number, node: ComponentChildren): VNode {
   return <Fragment key={key}>{node}</Fragment>;
 }
 
@@ -201,13 +206,13 @@ function isFence({ type, raw }: Pick<Token, "type" | "raw">): boolean {
 }
 
 /** Whether a long list or table goes on with this token. */
-function goesOn({ first }: Long, token: Token | undefined): boolean {
+function continues({ first }: LongBlock, token: Token | undefined): boolean {
   if (token?.type !== first.type) return false;
   if (token.type === "table") return (token as Tokens.Table).rows.length > 0;
-  return bullet(token.raw) === bullet(first.raw);
+  return bulletOf(token.raw) === bulletOf(first.raw);
 }
 
-function bullet(raw: string): string {
+function bulletOf(raw: string): string {
   return /^ {0,3}(?:\d*)([-+*.)])/.exec(raw)?.[1] ?? "";
 }
 

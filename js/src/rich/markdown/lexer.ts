@@ -10,7 +10,7 @@ export const CELLS_LIMIT = 10_000;
 /** Quotes and lists in each other; what is further in stands as it was written. */
 export const DEPTH_LIMIT = 20;
 
-const MARKS = /[*_~`[\]<&\\$!|]/g;
+const MARK_CHARACTERS = /[*_~`[\]<&\\$!|]/g;
 const TABLE = /^[^\n]*\n {0,3}([|:-][ :|-]*)(?:\n|$)/;
 
 /** marked's lexer without what a model must not have: raw HTML, and definitions that reach back into settled text. */
@@ -47,7 +47,7 @@ class BoundedLexer extends Lexer {
   }
 
   override inlineTokens(src: string, tokens: Token[] = []): Token[] {
-    if ((src.match(MARKS)?.length ?? 0) <= MARKS_LIMIT) return super.inlineTokens(src, tokens);
+    if ((src.match(MARK_CHARACTERS)?.length ?? 0) <= MARKS_LIMIT) return super.inlineTokens(src, tokens);
     tokens.push({ type: "plain", raw: src, text: src });
     return tokens;
   }
@@ -62,14 +62,14 @@ export interface MathToken {
 }
 
 /** Where a note is referred to. */
-export interface NoteMark {
+export interface FootnoteRef {
   type: "notemark";
   raw: string;
   label: string;
 }
 
 /** Notes in a row, each under its label. */
-export interface NotesToken {
+export interface FootnotesToken {
   type: "notes";
   raw: string;
   notes: { label: string; tokens: Token[] }[];
@@ -84,12 +84,12 @@ const NOTE = /^ {0,3}\[\^([^\]\s]{1,40})\]:[ \t]*/;
 const NOTE_MARK = /^\[\^([^\]\s]{1,40})\]/;
 const FORMULAS = /\$\$[^$]+\$\$|\\\[[\s\S]+?\\\]|\\\([\s\S]+?\\\)|\$(?!\s)[^$\n]+\$/g;
 
-interface Self {
+interface TokenizerThis {
   lexer: Lexer;
 }
 
 /** A formula on lines of its own. */
-function displayMath(this: Self, text: string): MathToken | undefined {
+function displayMath(this: TokenizerThis, text: string): MathToken | undefined {
   const found = DISPLAY.exec(text);
   const tex = found?.[1] ?? found?.[2];
   if (!found || !tex || BLANK.test(tex)) return;
@@ -97,7 +97,7 @@ function displayMath(this: Self, text: string): MathToken | undefined {
 }
 
 /** A formula within a line: between dollars only where they are neither prices nor names. */
-function inlineMath(this: Self, text: string, before: Token[]): MathToken | undefined {
+function inlineMath(this: TokenizerThis, text: string, before: Token[]): MathToken | undefined {
   if (text[0] !== "$" && text[0] !== "\\") return;
   const found = INLINE.exec(text);
   if (!found) return;
@@ -114,27 +114,27 @@ function isFormula(tex: string, before: string): boolean {
 }
 
 /** A paragraph that begins with `[^label]:`, and each such line in it. */
-function notes(this: Self, text: string): NotesToken | undefined {
+function footnotes(this: TokenizerThis, text: string): FootnotesToken | undefined {
   const raw = NOTES.exec(text)?.[0];
   if (!raw) return;
   const written = raw.trimEnd().split(/\n(?= {0,3}\[\^[^\]\s]{1,40}\]:)/);
-  const each = written.map((one) => {
+  const footnoteList = written.map((one) => {
     const label = NOTE.exec(one);
     return { label: label?.[1] ?? "", tokens: this.lexer.inlineTokens(one.slice(label?.[0].length ?? 0)) };
   });
-  return { type: "notes", raw, notes: each };
+  return { type: "notes", raw, notes: footnoteList };
 }
 
-function noteMark(this: Self, text: string): NoteMark | undefined {
+function footnoteRef(this: TokenizerThis, text: string): FootnoteRef | undefined {
   const found = text[0] === "[" ? NOTE_MARK.exec(text) : null;
   return found ? { type: "notemark", raw: found[0], label: found[1] ?? "" } : undefined;
 }
 
 /** Where a paragraph gives way to a formula on a line of its own. */
-function nextFormula(text: string): number {
+function findFormula(text: string): number {
   const blank = text.indexOf("\n\n");
   const found = /\n {0,3}(?:\$\$(?!\$)|\\\[)/.exec(blank < 0 ? text : text.slice(0, blank));
-  return found && displayMath.call({} as Self, text.slice(found.index + 1)) ? found.index + 1 : -1;
+  return found && displayMath.call({} as TokenizerThis, text.slice(found.index + 1)) ? found.index + 1 : -1;
 }
 
 /** Where a formula on lines of its own begins that is still being written; the end of the text where there is none. */
@@ -154,17 +154,17 @@ export function openFormula(text: string): number {
   return text.length;
 }
 
-const hidden = (found: string): string => `[${"a".repeat(found.length - 2)}]`;
+const maskFormula = (found: string): string => `[${"a".repeat(found.length - 2)}]`;
 
 const OPTIONS = {
   gfm: true,
   extensions: {
-    block: [displayMath, notes],
-    inline: [inlineMath, noteMark],
-    startBlock: [nextFormula],
+    block: [displayMath, footnotes],
+    inline: [inlineMath, footnoteRef],
+    startBlock: [findFormula],
     startInline: [(text: string): number => text.indexOf("$")],
   },
-  hooks: { emStrongMask: (text: string): string => text.replace(FORMULAS, hidden) },
+  hooks: { emStrongMask: (text: string): string => text.replace(FORMULAS, maskFormula) },
 };
 
 /** Read Markdown into tokens; what nobody writes becomes code as it stands. */

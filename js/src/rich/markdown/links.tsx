@@ -10,15 +10,15 @@ export function link(href: string, words: ComponentChildren, raw: string): Compo
   if (!/^(https?:\/\/|mailto:)/i.test(href) || !URL.canParse(href)) return words;
   const url = new URL(href);
   if (!SCHEMES.includes(url.protocol)) return words;
-  const place = url.protocol === "mailto:" ? url.pathname : url.host;
-  const arm = ({ currentTarget }: TargetedEvent<HTMLAnchorElement>): void => {
+  const destination = url.protocol === "mailto:" ? url.pathname : url.host;
+  const setAddress = ({ currentTarget }: TargetedEvent<HTMLAnchorElement>): void => {
     currentTarget.href = url.href;
   };
-  const pressed = { onPointerDown: arm, onKeyDown: arm, onClick: arm };
+  const handlers = { onPointerDown: setAddress, onKeyDown: setAddress, onClick: setAddress };
   return [
-    <a role="link" tabIndex={0} title={url.href} target="_blank" rel="noopener noreferrer" {...pressed}>
+    <a role="link" tabIndex={0} title={url.href} target="_blank" rel="noopener noreferrer" {...handlers}>
       {words}
     </a>,
-    raw.split("](")[0]?.includes(place) ? null : <span class="nb-quiet"> ({place})</span>,
+    raw.split("](")[0]?.includes(destination) ? null : <span class="nb-muted"> ({destination})</span>,
   ];
 }

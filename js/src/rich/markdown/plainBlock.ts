@@ -1,4 +1,4 @@
-import { Growing } from "../../text/rope";
+import { Rope } from "../../text/rope";
 
 const BLANK = /\n[ \t]*\n/;
 
@@ -6,26 +6,26 @@ const BLANK = /\n[ \t]*\n/;
 const PENDING = /\n[ \t]*$/;
 
 /** A block that is too long to be read: it stands as it was written, up to the first blank line after its limit. */
-export class Rough {
-  text = Growing.of("");
-  #left: number;
-  #held = "";
+export class PlainBlock {
+  text = Rope.from("");
+  #remaining: number;
+  #pending = "";
 
   constructor(limit: number) {
-    this.#left = limit;
+    this.#remaining = limit;
   }
 
   /** Read on; gives what follows its end, and null where it goes on. */
-  read(news: string, open: boolean): string | null {
-    const begin = news.slice(0, this.#left);
-    this.#left -= begin.length;
-    this.text = this.text.plus(begin);
-    const rest = this.#held + news.slice(begin.length);
+  read(addition: string, open: boolean): string | null {
+    const begin = addition.slice(0, this.#remaining);
+    this.#remaining -= begin.length;
+    this.text = this.text.append(begin);
+    const rest = this.#pending + addition.slice(begin.length);
     const found = BLANK.exec(rest);
     const end = found?.index ?? (open ? rest.search(PENDING) : -1);
-    this.text = this.text.plus(end < 0 ? rest : rest.slice(0, end));
+    this.text = this.text.append(end < 0 ? rest : rest.slice(0, end));
     if (found) return rest.slice(found.index + found[0].length);
-    this.#held = end < 0 ? "" : rest.slice(end);
+    this.#pending = end < 0 ? "" : rest.slice(end);
     return null;
   }
 }

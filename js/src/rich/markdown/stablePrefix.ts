@@ -7,8 +7,8 @@ const INTERRUPTING = new Set(["heading", "list", "blockquote"]);
  * How many of the first tokens of a source later text cannot change: those before the last one that begins on a whole
  * line, and that begins a block of its own whatever follows.
  */
-export function settledCount(tokens: Token[], source: string): number {
-  let at = length(tokens);
+export function stablePrefixLength(tokens: Token[], source: string): number {
+  let at = totalLength(tokens);
   for (let i = tokens.length - 1; i > 0; i--) {
     const [before, token] = [tokens[i - 1], tokens[i]];
     if (!before || !token) break;
@@ -24,6 +24,6 @@ export function settledCount(tokens: Token[], source: string): number {
 }
 
 /** How long the texts of these tokens, or items, are together. */
-export function length(tokens: { raw: string }[]): number {
+export function totalLength(tokens: { raw: string }[]): number {
   return tokens.reduce((sum, { raw }) => sum + raw.length, 0);
 }

@@ -1,51 +1,51 @@
 import type { JSX } from "preact";
-import { counted, readObject } from "../../text/format";
-import { askedLine, saidArguments, type Waiting } from "./pending";
+import { parseObject, plural } from "../../text/format";
+import { type PendingCall, safeLine, summarizeArguments } from "./pending";
 
 /** Arguments that the sentence tells; of more, it tells how many there are. */
-export const NAMED = 6;
+export const MAX_NAMED_ARGUMENTS = 6;
 
 /** What will happen, in one sentence; what a model wrote stands in it as a quoted word and nothing else. */
-export function Sentence({
+export function CallSummary({
   call,
   edited = null,
 }: {
-  call: Waiting;
+  call: PendingCall;
   /** The arguments that a person puts in place of those asked about. */
   edited?: string | null;
 }): JSX.Element {
   const { question } = call;
-  const tool = <code>{askedLine(question.tool, 80)}</code>;
+  const tool = <code>{safeLine(question.tool, 80)}</code>;
   if (question.gate === "result")
     return (
-      <p class="nb-ask">
-        The model will read the result of {tool} ({counted(question.shown.length, "character")}
-        {question.media && ` and ${counted(question.media.length, "image")}`}).
+      <p class="nb-card-summary">
+        The model will read the result of {tool} ({plural(question.shown.length, "character")}
+        {question.media && ` and ${plural(question.media.length, "image")}`}).
       </p>
     );
-  if (!readObject(question.shown))
+  if (!parseObject(question.shown))
     return (
-      <p class="nb-ask">
-        {tool} asks: {askedLine(question.shown, 300)}
+      <p class="nb-card-summary">
+        {tool} asks: {safeLine(question.shown, 300)}
       </p>
     );
-  const said = saidArguments(call, edited);
-  const parts = said
-    .slice(0, NAMED)
-    .map(({ name, value, what }, at) => [
-      at ? ", " : " with ",
-      <code class="nb-said-name">{name}</code>,
+  const summaries = summarizeArguments(call, edited);
+  const parts = summaries
+    .slice(0, MAX_NAMED_ARGUMENTS)
+    .map(({ name, value, note }, index) => [
+      index ? ", " : " with ",
+      <code class="nb-argument-name">{name}</code>,
       " = ",
       <code>{value}</code>,
-      what && ` (${what})`,
+      note && ` (${note})`,
     ]);
-  const more = said.length - NAMED;
+  const omitted = summaries.length - MAX_NAMED_ARGUMENTS;
   return (
-    <p class="nb-ask">
+    <p class="nb-card-summary">
       {tool} will run{edited !== null && ", as you edited it,"}
       {parts}
-      {more > 0 && ` and ${counted(more, "argument")} more`}
-      {said.length ? "." : " without arguments."}
+      {omitted > 0 && ` and ${plural(omitted, "argument")} more`}
+      {summaries.length ? "." : " without arguments."}
     </p>
   );
 }

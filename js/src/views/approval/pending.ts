@@ -1,112 +1,125 @@
-import type { Shown } from "../../kernel/turn";
-import type { Asked, CallBlock, Document } from "../../protocol";
-import { unmasked } from "../../text/confusables";
-import { counted, oneLine, readObject, UNHEARD } from "../../text/format";
+import type { TurnState } from "../../kernel/turn";
+import type { CallBlock, Document, QuestionData } from "../../protocol";
+import { escapeConfusables } from "../../text/confusables";
+import { NO_REPLY, parseObject, plural, singleLine } from "../../text/format";
 import { onlyReference, resolvedText } from "../../text/resolved";
 
 /** Milliseconds for which a question is only to be looked at: nobody presses what has just come under the hand. */
 export const ARM_MS = 500;
 
 /** Characters from which on what is asked about has to be opened before it can be approved. */
-export const LONG = 600;
+export const MAX_UNOPENED_CHARS = 600;
+
+/** Why a click on an approval had no effect: what is not drawn yet was not read. */
+export const STILL_DRAWING = "Still loading. Approve again when all of it is shown.";
 
 /** A call that waits for a person. */
-export type Waiting = CallBlock & { question: Asked };
+export type PendingCall = CallBlock & { question: QuestionData };
 
 /** The calls that wait, in their order. */
-export function waitingCalls({ blocks }: Document): Waiting[] {
-  return blocks.filter((block): block is Waiting => block.kind === "call" && block.question !== null);
+export function pendingCalls({ blocks }: Document): PendingCall[] {
+  return blocks.filter((block): block is PendingCall => block.kind === "call" && block.question !== null);
 }
 
 /** Whether there is a question, or may have been one in a turn that goes on. */
-export function isAsking({ head, blocks }: Document): boolean {
-  const goesOn = head.status === "running" || head.status === "waiting";
-  return blocks.some((block) => block.kind === "call" && (goesOn || block.question));
+export function mayAsk({ head, blocks }: Document): boolean {
+  const isRunning = head.status === "running" || head.status === "waiting";
+  return blocks.some((block) => block.kind === "call" && (isRunning || block.question));
 }
 
 /** What tells one set of questions from another: with each new one, the card is armed anew. */
-export function keyOf(calls: Waiting[]): string {
+export function questionKey(calls: PendingCall[]): string {
   return calls.map(({ question }) => question.digest).join();
 }
 
 /** What a record itself holds under a name; a model may well name an argument `constructor`. */
-export function own<T>(record: Record<string, T>, name: string): T | undefined {
+export function ownProperty<T>(record: Record<string, T>, name: string): T | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
 /** One argument in the sentence; `whole` when nothing of it is left out or told in other words. */
-export interface Said {
+export interface ArgumentSummary {
   name: string;
   value: string;
-  what: string;
-  whole: boolean;
+  note: string;
+  isComplete: boolean;
 }
 
 /** A line of what is asked about, in which no letter looks like another. */
-export function askedLine(text: string, limit = SAID): string {
-  return oneLine(unmasked(text.slice(0, limit * 4)), limit);
+export function safeLine(text: string, limit = MAX_LINE_CHARS): string {
+  return singleLine(escapeConfusables(text.slice(0, limit * 4)), limit);
 }
 
-const SAID = 60;
+const MAX_LINE_CHARS = 60;
 
 /** What was made of a question last: a card draws one often, and of one that was edited each text is another. */
-const lastSaid = new WeakMap<Asked, { resolved: unknown; edited: string | null; said: Said[] }>();
+const summaryCache = new WeakMap<
+  QuestionData,
+  { resolved: unknown; edited: string | null; summaries: ArgumentSummary[] }
+>();
 
 /** Each argument in a few words: references as what they stand for, everything else as it is written. */
-export function saidArguments({ question, resolved }: Waiting, edited: string | null = null): Said[] {
-  const last = lastSaid.get(question);
-  if (last?.resolved === resolved && last.edited === edited) return last.said;
-  const said = sayArguments(question, resolved, edited);
-  lastSaid.set(question, { resolved, edited, said });
-  return said;
+export function summarizeArguments(
+  { question, resolved }: PendingCall,
+  edited: string | null = null,
+): ArgumentSummary[] {
+  const cached = summaryCache.get(question);
+  if (cached?.resolved === resolved && cached.edited === edited) return cached.summaries;
+  const summaries = computeSummaries(question, resolved, edited);
+  summaryCache.set(question, { resolved, edited, summaries });
+  return summaries;
 }
 
-function sayArguments(question: Asked, resolved: CallBlock["resolved"], edited: string | null): Said[] {
-  const asked = readObject(question.shown) ?? {};
-  const values = edited === null ? asked : (readObject(edited) ?? {});
+function computeSummaries(
+  question: QuestionData,
+  resolved: CallBlock["resolved"],
+  edited: string | null,
+): ArgumentSummary[] {
+  const original = parseObject(question.shown) ?? {};
+  const values = edited === null ? original : (parseObject(edited) ?? {});
   return Object.entries(values).map(([name, value]) => {
-    const isAsked = JSON.stringify(own(asked, name)) === JSON.stringify(value);
+    const isUnchanged = JSON.stringify(ownProperty(original, name)) === JSON.stringify(value);
     // as the kernel wrote it, never from the value read here, whose numbers are too coarse
-    const argument = isAsked ? own(resolved, name) : undefined;
-    const written = isAsked ? (argument ? resolvedText(argument) : "…") : exactly(value);
+    const argument = isUnchanged ? ownProperty(resolved, name) : undefined;
+    const text = isUnchanged ? (argument ? resolvedText(argument) : "…") : exactJson(value);
     const reference = argument && onlyReference(argument);
     const lines = typeof value === "string" ? value.trimEnd().split("\n").length : 1;
-    const line = lines > 1 ? counted(lines, "line") : askedLine(reference?.name ?? written);
+    const line = lines > 1 ? plural(lines, "line") : safeLine(reference?.name ?? text);
     return {
-      name: askedLine(name),
+      name: safeLine(name),
       value: line,
-      what: reference ? oneLine(reference.summary || reference.text, SAID) : "",
-      whole: line === (reference?.name ?? written),
+      note: reference ? singleLine(reference.summary || reference.text, MAX_LINE_CHARS) : "",
+      isComplete: line === (reference?.name ?? text),
     };
   });
 }
 
 /** A value as JSON where this is what was typed for certain. */
-function exactly(value: unknown): string {
+function exactJson(value: unknown): string {
   const isExact = typeof value !== "object" && (typeof value !== "number" || Number.isSafeInteger(value));
   return isExact || value === null ? JSON.stringify(value) : "…";
 }
 
 /** Where a decision stands, or why none can be made. */
-export function standing(digest: string, { sent, link }: Shown): string {
-  const mine = sent[digest];
-  switch (mine?.state) {
+export function decisionStatus(digest: string, { requests, link }: TurnState): string {
+  const request = requests[digest];
+  switch (request?.state) {
     case "sent":
       return "Sent.";
     case "taken":
       return "Taken.";
     case "refused":
-      return mine.text;
+      return request.text;
     case "unheard":
-      return UNHEARD;
+      return NO_REPLY;
   }
   if (link === "unheard")
-    return "The kernel cannot hear this page while the cell runs: use its interrupt button, or %chat.";
-  return link === "gone" ? "The kernel does not answer. Nothing can be decided here." : "";
+    return "The kernel cannot receive messages while the cell runs: use the interrupt button, or %chat.";
+  return link === "gone" ? "The kernel does not respond. No decision can be sent from here." : "";
 }
 
 /** Whether a decision is on its way, or can have no effect. */
-export function isShut(digest: string, { sent, link }: Shown): boolean {
-  const state = sent[digest]?.state;
+export function isDisabled(digest: string, { requests, link }: TurnState): boolean {
+  const state = requests[digest]?.state;
   return link === "gone" || state === "sent" || state === "taken";
 }
