@@ -1,1 +1,1 @@
-"""What can be shown: events folded into blocks, and the blocks as patches, HTML and plain text. Pure, without I/O."""
+"""The display form of a turn: events folded into blocks; blocks as patches, HTML and plain text. Pure, without I/O."""

@@ -1,4 +1,4 @@
-"""One block of a turn while it grows."""
+"""A block of a turn under construction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TextField = Literal["text", "arguments", "progress"]
 
 
 class BlockBuilder:
-    """A block while it grows: its plain values, and its texts in pieces."""
+    """A block under construction: its plain values, and its texts in pieces."""
 
     __slots__ = ("fields", "id", "kind", "limits", "texts")
 
@@ -28,20 +28,20 @@ class BlockBuilder:
 
     @property
     def text(self) -> BoundedText:
-        """The prose of a block that has one."""
+        """The kind of prose of the block, if it has prose."""
         return self.texts["text"]
 
     def accepts(self, kind: ProseKind) -> bool:
-        """Whether prose of this kind goes on in this block."""
+        """Return whether prose of this kind is appended to this block."""
         block_kind = "thinking" if kind == "thinking" else "text"
         return self.kind == block_kind and bool(self.fields["refusal"]) == (kind == "refusal")
 
     def has_text(self, text: str) -> bool:
-        """Whether the block shows exactly this text, as far as it shows it."""
+        """Return whether the block shows exactly this text, as far as it is shown."""
         return len(text) == len(str(self.text)) + self.text.omitted and text.startswith(str(self.text))
 
     def extend(self, field: TextField, text: str) -> list[Patch]:
-        """Let a text grow."""
+        """Append to a text."""
         bounded = self.texts[field]
         visible = bounded.add(text)
         patches: list[Patch] = []
@@ -52,7 +52,7 @@ class BlockBuilder:
         return patches
 
     def replace(self, field: str, text: str) -> list[Patch]:
-        """Put another text in place of one."""
+        """Replace a text."""
         limit = self.limits.prose if field == "text" else self.limits.field
         old, self.texts[field] = self.texts.get(field), BoundedText(limit, text)
         changed: dict[str, Any] = {field: str(self.texts[field])}
@@ -61,12 +61,12 @@ class BlockBuilder:
         return [{"op": "update", "id": self.id, "set": changed}]
 
     def update(self, **values: Any) -> list[Patch]:
-        """Give some plain values."""
+        """Set plain values and return them."""
         self.fields.update(values)
         return [{"op": "update", "id": self.id, "set": values}]
 
     def block(self) -> Block:
-        """Give the block as it stands."""
+        """Return the current block."""
         texts = {field: str(bounded) for field, bounded in self.texts.items()}
         more = {"more": self._omitted()} if self.texts else {}
         return cast("Block", {"id": self.id, "kind": self.kind, **self.fields, **texts, **more})
@@ -76,14 +76,14 @@ class BlockBuilder:
 
 
 def prose_builder(block_id: str, kind: ProseKind, text: str, limits: Limits = DISPLAY_LIMITS) -> BlockBuilder:
-    """Open a block of prose."""
+    """Start a block of prose."""
     block_kind: Literal["text", "thinking"] = "thinking" if kind == "thinking" else "text"
     block = {"refusal": kind == "refusal", "state": "open"}
     return BlockBuilder(block_id, block_kind, block, {"text": BoundedText(limits.prose, text)}, limits)
 
 
 def call_builder(call_id: str, name: str, in_round: int, limits: Limits = DISPLAY_LIMITS) -> BlockBuilder:
-    """Open the block of a call whose arguments are about to come."""
+    """Start the block of a call whose arguments are being streamed."""
     block = {
         "call_id": call_id, "name": name, "round": in_round, "resolved": {}, "repaired": [], "state": "writing",
         "question": None, "decisions": [], "fraction": None, "reason": "", "reference": "", "started": None,

@@ -1,7 +1,7 @@
-"""Letters that look like others: a Cyrillic letter in a Latin word, and letters in the shape of Latin ones.
+"""Confusable letters: a Cyrillic letter in a Latin word, and letters shaped like Latin ones.
 
-Words of one script stay as they are, whatever script it is, and so do those that mix scripts as people do. See
-https://www.unicode.org/reports/tr39/#Mixed_Script_Detection; `lookalike.ts` of the page finds the same.
+Words of a single script are unchanged, and so are usual mixtures of scripts. See
+https://www.unicode.org/reports/tr39/#Mixed_Script_Detection; `lookalike.ts` of the page implements the same.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ _WORD = re.compile(r"\w[\w\u0300-\u036f]*")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
 _SCRIPTS = ("CYRILLIC", "ARMENIAN", "CHEROKEE", "COPTIC", "LISU")
-"""Scripts whose letters stand in no Latin word by right."""
+"""Scripts whose letters do not belong in a Latin word."""
 
 _GREEK = frozenset("ΑΒΕΖΗΙΚΜΝΟΡΤΥΧϹϺοϲϳ")  # noqa: RUF001 - that they look alike is what they are here for
-"""Greek letters that cannot be told from Latin ones; others stand in names as people write them."""
+"""Greek letters that look identical to Latin ones; others are common in names."""
 
 _CYRILLIC_TWINS = frozenset("аеорсухіјѕԁһѵкАВЕКМНОРСТУХІЈЅԌԚԜ")
-"""Cyrillic letters that look like Latin ones; a word may be made of nothing else."""
+"""Cyrillic letters that look like Latin ones; a word may consist only of these."""
 
 _STYLED = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\U0001d400-\U0001d7ff]")
 
 
 def escape_confusables(text: str) -> str:
-    r"""Write letters that look like others as escapes: a Cyrillic `\u{0430}` in a Latin word, a wide letter."""
+    r"""Escape confusable letters: a Cyrillic `\u{0430}` in a Latin word, a fullwidth letter."""
     if not _NOT_ASCII.search(text):
         return text
     words = _WORD.findall(text)
@@ -48,7 +48,7 @@ def _has_latin(word: str) -> bool:
 
 
 def _is_cyrillic(word: str) -> bool:
-    """Whether a word is one that a person writes in Cyrillic letters."""
+    """Return whether a word is plausible Cyrillic."""
     letters = _NOT_ASCII.findall(word)
     is_written = any(_name(letter).startswith("CYRILLIC") for letter in letters)
     return is_written and not _has_latin(word) and not _CYRILLIC_TWINS.issuperset(word)

@@ -1,6 +1,6 @@
-"""The active line of a conversation, to be read from its beginning to its end: as data for a page, and as static HTML.
+"""The active line of a conversation to read: as data for a page, and as static HTML.
 
-Both are bounded: the latest turns are told, each as far as it fits, and what is left out is said.
+Both are bounded: the latest turns are included, each up to a limit, and omissions are marked.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from nbtool.blocks.static_html import to_html, to_text
 from nbtool.blocks.truncate import fit_document
 
 MAX_TURNS = 50
-"""Turns of a conversation that are told: the latest ones."""
+"""Turns of a conversation that are included: the latest ones."""
 
 TURN_LIMIT = 60_000
-"""Bytes of UTF-8 that one of them takes as data, and a quarter of it as HTML or text in a saved notebook."""
+"""Bytes of UTF-8 of one turn as data; a quarter of it as HTML or text in a saved notebook."""
 
 PROMPT_LIMIT = 16_000
-"""Bytes of UTF-8 of a prompt that are told."""
+"""Bytes of UTF-8 of a prompt that are included."""
 
 _PROMPT_STYLE = "margin:1.2em 0 .4em;font-weight:600;white-space:pre-wrap;overflow-wrap:anywhere"
 _MUTED_STYLE = "opacity:.75"
-_FOLD_TITLE = "The conversation as it stood, which the saved notebook keeps"
+_FOLD_TITLE = "Static version of the conversation, stored in the saved notebook"
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationTurn:
-    """A turn to be read: what was said, what came of it, and the cells that do something with it, by their deeds."""
+    """A turn to read: its prompt, its outcome, and the cells for its actions, by action."""
 
     prompt: str
     document: Document
@@ -42,7 +42,7 @@ class ConversationTurn:
 
 
 class ConversationTurnData(TypedDict):
-    """A turn of a conversation as the page gets it."""
+    """A turn of a conversation as sent to the page."""
 
     prompt: str
     document: Document
@@ -50,19 +50,19 @@ class ConversationTurnData(TypedDict):
 
 
 class ConversationData(TypedDict):
-    """A conversation as the page gets it: its latest turns, and how many came before."""
+    """A conversation as sent to the page: its latest turns, and the number of earlier ones."""
 
     left_out: int
     turns: list[ConversationTurnData]
 
 
 def page_data(turns: Sequence[ConversationTurn]) -> ConversationData:
-    """Give what a page shows."""
+    """Return the data for a page."""
     return {"left_out": _left_out(turns), "turns": [_turn(turn) for turn in turns[-MAX_TURNS:]]}
 
 
 def mimebundle(turns: Sequence[ConversationTurn], *, folded: bool = False) -> dict[str, str]:
-    """Give what a notebook keeps, `text/html` and `text/plain`; folded where a page shows the same above it."""
+    """Return the saved form, `text/html` and `text/plain`; folded if a page shows the conversation above it."""
     html = _html(turns)
     if folded:
         html = f'<details><summary style="cursor:pointer;{_MUTED_STYLE}">{_FOLD_TITLE}</summary>{html}</details>'
@@ -98,7 +98,7 @@ def _prompt(turn: ConversationTurn) -> str:
 
 
 def _before(turns: Sequence[ConversationTurn]) -> str:
-    return f"… {_left_out(turns):,} earlier turns are not shown here"
+    return f"… {_left_out(turns):,} earlier turns are not shown"
 
 
 def _left_out(turns: Sequence[ConversationTurn]) -> int:

@@ -1,4 +1,4 @@
-"""The words and signs in which every surface tells of a turn."""
+"""The labels and symbols for a turn that all renderings share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CALL_STATE_LABELS: dict[CallState, tuple[str, str]] = {
     "not_run": ("○", "not run"),
     "unknown": ("?", "outcome unknown"),
 }
-"""A sign and a word for every state of a call; the state is never told by colour alone."""
+"""A symbol and a word for every state of a call; the state is never shown by color alone."""
 
 TURN_STATUS_LABELS = {
     "running": "The turn is not finished.",
@@ -39,7 +39,7 @@ TURN_STATUS_LABELS = {
     "timeout": "The turn ran out of time.",
     "parked": "Parked: a call waits for a decision (see %chat approvals).",
 }
-"""What is said below a turn that is not completed."""
+"""Shown below a turn that is not completed."""
 
 END_REASONS: dict[EndReason, str] = {
     "length": "cut off at the length limit",
@@ -57,7 +57,7 @@ END_REASONS: dict[EndReason, str] = {
     "repetition": "stopped for repeating itself",
     "interrupted": "the kernel ended first",
 }
-"""Why a turn has no finished answer, in a few words for its footer."""
+"""Why a turn has no final answer, shortened for its footer."""
 
 DECISION_SOURCES = {
     "button": "",
@@ -67,17 +67,17 @@ DECISION_SOURCES = {
     "error": ": the approver failed",
     "remembered": " as remembered",
 }
-"""What is said after a verdict, by who decided; of anybody else the name."""
+"""Shown after a verdict, by decision source; any other source is shown by name."""
 
 REASK_REASONS = {
     "changed": "it had changed since it was shown",
     "unwatched": "it may have changed since it was shown",
     "invalid": "the edited arguments did not fit",
 }
-"""Why a decision did not count, and the call was asked about again."""
+"""Why a decision was discarded, and approval was requested again."""
 
 LONG_LINE = NOTICE_LIMIT + 64
-"""Characters of a reason or a notice on one line, with the mark that it may have."""
+"""Characters of a reason or a notice on one line, including a truncation marker."""
 
 TRUNCATED = "cut off here"
 EDITED = "edited by you"
@@ -85,7 +85,7 @@ EDITED_ARGUMENTS = "Arguments, edited by you"
 
 
 def short_arguments(arguments: str, limit: int = 80) -> str:
-    """Write a call's arguments on one line, as Python would; what is not a JSON object stands as it is."""
+    """Format a call's arguments on one line, in Python syntax; text that is not a JSON object is unchanged."""
     values = _object(arguments)
     if values is None:
         return one_line(arguments, limit)
@@ -93,7 +93,7 @@ def short_arguments(arguments: str, limit: int = 80) -> str:
 
 
 def omitted_arguments(arguments: str, limit: int = 80) -> int:
-    """Return how many characters of a call's arguments are left out on their one line."""
+    """Return how many characters of a call's arguments are omitted on their one line."""
     return max(0, len(" ".join(long_arguments(arguments).split())) - limit) if _is_short(arguments, limit) else 0
 
 
@@ -102,21 +102,21 @@ def _is_short(arguments: str, limit: int) -> bool:
 
 
 def long_arguments(arguments: str) -> str:
-    """Write a call's arguments in full, indented, with nothing invisible in them."""
+    """Format a call's arguments in full, indented, with invisible characters escaped."""
     values = _object(arguments)
     text = arguments if values is None else json.dumps(values, indent=2, ensure_ascii=False)
     return "\n".join(escape_invisible(line) for line in text.split("\n"))
 
 
 def call_line(block: CallBlock) -> str:
-    """Tell of a call in one line: sign, name and arguments."""
+    """Describe a call in one line: symbol, name and arguments."""
     mark = omitted_marker(omitted_arguments(block["arguments"]) + block["more"].get("arguments", 0))
     called = f"{one_line(block['name'], 64)}({short_arguments(block['arguments'])})"
     return f"{CALL_STATE_LABELS[block['state']][0]} {called}{f' [{mark}]' if mark else ''}"
 
 
 def call_facts(block: CallBlock) -> str:
-    """Tell in a few words how a call went: state, seconds, and who decided."""
+    """Describe briefly how a call went: state, seconds, and decisions."""
     state_label = CALL_STATE_LABELS[block["state"]][1]
     is_explained = block["state"] == "ok" or any(decided["verdict"] == block["state"] for decided in block["decisions"])
     facts = [] if is_explained else [state_label]
@@ -129,14 +129,14 @@ def call_facts(block: CallBlock) -> str:
 
 
 def decision_text(verdict: str, by: str, *, edited: bool = False, gate: Gate = "run") -> str:
-    """Tell of a decision in a few words: what was decided, and who did where that was no click and no answer here."""
+    """Describe a decision briefly: the verdict, and its source unless it was a click or an answer here."""
     who = DECISION_SOURCES.get(by, f" by {one_line(by, 40)}")
     what = f"result {verdict}" if gate == "result" else verdict
     return f"{what}{' with your edit' if edited else ''}{who}"
 
 
 def decision_line(decision: DecisionData) -> str:
-    """Tell of one decision in full."""
+    """Describe one decision in full."""
     what = "The call was" if decision["gate"] == "run" else "The result was"
     words = decision_text(decision["verdict"], decision["by"], edited=decision["edited"])
     if not_counted := decision.get("again"):
@@ -147,18 +147,18 @@ def decision_line(decision: DecisionData) -> str:
 
 
 def reason_line(block: CallBlock) -> str:
-    """Give the reason of an outcome where neither a decision nor the result says it."""
+    """Return the reason of an outcome, unless a decision or the result contains it."""
     shown_texts = {block["result"], *(decision["reason"] for decision in block["decisions"])}
     return "" if block["reason"] in shown_texts else long_line(block["reason"])
 
 
 def long_line(text: str) -> str:
-    """Return a text as one visible line; where it is cut, with how much is left out."""
+    """Return a text as one visible line; if truncated, with the number of omitted characters."""
     return shorten(one_line(text, sys.maxsize // 8), LONG_LINE)
 
 
 def footer_line(head: Head) -> str:
-    """Tell of a turn in one line: model, rounds, calls, tokens, cost, seconds."""
+    """Describe a turn in one line: model, rounds, calls, tokens, cost, seconds."""
     usage = head["usage"]
     tokens = usage["input_tokens"] + usage["output_tokens"]
     facts = [
@@ -174,18 +174,18 @@ def footer_line(head: Head) -> str:
 
 
 def status_line(head: Head) -> str:
-    """Say why a turn is not completed; empty for one that is."""
+    """Describe why a turn is not completed; empty for a completed one."""
     end = TURN_STATUS_LABELS[head["status"]]
     return end and (head["error"] or end)
 
 
 def with_marker(text: str, omitted: int) -> str:
-    """Put the mark of a cut on a line of its own below the text."""
+    """Append a truncation marker on its own line."""
     return f"{text}\n{omitted_marker(omitted)}" if omitted else text
 
 
 def format_seconds(value: float) -> str:
-    """Write a length of time as people read it."""
+    """Format a duration."""
     if value < 60:
         return f"{value:.1f} s" if value >= 0.05 else f"{value * 1000:.0f} ms"
     return f"{value // 60:.0f} min {value % 60:.0f} s"

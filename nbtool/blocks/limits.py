@@ -1,4 +1,4 @@
-"""How much is shown, and how much is saved: every bound has a number and leaves a mark where it cut."""
+"""Limits of what is shown and saved: every limit has a number, and truncation leaves a marker."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTICE_LIMIT = 4 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many bytes of UTF-8 are shown: of one text of a call, of one block of prose, of one notice or error."""
+    """Limits in bytes of UTF-8: for one text of a call, one block of prose, one notice or error."""
 
     field: int = FIELD_LIMIT
     prose: int = PROSE_LIMIT
@@ -28,11 +28,11 @@ class Limits:
 
 DISPLAY_LIMITS = Limits()
 NO_LIMITS = Limits(sys.maxsize, sys.maxsize, sys.maxsize)
-"""For a person who asks for all of a turn."""
+"""For a complete rendering on request."""
 
 
 class BoundedText:
-    """A text that grows up to a limit in bytes of UTF-8 and counts the characters it had to leave out."""
+    """A growing text that keeps up to a limit in bytes of UTF-8 and counts the omitted characters."""
 
     __slots__ = ("_limit", "_pieces", "_size", "omitted")
 
@@ -44,7 +44,7 @@ class BoundedText:
         self.add(text)
 
     def add(self, text: str) -> str:
-        """Take the next piece and give what of it is still shown."""
+        """Add a piece and return the part of it that is still shown."""
         if self.omitted:
             self.omitted += len(text)
             return ""
@@ -65,11 +65,11 @@ class BoundedText:
 
 
 def truncate(text: str, limit: int) -> tuple[str, int]:
-    """Cut a text at `limit` bytes of UTF-8; gives what is left and how many characters were left out."""
+    """Truncate a text to `limit` bytes of UTF-8; return it and the number of omitted characters."""
     bounded = BoundedText(limit, text)
     return str(bounded), bounded.omitted
 
 
 def omitted_marker(omitted: int) -> str:
-    """Write the mark that stands where a text was cut."""
+    """Return the marker for omitted text."""
     return left_out(omitted)

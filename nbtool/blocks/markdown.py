@@ -1,8 +1,8 @@
-"""A model's Markdown as HTML that can do nothing.
+"""Render a model's Markdown as safe HTML.
 
-Raw HTML is text, images are links that nobody follows unasked, links lead to the web or a mail address only and say
-where; reference definitions are not read, so that a line far below cannot change what stands above; dollars are
-dollars. The work is bounded: what has more marks or table cells than a person reads stands as it was written.
+Raw HTML is escaped, images become links, links lead only to the web or a mail address and show where; reference
+definitions are ignored, so that a line far below cannot change the text above; `$` is not math. Work is bounded:
+text with too many marks or table cells is shown unrendered.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def render(text: str) -> str:
 
 
 def is_safe_link(url: str) -> bool:
-    """Whether a link may be followed: absolute, to the web or a mail address."""
+    """Return whether a link may be followed: absolute, to the web or a mail address."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
@@ -48,7 +48,7 @@ def is_safe_link(url: str) -> bool:
 
 
 class _Renderer(RendererHTML):
-    """Writes the tokens; what it does not name is escaped text."""
+    """Renders tokens; token types it does not name become escaped text."""
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:
         token = tokens[idx]
@@ -75,14 +75,14 @@ class _Renderer(RendererHTML):
 
 
 def _heading(state: Any) -> None:
-    """Set headings two levels lower: the notebook's own stand above a reply's."""
+    """Lower headings by two levels: the notebook's own headings rank above those of a reply."""
     for token in state.tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
 
 
 def _bare_links(state: Any) -> None:
-    """Make links of web addresses that stand in prose as they are."""
+    """Make links of bare web addresses in prose."""
     for token in state.tokens:
         if token.type == "inline" and "://" in token.content:
             token.children = [
@@ -91,7 +91,7 @@ def _bare_links(state: Any) -> None:
 
 
 def _tokens_in_links(tokens: list[Token]) -> Iterator[tuple[Token, bool]]:
-    """Give each token, and whether it stands inside a link."""
+    """Return each token, and whether it is inside a link."""
     depth = 0
     for token in tokens:
         depth += (token.type == "link_open") - (token.type == "link_close")
@@ -129,7 +129,7 @@ def _anchor(url: str) -> str:
 
 
 def _target(url: str, words: str) -> str:
-    """Say where a link leads, unless its words do."""
+    """Append the destination of a link, unless its text shows it."""
     parts = urlsplit(url)
     destination = parts.path if parts.scheme.lower() == "mailto" else parts.netloc
     if destination in words:

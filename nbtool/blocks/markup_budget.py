@@ -1,4 +1,4 @@
-"""How much Markdown of one reply is set: what is beyond stands as it was written, and the reply says so."""
+"""Limits how much Markdown of one reply is rendered; text beyond is shown unrendered, with a note."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 
 MARKS_LIMIT = 1_000
-"""Marks (of emphasis, links, code …) in one paragraph, heading or cell."""
+"""Marks (emphasis, links, code …) in one paragraph, heading or cell."""
 
 MARKUP_LIMIT = 20_000
-"""Marks and table cells of one reply, together."""
+"""Marks and table cells of one reply in total."""
 
 COLUMNS_LIMIT = 100
 """Columns of a table."""
 
 LINES_LIMIT = 3_000
-"""Lines of one reply that are read as Markdown."""
+"""Lines of one reply that are parsed as Markdown."""
 
 SIZE_LIMIT = 100_000
-"""Characters of one reply that are read as Markdown."""
+"""Characters of one reply that are parsed as Markdown."""
 
-PLAIN_NOTE = "Parts of this stand as they were written: there is more markup than is set"
+PLAIN_NOTE = "Some of this text is shown unrendered: it has more markup than the limit"
 
 _MARKS = re.compile(r"[*_~`\[\]<&\\!:]")
 
 
 class Budget:
-    """What of `MARKUP_LIMIT` is left while one reply is read."""
+    """The rest of `MARKUP_LIMIT` while one reply is parsed."""
 
     __slots__ = ("is_exceeded", "left", "no_table_before", "plain_lines")
 
@@ -40,7 +40,7 @@ class Budget:
         self.plain_lines: set[int] = set()
 
     def spend(self, count: int, limit: int) -> bool:
-        """Take some of what is left; False, and nothing is taken, where that is too much."""
+        """Use up part of the budget; False, without using any, if it is too little."""
         if count > min(limit, self.left):
             self.is_exceeded = True
             return False
@@ -49,7 +49,7 @@ class Budget:
 
 
 def split(text: str) -> tuple[str, str]:
-    """Give what of a reply is read as Markdown, and the lines after it, which stand as they were written."""
+    """Return the part of a reply to parse as Markdown, and the remaining lines, which are shown unrendered."""
     end = 0
     for _ in range(LINES_LIMIT):
         after = text.find("\n", end) + 1
@@ -62,7 +62,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def read_inline(state: StateCore) -> None:
-    """Read the paragraphs, headings and cells; one with too many marks is text, line by line."""
+    """Parse paragraphs, headings and cells; one with too many marks is text, line by line."""
     budget: Budget = state.env["budget"]
     for token in state.tokens:
         if token.type != "inline":
@@ -76,7 +76,7 @@ def read_inline(state: StateCore) -> None:
 
 
 def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read a table, unless it has too many columns, or more cells than are left: then it is a paragraph."""
+    """Parse a table, unless it has too many columns, or more cells than the budget: then it is a paragraph."""
     budget: Budget = state.env["budget"]
     if start < budget.no_table_before or start + 2 > end or not _may_be_table(state, start + 1):
         return False
@@ -91,13 +91,13 @@ def bounded_table(state: StateBlock, start: int, end: int, silent: bool) -> bool
 
 
 def _may_be_table(state: StateBlock, line: int) -> bool:
-    """Whether a line begins as the second line of a table does."""
+    """Return whether a line starts like the second line of a table."""
     at = state.bMarks[line] + state.tShift[line]
     return at < state.eMarks[line] and state.src[at] in "|-:"
 
 
 def _rows(state: StateBlock, start: int, end: int, max_rows: int) -> int:
-    """Count the lines up to the next blank one, or `most`."""
+    """Count the lines up to the next blank one, at most `most`."""
     last = min(end, start + max_rows)
     return next((line for line in range(start, last) if state.isEmpty(line)), last) - start
 

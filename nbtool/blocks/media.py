@@ -1,7 +1,7 @@
-"""The images and sounds of a turn: told in its document by a key, and kept with it where a notebook is saved.
+"""The images and sounds of a turn: referenced in its document by a key, and saved with it in a notebook.
 
-They come from tools and from what a person attached, never from what a model writes. The page shows the kinds that
-every browser draws or plays without running anything, and asks for their bytes by their key.
+They come from tools and from attachments, never from model output. The page shows the types that
+every browser renders or plays without executing anything, and requests their bytes by key.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ SOUND_TYPES = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/aac"
 """The sounds that a page plays."""
 
 MAX_DISPLAYED = 20
-"""Images, sounds and files that are told of a call, or of a prompt."""
+"""Images, sounds and files that are listed of a call, or of a prompt."""
 
 SHOWN_LIMIT = 4 * 1024 * 1024
 """Bytes of an image or a sound that is sent to a page."""
 
 SAVED_LIMIT = 300_000
-"""Characters of base64 that all images and sounds of a turn take in a saved notebook, in each of its two forms."""
+"""Characters of base64 of all images and sounds of a turn in a saved notebook, in each of its two forms."""
 
 _CAPTION = "font-size:85%;opacity:.75"
 
 
 def media_data(media: Iterable[Media], store: dict[str, Media]) -> list[MediaData]:
-    """Tell of images, sounds and files, and put their bytes on a shelf, by their keys."""
+    """Describe images, sounds and files, and store their bytes in `shelf` by key."""
     shapes: list[MediaData] = []
     every = list(media)
     for one in every[:MAX_DISPLAYED]:
@@ -50,7 +50,7 @@ def media_data(media: Iterable[Media], store: dict[str, Media]) -> list[MediaDat
 
 
 def embed_media(document: Document, store: Mapping[str, Media]) -> tuple[Document, int]:
-    """Put the bytes of images and sounds into a document, as far as `SAVED_LIMIT` allows; gives how much that is."""
+    """Add the bytes of images and sounds to a document, up to `SAVED_LIMIT`; return their total size."""
     left = SAVED_LIMIT
 
     def with_bytes(shape: MediaData) -> MediaData:
@@ -75,23 +75,23 @@ def embed_media(document: Document, store: Mapping[str, Media]) -> tuple[Documen
 
 
 def displayable_bytes(media: Media | None) -> bytes | None:
-    """Give the bytes that go to a page; None where there are none, or too many."""
+    """Return the bytes to send to a page; None if there are none, or too many."""
     return media.data if media and media.data and len(media.data) <= SHOWN_LIMIT else None
 
 
 def is_shown(shape: MediaData) -> bool:
-    """Whether a page draws or plays this."""
+    """Return whether a page renders or plays this."""
     return shape["mime"] in (*IMAGES, *SOUND_TYPES)
 
 
 def describe(shape: MediaData) -> str:
-    """Say in a line what this is and how large."""
+    """Describe the type and size in one line."""
     size = f"{shape['size']:,} bytes" if shape["size"] else ""
     return ", ".join(part for part in (shape["name"], shape["mime"], size) if part)
 
 
 def to_html(shapes: Iterable[MediaData]) -> str:
-    """Write images and sounds as HTML that fetches nothing; what is not kept is a line."""
+    """Render images and sounds as HTML that loads nothing; one that is not saved becomes a line of text."""
     return "".join(_figure(shape) for shape in shapes)
 
 
@@ -99,7 +99,7 @@ def _figure(shape: MediaData) -> str:
     line = escapeHtml(describe(shape))
     data = shape.get("data", "")
     if not data or not is_shown(shape):
-        note = ": too large to be kept in the notebook" if is_shown(shape) and shape["size"] else ""
+        note = ": too large to save in the notebook" if is_shown(shape) and shape["size"] else ""
         return f'<div style="{_CAPTION}">[{line}{note}]</div>'
     source = f"data:{shape['mime']};base64,{data}"
     if shape["mime"] in IMAGES:

@@ -1,7 +1,7 @@
-"""What a notebook keeps of a turn: data for those who can draw it, and its static twins for all others.
+"""The saved form of a turn: data for pages that can render it, and static HTML and text for all others.
 
-The data is the turn's document without what only a living kernel understands: a closed set of keys (`schema.py`), which
-the page's extension checks before it shows any of it. A page without the extension takes the HTML, or the text.
+The data is the turn's document without anything that needs a live kernel: a closed set of keys
+(`protocol_schema.py`) that the page's extension validates first. A page without the extension shows the HTML or text.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from nbtool.messages import Media, clean_text
 _T = TypeVar("_T")
 
 _MARK_ROOM = 64
-"""Bytes that the mark of a cut may take."""
+"""Bytes of a truncation marker."""
 
 TURN_MIME = "application/vnd.nbtool.turn+json"
 """The media type of a turn as data."""
 
 
 def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
-    """Give the bundle that a notebook keeps: a turn as data, as HTML and as text, each within its limit.
+    """Return the mimebundle of a turn for a notebook: as data, as HTML and as text, each within its limit.
 
-    `media` are the images and sounds that the document tells of, by their keys: they are kept as far as they fit.
+    `media` are the images and sounds of the document, by key; they are saved up to their limit.
 
-    A turn that has not ended, or that cannot be made small enough, is no data. One that was replayed tells no time:
-    running its cell again changes nothing in the file but the turn's id.
+    A turn that has not ended, or that cannot be made small enough, is not saved as data. A replayed one contains no
+    times: running its cell again changes nothing in the file but the turn's id.
     """
     bare = _without_times(document) if document["head"].get("replayed") else document
     embedded, size = embed_media(bare, media or {})
@@ -73,7 +73,7 @@ def turn_mimebundle(document: Document, media: Mapping[str, Media] | None = None
 
 
 def turn_data(document: Document) -> Document:
-    """Give what of a turn is kept as data: what its blocks show, and of a question only what it was about."""
+    """Return the saved data of a turn: what its blocks show, and of a question only its subject."""
     clipper = _Truncator()
     blocks = [part for block in document["blocks"] for part in _block(block, clipper)]
     part: Document = {"v": VERSION, "head": _head(document["head"], clipper), "blocks": blocks}
@@ -81,13 +81,13 @@ def turn_data(document: Document) -> Document:
 
 
 class _Truncator:
-    """Keeps texts and lists within the bounds of saved data, marks what is cut, and remembers that something was."""
+    """Keeps texts and lists within the limits of saved data, marks truncation, and records that there was any."""
 
     def __init__(self) -> None:
         self.has_cut = False
 
     def text(self, text: str, limit: int) -> str:
-        """Return a text of `limit` bytes at most; where it is cut, with its mark."""
+        """Return a text of at most `limit` bytes, with a marker if truncated."""
         text = clean_text(text)
         if not truncate(text, limit)[1]:
             return text
@@ -112,9 +112,9 @@ def _without_times(document: Document) -> Document:
 
 
 def _head(head: Head, clipper: _Truncator) -> Head:
-    """Leave out the prompt, which stands in the cell, why this model answered, and what a page could once do.
+    """Remove the prompt, which is in the cell, the reason for the model, and the actions of the former page.
 
-    A turn that a cell cannot name has no id here: then no cell is offered that speaks of it.
+    A turn id that is not valid in a cell is removed: then no cells about the turn are offered.
     """
     result: dict[str, Any] = {
         **head,
@@ -134,7 +134,7 @@ def _head(head: Head, clipper: _Truncator) -> Head:
     if not re.fullmatch(CHAT_PATTERN, result.get("chat", "main")):
         result = {**result, "turn_id": ""}
         del result["chat"]
-    for name in ("acts", "why"):  # why this model answers names settings and files of the person
+    for name in ("acts", "why"):  # the reason for the model names the person's settings and files
         result.pop(name, None)
     return cast("Head", result)
 
@@ -150,10 +150,10 @@ def _block(block: Block, clipper: _Truncator) -> list[Block]:
 
 
 def _question_notice(block: CallBlock, clipper: _Truncator) -> NoticeBlock:
-    """Tell of a question: the data holds none that could be answered, and no result that may be withheld yet."""
+    """Describe a question: saved data has none that could be answered, and no result that may still be withheld."""
     remark = remarks(block["question"]) if block["question"] else ""
     text = clipper.text(
-        f"{remark}\n".lstrip() + f"nbtool asks: {question_summary(block)} {STATIC_QUESTION_NOTE}", LINE_LENGTH
+        f"{remark}\n".lstrip() + f"Approval needed: {question_summary(block)} {STATIC_QUESTION_NOTE}", LINE_LENGTH
     )
     return {"id": f"{_identifier(block['id'], NAME_LENGTH - 6)}.asked", "kind": "notice", "text": text, "level": "info"}
 
@@ -187,7 +187,7 @@ def _resolved(shape: ResolvedShape, clipper: _Truncator) -> ResolvedShape:
 
 
 def _decision(decision: DecisionData, clipper: _Truncator) -> DecisionData:
-    """Leave out the digest: it names a question that nobody can answer any more."""
+    """Remove the digest: it identifies a question that can no longer be answered."""
     by, reason = clipper.text(decision["by"], NAME_LENGTH), clipper.text(decision["reason"], LINE_LENGTH)
     result: DecisionData = {**decision, "digest": "", "by": by, "reason": reason}
     if not_counted := decision.get("again"):

@@ -1,4 +1,4 @@
-"""What is left out where a turn is shown, and the one command that prints all of it."""
+"""What is omitted where a turn is shown, and the one command that prints all of it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,10 @@ def whole_turn_command(head: Head) -> str:
 
 
 def omission_line(head: Head) -> str:
-    """Say how to read what is left out of a turn; empty where nothing is."""
-    return (
-        f"Not all of this turn is shown here: `{whole_turn_command(head)}` prints all of it." if head.get("cut") else ""
-    )
+    """Return how to read the omitted parts of a turn; empty if nothing is omitted."""
+    return f"Parts of this turn are omitted here: `{whole_turn_command(head)}` prints them." if head.get("cut") else ""
 
 
 def mark_truncated(document: Document) -> Document:
-    """Return a document that says that some of it is left out."""
+    """Return the document, marked as truncated."""
     return document if document["head"].get("cut") else {**document, "head": {**document["head"], "cut": True}}

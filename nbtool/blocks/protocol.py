@@ -1,7 +1,7 @@
-"""The shapes of a turn's document and of the patches that change it.
+"""The types of a turn's document and of the patches that change it.
 
-They cross to the page as JSON and lie in saved notebooks: a closed set of keys, versioned by `v`. `protocol.ts` of
-the page mirrors this module.
+They are sent to the page as JSON and stored in saved notebooks: a closed set of keys, versioned by `v`. `protocol.ts`
+of the page mirrors this module.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from nbtool.events import CallStatus, EndReason, Gate, TurnStatus
 VERSION: Literal[1] = 1
 
 CallState = Literal["writing", "ready"] | CallStatus
-"""A call's status, and what comes before: its arguments are being written; it is looked up and about to run."""
+"""A call's status, and the states before: its arguments are being streamed; it is resolved and about to run."""
 
 TextState = Literal["open", "whole", "cut"]
-"""Still growing; ended by the provider's own word; broken off."""
+"""Still growing; ended by the provider's terminal signal; broken off."""
 
 OmittedChars = dict[str, int]
-"""For each text that was too long to show: how many characters were left out."""
+"""For each truncated text, the number of omitted characters."""
 
 
 class QuestionData(TypedDict):
-    """What a person is asked at a gate, and the digest that a decision must carry back.
+    """A question at a gate, and the digest that a decision must contain.
 
-    `notice` is what the person has to know first, such as how the tool changed; `effect` tells what would change, such
-    as a file's diff, where the tool can tell; `media` are the images of a result.
+    `notice` is shown before everything else, such as how the tool changed; `effect` describes the changes, such
+    as a file's diff, if the tool provides it; `media` are the images of a result.
     """
 
     gate: Gate
@@ -46,7 +46,7 @@ class QuestionData(TypedDict):
 
 
 class DifferenceData(TypedDict):
-    """One thing that is not what it was when it was shown."""
+    """One thing that has changed since it was shown."""
 
     what: str
     before: str
@@ -54,7 +54,7 @@ class DifferenceData(TypedDict):
 
 
 class ReaskData(TypedDict):
-    """Why a call is asked about once more; see `RepeatedQuestion`."""
+    """Why approval is requested again; see `RepeatedQuestion`."""
 
     reason: Literal["changed", "unwatched", "invalid"]
     differences: list[DifferenceData]
@@ -63,18 +63,18 @@ class ReaskData(TypedDict):
 
 
 ReaskReason = Literal["changed", "unwatched", "invalid"]
-"""Why a call is asked about again."""
+"""Why approval is requested again."""
 
 
 class NotCounted(TypedDict):
-    """Why a decision did not count; `problem` is what was wrong with the arguments that a person put in."""
+    """Why a decision was discarded; `problem` is the error in arguments that a person entered."""
 
     reason: ReaskReason
     problem: str
 
 
 class DecisionData(TypedDict):
-    """What was decided at a gate, and by whom; `again` says why it did not count and the call was asked about again."""
+    """A decision at a gate and its source; `again` is why it was discarded and approval was requested again."""
 
     gate: Gate
     digest: str
@@ -97,9 +97,9 @@ class ProseBlock(TypedDict):
 
 
 class TablePreview(TypedDict):
-    """The first rows of something that a reference stood for, as texts; only of what the person opened for reading.
+    """The first rows of a referenced object, as texts; only of objects that the person opened for reading.
 
-    `more_rows` and `more_columns` count those that are not shown.
+    `more_rows` and `more_columns` count the omitted ones.
     """
 
     columns: list[str]
@@ -109,9 +109,9 @@ class TablePreview(TypedDict):
 
 
 class MediaData(TypedDict):
-    """An image, a sound or a file of a tool or an attachment; `key` names its bytes, `size` counts them.
+    """An image, a sound or a file of a tool or an attachment; `key` identifies its bytes, `size` counts them.
 
-    `data` holds them in base64, in what a notebook keeps.
+    `data` contains them in base64 in a saved notebook.
     """
 
     key: str
@@ -122,7 +122,7 @@ class MediaData(TypedDict):
 
 
 class ResolvedReferenceShape(TypedDict):
-    """What a reference stands for; see `nbtool.events.ResolvedReference`."""
+    """The target of a reference; see `nbtool.events.ResolvedReference`."""
 
     name: str
     text: str
@@ -130,7 +130,7 @@ class ResolvedReferenceShape(TypedDict):
 
 
 class ResolvedShape(TypedDict):
-    """An argument as it will run; see `nbtool.events.ResolvedArgument`."""
+    """An argument as it will be used; see `nbtool.events.ResolvedArgument`."""
 
     text: str
     references: list[ResolvedReferenceShape]
@@ -140,10 +140,10 @@ class ResolvedShape(TypedDict):
 class CallBlock(TypedDict):
     """One call from its first character to its outcome; `id` is its `call_id`.
 
-    `shown` is what the model read, where the person sees more; `glances` holds the first rows of what the references
-    stood for, by their names in `resolved`; `media` are the images and sounds of the result, but for `media_left_out`;
-    `traceback` says where the person's own code failed. `arguments` are those that run; `asked_arguments` those that
-    the model asked for, where a person put others in their place.
+    `shown` is what was sent to the model, if the person sees more; `glances` has the first rows of referenced
+    objects, by their names in `resolved`; `media` are the images and sounds of the result, except `media_left_out`;
+    `traceback` shows where the person's own code failed. `arguments` are those that run; `asked_arguments` those from
+    the model, if a person edited them.
     """
 
     id: str
@@ -174,7 +174,7 @@ class CallBlock(TypedDict):
 
 
 class NoticeBlock(TypedDict):
-    """Something the person should know."""
+    """A notice for the person."""
 
     id: str
     kind: Literal["notice"]
@@ -186,7 +186,7 @@ Block = ProseBlock | CallBlock | NoticeBlock
 
 
 class UsageData(TypedDict):
-    """Tokens of a turn so far; `cost` in US dollars where it is known."""
+    """Tokens of a turn so far; `cost` in US dollars if known."""
 
     input_tokens: int
     output_tokens: int
@@ -196,12 +196,12 @@ class UsageData(TypedDict):
 
 
 class Head(TypedDict):
-    """What is said of the turn as a whole; `activity` is one line of what happens now, or empty.
+    """The state of the turn as a whole; `activity` is one line about current work, or empty.
 
-    Where it is known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
-    that the turn is `replayed` from, which of how many `versions` of its place it is and which `turns` these are, what
-    was `attached` to its prompt, the `end_reason` of a turn without a finished answer (see `EndReason`), whether it is
-    `cut` here, and `acts`: what the page may offer to do with it (see `view.turn_messages.ActionRequest`).
+    If known: `why` this model, the name of the `chat` unless it is the main one, the date of the recording
+    that the turn is `replayed` from, which of its `versions` this is and which `turns` these are, what
+    was `attached` to its prompt, the `end_reason` of a turn without a final answer (see `EndReason`), whether it is
+    `cut` here, and `acts`: the actions that the page may offer (see `view.turn_messages.ActionRequest`).
     """
 
     turn_id: str
@@ -228,7 +228,7 @@ class Head(TypedDict):
 
 
 class Document(TypedDict):
-    """A turn as it stands."""
+    """The document of a turn."""
 
     v: Literal[1]
     head: Head
@@ -236,14 +236,14 @@ class Document(TypedDict):
 
 
 class OpenPatch(TypedDict):
-    """A block appears, after all others."""
+    """Append a block."""
 
     op: Literal["open"]
     block: Block
 
 
 class ExtendPatch(TypedDict):
-    """A text of a block grows at its end."""
+    """Append to a text of a block."""
 
     op: Literal["extend"]
     id: str
@@ -252,7 +252,7 @@ class ExtendPatch(TypedDict):
 
 
 class UpdatePatch(TypedDict):
-    """Some keys of a block get new values."""
+    """Set keys of a block."""
 
     op: Literal["update"]
     id: str
@@ -260,7 +260,7 @@ class UpdatePatch(TypedDict):
 
 
 class HeadPatch(TypedDict):
-    """Some keys of the head get new values."""
+    """Set keys of the head."""
 
     op: Literal["head"]
     set: dict[str, Any]

@@ -1,7 +1,7 @@
-"""The schema of a saved turn: what the page's extension lets through, and nothing else.
+"""The schema of a saved turn: the page's extension accepts nothing else.
 
-It is written as JSON Schema (https://json-schema.org/draft/2020-12) and closed everywhere: every key is known, every
-text and list has a longest length, and nothing nests in itself, so that a checked document has a depth of its own.
+It is written as JSON Schema (https://json-schema.org/draft/2020-12) and closed: every key is listed, every
+text and list has a maximum length, and no type is recursive, so that a valid document has a fixed depth.
 `js/src/saved/schema.json` is this schema as the page reads it.
 """
 
@@ -15,26 +15,26 @@ from nbtool.blocks.protocol import VERSION, ReaskReason, TextState
 from nbtool.events import CallStatus, EndReason, Gate, TurnStatus
 
 DATA_LIMIT = 300_000
-"""Bytes of UTF-8 that a turn may take as data in a saved notebook, written as JSON without spaces, but for the images
-and sounds that are kept with it."""
+"""Bytes of UTF-8 of a turn as data in a saved notebook, written as JSON without spaces, except the images
+and sounds saved with it."""
 
 NAME_LENGTH = 300
 """Characters of a name, an id or a cell of a small table in a saved turn."""
 
 LINE_LENGTH = NOTICE_LIMIT + 64
-"""Characters of a notice, a reason or an error, with the mark of its cut."""
+"""Characters of a notice, a reason or an error, including a truncation marker."""
 
 MAX_ENTRIES = 100
-"""Resolved arguments, decisions, repairs, rows or columns of a saved turn, each."""
+"""Maximum number each of resolved arguments, decisions, repairs, rows or columns of a saved turn."""
 
 MAX_BLOCKS = 2_000
 """Blocks of a saved turn."""
 
 ID_PATTERN = r"[A-Za-z0-9_-]{0,64}"
-"""What a turn's id is made of, so that it can stand in a cell; empty where it is not known."""
+"""The characters of a turn's id, so that it is valid in a cell; empty if unknown."""
 
 CHAT_PATTERN = r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}"
-"""A name of a chat that can stand in a cell as it is."""
+"""A name of a chat that is valid in a cell without quoting."""
 
 FINAL_STATUSES: tuple[TurnStatus, ...] = tuple(
     status for status in get_args(TurnStatus) if status not in ("running", "waiting")
@@ -48,29 +48,29 @@ LEVELS = ("info", "warning", "error")
 
 
 def text(length: int) -> dict[str, Any]:
-    """Describe a text of at most `length` characters."""
+    """Return the schema of a text of at most `length` characters."""
     return {"type": "string", "maxLength": length}
 
 
 def list_of(item: dict[str, Any], length: int = MAX_ENTRIES) -> dict[str, Any]:
-    """Describe a list."""
+    """Return the schema of a list."""
     return {"type": "array", "items": item, "maxItems": length}
 
 
 def record_of(value: dict[str, Any]) -> dict[str, Any]:
-    """Describe an object whose keys are names."""
+    """Return the schema of an object whose keys are names."""
     names = {"maxLength": NAME_LENGTH}
     return {"type": "object", "propertyNames": names, "additionalProperties": value, "maxProperties": MAX_ENTRIES}
 
 
 def object_of(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Describe an object with these keys and no others."""
+    """Return the schema of an object with these keys and no others."""
     properties = required | (optional or {})
     return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
 
 
 def or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    """Let a value be missing."""
+    """Make a value optional."""
     return {"anyOf": [{"type": "null"}, schema]}
 
 
@@ -142,7 +142,7 @@ RESOLVED = object_of(
         "is_reference": {"type": "boolean"},
     }
 )
-"""What an argument stands for; older versions saved a line in its place."""
+"""The target of an argument; older versions saved a line instead."""
 CALL_BLOCK = object_of(
     {
         "id": NAME,
@@ -194,4 +194,4 @@ SCHEMA: dict[str, Any] = {
         }
     ),
 }
-"""All that a saved turn may be; `dataLimit` bounds the whole of it, and `mediaLimit` its images and sounds."""
+"""The schema of a saved turn; `dataLimit` limits the whole of it, and `mediaLimit` its images and sounds."""

@@ -1,4 +1,4 @@
-"""What a person is asked at a gate, in one sentence; the card of the page says the same (`asking.ts`)."""
+"""The question at a gate in one sentence; the card of the page (`Sentence.tsx`) shows the same."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ REASK_TITLES = {
     "unwatched": "Asked again, right before it runs: it may have changed since it was shown.",
     "invalid": "Asked again: the arguments that you put in do not fit.",
 }
-"""Why a call is asked about once more; the card says the same (`asking.ts`)."""
+"""Why a call is asked about once more; the card shows the same."""
 
 MAX_ARGUMENT_CHARS = 60
-"""Characters of an argument that the sentence holds."""
+"""Characters of an argument in the sentence."""
 
 MAX_ARGUMENTS = 6
-"""Arguments that the sentence names."""
+"""Arguments in the sentence."""
 
 
 def question_data(event: CallAsked, store: dict[str, Media]) -> QuestionData:
-    """Give a question as blocks hold it; the bytes of its images go to a shelf, by their keys."""
+    """Return a question as stored in blocks; the bytes of its images go to a shelf, by key."""
     question: QuestionData = {
         "gate": event.gate, "digest": event.digest, "tool": clean_text(event.tool),
         "shown": clean_text(event.shown), "description": without_controls(event.description),
@@ -60,14 +60,14 @@ def _reask_data(reask: RepeatedQuestion) -> ReaskData:
 
 
 def remarks(question: QuestionData) -> str:
-    """Write what a person should know before all else: why a call is asked about again, and what cannot be watched."""
+    """Return what the person should read first: why approval is needed again, and what cannot be monitored."""
     reask = question.get("again")
     parts = [*_reask_lines(reask)] if reask else []
     return "\n".join(escape_confusables(escape_invisible(part)) for part in [*parts, *question.get("notes", ())])
 
 
 def format_remarks(reask: RepeatedQuestion | None, notes: Sequence[str]) -> str:
-    """Write the remarks of a question that is no block; see `remarks`."""
+    """Return the remarks of a question that is not a block; see `remarks`."""
     parts = [*_reask_lines(_reask_data(reask))] if reask else []
     return "\n".join(escape_confusables(escape_invisible(part)) for part in [*parts, *notes])
 
@@ -85,7 +85,7 @@ def _reask_lines(reask: ReaskData) -> Iterator[str]:
 
 
 def question_summary(block: CallBlock) -> str:
-    """Say what will happen if the question of a call is answered with yes; empty where it has none."""
+    """Describe what happens if the question of a call is approved; empty if it has none."""
     question = block["question"]
     if question is None:
         return ""
@@ -94,9 +94,9 @@ def question_summary(block: CallBlock) -> str:
 
 
 def summarize_call(gate: Gate, tool: str, shown: str, resolved: Mapping[str, ResolvedShape], images: int = 0) -> str:
-    """Say what will happen if a question is answered with yes.
+    """Describe what happens if a question is approved.
 
-    `resolved` tells what each argument stands for; `images` says how many there are in a result.
+    `resolved` has the target of each argument; `images` is the number of images in a result.
     """
     tool = _line(tool, 80)
     if gate == "result":
@@ -113,12 +113,12 @@ def summarize_call(gate: Gate, tool: str, shown: str, resolved: Mapping[str, Res
 
 
 def effect_text(effect: str) -> str:
-    """Write what a call will change, as its tool tells it, with a title; empty where it tells nothing."""
+    """Return what a call will change, as described by its tool, with a title; empty if it provides nothing."""
     return f"What will change:\n{escape_confusables(escape_invisible(effect.rstrip()))}" if effect.strip() else ""
 
 
 def notice_text(notice: str) -> str:
-    """Write what the person has to know before a decision, in full; empty where there is nothing."""
+    """Return the notice before a decision, in full; empty if there is none."""
     return escape_confusables(escape_invisible(notice.strip()))
 
 

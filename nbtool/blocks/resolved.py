@@ -1,4 +1,4 @@
-"""What arguments stand for: as a page gets it, cleaned and bounded, and in words."""
+"""The targets of arguments: as sent to a page, cleaned and bounded, and as text."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from nbtool.messages import clean_text
 def resolved_shapes(
     resolved: Mapping[str, ResolvedArgument], keep: Callable[[str], str] = clean_text
 ) -> dict[str, ResolvedShape]:
-    """Return what arguments stand for as plain data, with what to `keep` of each text."""
+    """Return the targets of arguments as plain data, applying `keep` to each text."""
     return {name: _shape(argument, keep) for name, argument in resolved.items()}
 
 
 def resolved_text(shape: ResolvedShape) -> str:
-    """Write what an argument stands for in one text."""
+    """Return the target of an argument as one text."""
     references = "; ".join(f"$VAR_REF{{{{{one['name']}}}}}: {one['text']}" for one in shape["references"])
     return references if shape["is_reference"] else f"{shape['text']} ({references})" if references else shape["text"]
 
 
 def only_reference(shape: ResolvedShape | None) -> ResolvedReferenceShape | None:
-    """Return the reference that an argument is, where it is nothing else."""
+    """Return the reference if an argument is only a reference."""
     return shape["references"][0] if shape and shape["is_reference"] and shape["references"] else None
 
 

@@ -1,4 +1,4 @@
-"""Text that others wrote, made safe to look at: without control sequences, with nothing invisible."""
+"""Sanitize untrusted text for display: no control sequences, no invisible characters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _INVISIBLE = re.compile(
     "\u205f-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 STACK_LIMIT = 16
-"""Combining marks on one letter that are shown; a browser takes seconds to stack thousands."""
+"""Combining marks on one letter that are shown; a browser takes seconds to render thousands."""
 
 _STACK = re.compile(rf"[^\w\s\x00-\x7f]{{{STACK_LIMIT + 1},}}")
 
 
 def strip_stacks(text: str) -> str:
-    """Cut stacks of combining marks, and say where how many are left out."""
+    """Truncate stacks of combining marks, with a note of how many were omitted."""
     return _STACK.sub(_cut_stacks, text)
 
 
@@ -40,20 +40,20 @@ def _cut_stacks(match: re.Match[str]) -> str:
 
 
 def without_controls(text: str) -> str:
-    r"""Drop terminal control sequences and control characters; `\n` and tabs stay, `\r\n` becomes `\n`."""
+    r"""Remove terminal control sequences and control characters; `\n` and tabs stay, `\r\n` becomes `\n`."""
     text = clean_text(text)
     return _CONTROL.sub("", text) if _CONTROL.search(text) else text
 
 
 def escape_invisible(text: str) -> str:
-    r"""Write invisible, bidirectional and control characters as escapes, so that nothing hides at a gate.
+    r"""Escape invisible, bidirectional and control characters, so that nothing is hidden at a gate.
 
-    A right-to-left override becomes `\u{202e}`, written out.
+    A right-to-left override becomes `\u{202e}`, as visible text.
     """
     return _INVISIBLE.sub(lambda found: f"\\u{{{ord(found[0]):04x}}}", clean_text(text))
 
 
 def one_line(text: str, limit: int = 120) -> str:
-    """Give the text as one visible line of at most `limit` characters."""
+    """Return the text as one visible line of at most `limit` characters."""
     line = " ".join(escape_invisible(text[: limit * 4].replace("\n", " ")).split())
     return line if len(line) <= limit and len(text) <= limit * 4 else f"{line[: limit - 1]}…"

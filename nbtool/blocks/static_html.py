@@ -1,7 +1,7 @@
-"""A turn as static HTML and as plain text: for saved notebooks, exports, and wherever no widget lives.
+"""A turn as static HTML and as plain text: for saved notebooks, exports, and front ends without widgets.
 
-Inline styles only, no script, no style sheet, nothing fetched, nothing that looks alive: JupyterLab's sanitiser, which
-works on notebooks that are not trusted, leaves it as it is.
+Inline styles only, no script, no style sheet, nothing loaded, no controls: JupyterLab's sanitizer for untrusted
+notebooks leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from nbtool.blocks.sanitize import escape_invisible, one_line, strip_stacks
 
 HTML_LIMIT = 150_000
 TEXT_LIMIT = 50_000
-"""Bytes of UTF-8 that a turn may take in a saved notebook, in each of its two forms."""
+"""Bytes of UTF-8 of a turn in a saved notebook, in each of its two forms."""
 
 STATIC_QUESTION_NOTE = (
-    "This is a picture of the question: it is decided on the live card, or with %chat approve and %chat deny."
+    "This is a static copy of the question: decide on the live card, or with %chat approve and %chat deny."
 )
-"""What stands below a question that is saved."""
+"""Shown below a saved question."""
 
 _MUTED_STYLE = "opacity:.75"
 _LINE = "1px solid rgba(128,128,128,.35)"
@@ -54,7 +54,7 @@ _BAR = "margin:.5em 0;padding:.15em 0 .15em .75em;border-left:3px solid rgba(128
 
 
 def to_html(document: Document) -> str:
-    """Write a turn as HTML that can do nothing, in the colours and the type of the page around it."""
+    """Render a turn as safe HTML, in the colors and the font of the page."""
     attached = media.to_html(document["head"].get("attached", ()))
     blocks = attached + "".join(_block(block) for block in document["blocks"])
     end = status_line(document["head"])
@@ -68,7 +68,7 @@ def to_html(document: Document) -> str:
 
 
 def to_text(document: Document) -> str:
-    """Write a turn as plain text; its thinking and long arguments are counted, and not told."""
+    """Render a turn as plain text; its thinking and long arguments are only counted."""
     if any(_is_short(block) for block in document["blocks"]):
         document = mark_truncated(document)
     parts = [f"[{media.describe(one)}]" for one in document["head"].get("attached", ())]
@@ -110,35 +110,36 @@ def _call(block: CallBlock) -> str:
 
 
 def _question(block: CallBlock) -> str:
-    """Write what a call waits for: the words of the card, and where it can be decided; nothing here can be pressed.
+    """Render the pending question of a call: the text of the card, and where to decide; it has no controls.
 
-    A result that waits is not written: it may be withheld yet.
+    A pending result is not included: it may still be withheld.
     """
     if block["question"] is None:
         return ""
     notice, effect = block["question"].get("notice", ""), block["question"].get("effect", "")
     remark = remarks(block["question"])
     first = f'<div style="white-space:pre-wrap">{_escape(remark)}</div>' if remark else ""
+    notices = _section("Read this first", notice_text(notice))
     return (
-        f'<div style="{_CARD}"><strong>nbtool asks</strong>{first}{_section("Read this first", notice_text(notice))}'
+        f'<div style="{_CARD}"><strong>Approval needed</strong>{first}{notices}'
         f"<div>{_escape(question_summary(block))}</div>{_section('What will change', escape_invisible(effect))}"
         f'<div style="{_MUTED_STYLE}">{STATIC_QUESTION_NOTE}</div></div>'
     )
 
 
 def _media(block: CallBlock) -> str:
-    """Write the images and sounds of a result, which stand below its call."""
+    """Render the images and sounds of a result, which are shown below its call."""
     html = media.to_html(block.get("media", ()))
     return f'<div style="{_FOLD}">{html}</div>' if html else ""
 
 
 def _details(block: CallBlock) -> list[str]:
-    """Write what stands inside a call's fold."""
+    """Render the details of a call."""
     asked_for = block.get("asked_arguments", "")
     title = EDITED_ARGUMENTS if asked_for else "Arguments"
     parts = [_section(title, with_marker(long_arguments(block["arguments"]), block["more"].get("arguments", 0)))]
     if asked_for:
-        parts.append(_fold("What the model asked for", _section("Arguments", long_arguments(asked_for))))
+        parts.append(_fold("Requested by the model", _section("Arguments", long_arguments(asked_for))))
     if any(one["references"] for one in block["resolved"].values()):
         lines = (escape_invisible(f"{name} = {resolved_text(one)}") for name, one in block["resolved"].items())
         parts.append(_section("Resolved", "\n".join(lines)))
@@ -149,7 +150,7 @@ def _details(block: CallBlock) -> list[str]:
     parts.append(_section("Result", with_marker(block["result"], block["more"].get("result", 0))))
     parts.append(_section("What the model saw", with_marker(block.get("shown", ""), block["more"].get("shown", 0))))
     parts.append(_section("Traceback", with_marker(block.get("traceback", ""), block["more"].get("traceback", 0))))
-    reference = f"Kept as {one_line(block['reference'])}" if block["reference"] else ""
+    reference = f"Stored as {one_line(block['reference'])}" if block["reference"] else ""
     return [*parts, f'<div style="{_MUTED_STYLE}">{_escape(reference)}</div>' if reference else ""]
 
 
@@ -191,7 +192,7 @@ def _text_of(block: Block) -> str:
 
 
 def _is_short(block: Block) -> bool:
-    """Whether a block stands in plain text in part."""
+    """Return whether a block is only partly shown in plain text."""
     if block["kind"] != "call":
         return block["kind"] == "thinking"
     return bool(omitted_arguments(block["arguments"]) or block["progress"] or block.get("shown"))
@@ -205,7 +206,7 @@ def _call_text(block: CallBlock) -> str:
     notice = notice_text(question.get("notice", "")).splitlines() if question else []
     remark_lines = remarks(question).splitlines() if question else []
     question_lines = (
-        [f"    nbtool asks: {question_summary(block)} {STATIC_QUESTION_NOTE}", *(f"    {line}" for line in notice)]
+        [f"    Approval needed: {question_summary(block)} {STATIC_QUESTION_NOTE}", *(f"    {line}" for line in notice)]
         if question
         else []
     )

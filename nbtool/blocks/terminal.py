@@ -1,6 +1,6 @@
-"""A turn as it goes, in a plain terminal: the reply as it comes, one line for each call when it has its outcome.
+"""Streams a turn to a plain terminal: the reply as it arrives, one line for each call when it is finished.
 
-Nothing is ever rewritten, so the output reads the same in a log. Model text arrives without control sequences.
+Nothing is overwritten, so the output is the same in a log. Model text is free of control sequences.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ RESULT_LIMIT = 200
 
 
 class Output(Protocol):
-    """What is written to: a text stream."""
+    """The output: a text stream."""
 
     def write(self, text: str, /) -> object:
         """Write text."""
 
     def flush(self) -> object:
-        """Bring it to the reader."""
+        """Flush buffered text."""
 
 
 class Terminal:
@@ -93,17 +93,17 @@ class Terminal:
             case "notice":
                 self._line(long_line(block["text"]))
             case "call":
-                pass  # told of in one line when it has its outcome
+                pass  # written as one line when it has its outcome
 
     def _reply_finished(self) -> None:
-        """Say how much of the last text was left out."""
+        """Write how much of the last text was omitted."""
         block = self._transcript.block(self._open) if self._open else None
         if block and block["kind"] == "text" and (mark := omitted_marker(block["more"].get("text", 0))):
             self._line(f"[{mark}]")
         self._open = ""
 
     def _ask(self, event: CallAsked) -> None:
-        what = "wants to run" if event.gate == "run" else "has a result that waits to be read"
+        what = "wants to run" if event.gate == "run" else "has a result that needs approval"
         for line in format_remarks(event.again, event.notes).splitlines():
             self._line(line)
         self._line(f"◆ {one_line(event.tool, 80)} {what}:")
@@ -154,7 +154,7 @@ class Terminal:
 
 
 def _truncate_line(text: str, omitted: int) -> tuple[str, str]:
-    """Return the beginning of a result in one line, and a mark that says how much more there is."""
+    """Return the start of a result in one line, and a marker with the number of omitted characters."""
     line = one_line(text, RESULT_LIMIT)
     more = len(text) - RESULT_LIMIT + omitted
     return line, omitted_marker(more) if line.endswith("…") and more > 0 else ""

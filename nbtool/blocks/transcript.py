@@ -1,7 +1,7 @@
-"""Events in, a turn's document and its patches out.
+"""Folds events into a turn's document and patches.
 
-The fold happens once, here: the live view, the saved notebook, the terminal and the export read the same blocks.
-Feeding costs as much as the event is long, whatever came before; the whole document is built only when asked for.
+The live view, the saved notebook, the terminal and the export all use these blocks.
+Feeding an event costs time in its own length only; the whole document is built on request.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from nbtool.events import (
 from nbtool.messages import Media, Message, Refusal, Text, Thinking, ToolCall, Usage, clean_text
 
 OUTCOMES = frozenset(get_args(CallStatus)) - {"waiting", "running"}
-"""The states in which a call stays."""
+"""The final states of a call."""
 
 
 class Transcript:
     """One turn as blocks. Feed it every event of the turn, in order.
 
-    `media` holds the images, sounds and files that the blocks and the head tell of, by their keys.
+    `media` contains the images, sounds and files referenced by the blocks and the head, by key.
     """
 
     def __init__(self, limits: Limits = DISPLAY_LIMITS) -> None:
@@ -91,21 +91,21 @@ class Transcript:
         }  # fmt: skip
 
     def feed(self, event: Event) -> list[Patch]:
-        """Fold the next event; gives what changed. Events that nobody needs to see change nothing."""
+        """Fold the next event; return the patches. Events that are not shown change nothing."""
         fold = self._folds.get(event.kind)
         return fold(event) if fold else []
 
     def update_head(self, **head: Any) -> list[Patch]:
-        """Say more in the head than events do: `why`, `version`, `versions`, `acts`; gives what changed."""
+        """Set head fields that events do not have: `why`, `version`, `versions`, `acts`; return the patches."""
         return self._set_head(**head)
 
     def document(self) -> Document:
-        """Give the turn as it stands: JSON, sharing nothing with this object."""
+        """Return the current turn: JSON, sharing nothing with this object."""
         head = cast("Head", {**self._head, "usage": {**self._head["usage"]}})
         return {"v": VERSION, "head": head, "blocks": [entry.block() for entry in self._entries.values()]}
 
     def block(self, block_id: str) -> Block:
-        """Give one block as it stands.
+        """Return the current state of one block.
 
         Raises:
             KeyError: there is none with this id.
@@ -113,12 +113,12 @@ class Transcript:
         return self._entries[block_id].block()
 
     def find_media(self, key: str) -> Media | None:
-        """Give what is shown under a key: for good, or while a person is asked about it."""
+        """Return the media of a key: of the transcript, or of a pending question."""
         return next((store[key] for store in (self.media, *self._question_media.values()) if key in store), None)
 
     @property
     def head(self) -> Head:
-        """What is said of the turn as a whole."""
+        """The state of the turn as a whole."""
         return self._head
 
     @property
@@ -128,7 +128,7 @@ class Transcript:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the turn's last event was fed."""
+        """Return whether the turn's last event was fed."""
         return self._head["seconds"] is not None
 
     # --- the turn -------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Transcript:
     def _retrying(self, event: Retrying) -> list[Patch]:
         reason = self._truncated(event.reason, self._limits.notice)
         when = f" in {event.seconds:.0f} s" if event.seconds >= 1 else ""
-        return self._set_head(activity=f"Trying again{when} ({reason})")
+        return self._set_head(activity=f"Retrying{when} ({reason})")
 
     def _turn_ended(self, event: TurnEnded) -> list[Patch]:
         patches = [patch for entry in self._entries.values() for patch in _close(entry, event)]
@@ -179,9 +179,9 @@ class Transcript:
 
     def _error_raised(self, event: ErrorRaised) -> list[Patch]:
         if event.phase in ("tool", "arguments"):
-            return []  # the call's own row says it
+            return []  # shown in the call's own row
         if event.phase == "hook":
-            self._failed_hooks.append(event.text)  # told at the end, unless the end itself tells it
+            self._failed_hooks.append(event.text)  # shown at the end, unless the end event contains it
             return []
         return self._set_head(error=self._truncated(event.text, self._limits.notice))
 
@@ -216,7 +216,7 @@ class Transcript:
         )
 
     def _call_held(self, event: CallPending) -> list[Patch]:
-        return self._set_head(activity=f"Writing a call ({event.size:,} characters)")
+        return self._set_head(activity=f"Writing a tool call ({event.size:,} characters)")
 
     def _reply_finished(self, event: ReplyFinished) -> list[Patch]:
         self._total_usage += event.usage
@@ -230,7 +230,7 @@ class Transcript:
         return patches + self._set_head(usage=_usage(self._total_usage))
 
     def _add_reply(self, message: Message) -> list[Patch]:
-        """Fold a reply of which no delta was seen: it was not streamed, or is read back from a journal."""
+        """Fold a reply without deltas: it was not streamed, or is read from a journal."""
         patches: list[Patch] = []
         for part in message.parts:
             match part:
@@ -245,7 +245,7 @@ class Transcript:
         return patches
 
     def _reconcile(self, message: Message) -> list[Patch]:
-        """Let the finished message have the last word on its prose, where a plugin changed it after the stream."""
+        """Replace the streamed prose by the finished message's, which a plugin may have changed."""
         proses = [part for part in message.parts if isinstance(part, (Text, Thinking, Refusal)) and part.text]
         entries = [entry for entry in self._round if entry.kind != "call"]
         if len(proses) != len(entries):
@@ -310,7 +310,7 @@ class Transcript:
         patches, entry = self._call(event.call_id, event.name, event.round)
         self._waiting.discard(entry.id)
         self._question_media.pop(entry.id, None)
-        is_beginning = event.shown.startswith(event.preview)  # as older versions kept it
+        is_beginning = event.shown.startswith(event.preview)  # the form of older versions
         changed = entry.replace("result", without_controls(event.shown if is_beginning else event.preview))
         if not is_beginning:
             changed += entry.replace("shown", without_controls(event.shown))
@@ -328,7 +328,7 @@ class Transcript:
         return media | ({"media_left_out": event.media_left_out} if event.media_left_out else {})
 
     def _message_appended(self, event: MessageAppended) -> list[Patch]:
-        """Show the images that the model saw of a result, where its outcome told of none: a journal keeps these."""
+        """Show the images of a result that were sent to the model, if its outcome has none: as in a journal."""
         entries = ((result, self._entries.get(result.call_id)) for result in event.message.results if result.media)
         return [
             patch
@@ -338,9 +338,9 @@ class Transcript:
         ]
 
     def _call(self, block_id: str, name: str, in_round: int) -> tuple[list[Patch], BlockBuilder]:
-        """Find the call's entry, or open it."""
+        """Find the call's entry, or create it."""
         existing = self._entries.get(block_id)
-        if existing and existing.kind != "call":  # a call's id comes from outside, and may be that of a block of ours
+        if existing and existing.kind != "call":  # a call's id is external, and may equal the id of another block
             block_id += "_"
             existing = self._entries.get(block_id)
         if existing:
@@ -351,7 +351,7 @@ class Transcript:
         self._round.append(entry)
         return patches + self._open(entry), entry
 
-    # --- words that every fold needs ------------------------------------------------------------------------
+    # --- shared by all folds ------------------------------------------------------------------------
 
     def _open(self, entry: BlockBuilder) -> list[Patch]:
         self._entries[entry.id] = entry
@@ -365,7 +365,7 @@ class Transcript:
         return self._set_head(activity="") if self._head["activity"] else []
 
     def _truncated(self, text: str, limit: int, clean: Callable[[str], str] = without_controls) -> str:
-        """Return a clean text; where it is cut, a mark says how much more there is."""
+        """Return a clean text, with a truncation marker if needed."""
         visible, omitted = truncate(clean(text), limit)
         self._is_cut = self._is_cut or omitted > 0
         return visible + omitted_marker(omitted)
@@ -374,18 +374,18 @@ class Transcript:
         return resolved_shapes(resolved, lambda text: self._truncated(text, self._limits.notice, clean_text))
 
     def _current_values(self, entry: BlockBuilder, event: CallAsked) -> dict[str, Any]:
-        """Give what the arguments stand for now, in place of what they stood for when the call was ready."""
+        """Return the current targets of the arguments, in place of those when the call was ready."""
         former: dict[str, Any] = {"glances": {}} if "glances" in entry.fields else {}
         return {"resolved": self._resolved(event.resolved), **former, **_previews(event.glances)}
 
     def _update_status(self) -> list[Patch]:
-        """Say in the head whether the turn waits for a person, and whether a cell waits with it."""
+        """Update in the head whether the turn waits for a person, and whether a cell waits with it."""
         status = ("parked" if self._is_parked else "waiting") if self._waiting else "running"
         return self._set_head(status=status) if self._head["status"] != status else []
 
 
 def _close(entry: BlockBuilder, event: TurnEnded) -> list[Patch]:
-    """Close what is still open when the turn ends; what ran and gave no outcome stays unknown."""
+    """Close open blocks when the turn ends; calls that ran without an outcome stay unknown."""
     if entry.kind in ("text", "thinking") and entry.fields["state"] == "open":
         return entry.update(state="whole" if event.status == "completed" else "cut")
     if entry.kind != "call" or entry.fields["state"] in OUTCOMES:
@@ -396,7 +396,7 @@ def _close(entry: BlockBuilder, event: TurnEnded) -> list[Patch]:
 
 
 def _apply_edit(entry: BlockBuilder, edited: str) -> list[Patch]:
-    """Show the arguments that run in place of those that the model asked for, which are kept beside them."""
+    """Show the arguments that run in place of the model's, which are stored beside them."""
     if not edited:
         return []
     asked_for = entry.fields.get("asked_arguments", str(entry.texts["arguments"]))
@@ -408,7 +408,7 @@ def _previews(previews: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _preview(data: dict[str, Any]) -> TablePreview:
-    """Clean the first rows of a table; a journal may hold anything."""
+    """Sanitize the first rows of a table; a journal may contain anything."""
     rows = [[clean_text(str(cell)) for cell in row] for row in data.get("rows", ())]
     cleaned: TablePreview = {"columns": [clean_text(str(name)) for name in data.get("columns", ())], "rows": rows}
     for name in ("more_rows", "more_columns"):
@@ -429,7 +429,7 @@ def _usage(usage: Usage) -> UsageData:
 
 
 def _not_counted(entry: BlockBuilder, reask: RepeatedQuestion | None) -> dict[str, Any]:
-    """Let the last decision say why it did not count, where its call is asked about again."""
+    """Record in the last decision why it was discarded, if approval is requested again."""
     decisions = entry.fields["decisions"]
     if reask is None or not decisions:
         return {}

@@ -1,4 +1,4 @@
-"""A document made small enough to be saved: long texts first, then the blocks in the middle."""
+"""Truncates a document to a size for saving: long texts first, then the blocks in the middle."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from nbtool.blocks.protocol import Block, Document, NoticeBlock
 
 _MIN_CHARS = 256
 _OVERHEAD = 400
-"""Bytes that a block is reckoned to take besides its texts."""
+"""Estimated bytes of a block in addition to its texts."""
 
 _PROSE_SHARE = 4
-"""A reply may be this many times longer than the text of a call before it is cut."""
+"""A reply may be this many times longer than the text of a call before it is truncated."""
 
 
 def fit_document(document: Document, write: Callable[[Document], str], limit: int) -> str:
-    """Write a document within `limit` bytes of UTF-8; what is left out is marked where it was.
+    """Return a document within `limit` bytes of UTF-8, with markers at the omissions.
 
-    Lengths are reckoned first, so that a huge turn is not written again and again.
+    Sizes are estimated first, so that a huge turn is not serialized repeatedly.
     """
     count = min(len(document["blocks"]), limit // (2 * _OVERHEAD))
     cap = limit
@@ -74,7 +74,7 @@ def _drop_middle(document: Document, count: int) -> Document:
     first = blocks[: count // 2]
     last = blocks[len(blocks) - (count - count // 2) :]
     left_out = len(blocks) - count
-    mark: NoticeBlock = {"id": "", "kind": "notice", "text": f"… {left_out:,} blocks more", "level": "info"}
+    mark: NoticeBlock = {"id": "", "kind": "notice", "text": f"… {left_out:,} more blocks", "level": "info"}
     return cast("Document", {**document, "blocks": [*first, mark, *last]})
 
 

@@ -1,4 +1,4 @@
-"""All of a turn as plain text, for a person who asks for it: nothing is cut, nothing invisible is left out."""
+"""All of a turn as plain text, on request: nothing is truncated, nothing invisible is omitted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nbtool.blocks.sanitize import escape_invisible
 
 
 def to_whole_text(document: Document) -> str:
-    """Write a document that was folded with `limits.WHOLE`."""
+    """Render a document that was folded with `limits.WHOLE`."""
     head = document["head"]
     parts = [_section("Prompt", head["prompt"]), *(f"[{describe(one)}]" for one in head.get("attached", ()))]
     parts += [part for block in document["blocks"] for part in _block(block)]
@@ -46,7 +46,7 @@ def _call(block: CallBlock) -> Iterator[str]:
     asked_for = block.get("asked_arguments", "")
     yield _section(f"Call of {escape_invisible(block['name'])}", call_facts(block))
     yield _section(EDITED_ARGUMENTS if asked_for else "Arguments", long_arguments(block["arguments"]))
-    yield _section("What the model asked for", long_arguments(asked_for) if asked_for else "")
+    yield _section("Requested by the model", long_arguments(asked_for) if asked_for else "")
     yield _section(
         "Resolved", "\n".join(escape_invisible(f"{name} = {text}") for name, text in block["resolved"].items())
     )
@@ -60,7 +60,7 @@ def _call(block: CallBlock) -> Iterator[str]:
     yield _section("What the model saw", model_text)
     yield _section("Traceback", block.get("traceback", ""))
     yield "\n".join(f"[{describe(one)}]" for one in block.get("media", ()))
-    yield f"Kept as {escape_invisible(block['reference'])}: `%chat bind` gives it a name." if block["reference"] else ""
+    yield f"Stored as {escape_invisible(block['reference'])}; `%chat bind` binds it." if block["reference"] else ""
 
 
 def _section(title: str, text: str) -> str:

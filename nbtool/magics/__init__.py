@@ -1,4 +1,4 @@
-"""A cell speaks: the magics `%%chat` and `%chat`. The only place that knows IPython."""
+"""The magics `%%chat` and `%chat`, and the integration with IPython."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 DEFAULT_NAME = "chat"
-"""What the magics are called unless somebody says otherwise; texts that name them say so."""
+"""The default name of the magics; messages that mention them use the actual name."""
 
 FALLBACK_NAME = "nbchat"
-"""What the magics are called where another extension has the name that was wanted."""
+"""The name of the magics if another extension has the requested one."""
 
 BODYLESS_FLAGS = frozenset({"--rerun", "--resume", "--re-execute"})
-"""The flags of cells that need no text: they say again what a turn said."""
+"""The flags of cells without a prompt: they repeat an earlier turn."""
 
 
 @magics_class
 class ChatMagics(Magics):
-    """The magics that lead to the conversations of one kernel: one for a line, one for a cell, of one name."""
+    """The line and cell magic of one name, for the conversations of one kernel."""
 
     def __init__(self, shell: Any, config: NbTool, name: str) -> None:
         super().__init__(shell)
@@ -54,7 +54,7 @@ class ChatMagics(Magics):
 
     @cached_property
     def kernel_chats(self) -> KernelChats:
-        """The conversations; everything they need is imported when the first one is, not when the extension is."""
+        """The conversations; their dependencies are imported on first use, not when the extension is loaded."""
         from nbtool.magics.kernel_chats import KernelChats  # noqa: PLC0415 - see the docstring
 
         return KernelChats(self.shell, self.settings, self.name)
@@ -65,13 +65,13 @@ class ChatMagics(Magics):
         return self.kernel_chats.chats
 
     def stop(self) -> None:
-        """Stop the turns that have outlived their cells: nobody could answer them once these magics are gone."""
+        """Stop the turns that have outlived their cells: nobody could answer them after the magics are removed."""
         if "kernel_chats" in vars(self):
             for turn in (turn for chat in self.chats.values() for turn in chat.running_turns):
                 turn.abort()
 
     def allow_empty_body(self, lines: list[str]) -> list[str]:
-        """Let `%%chat --help` or `--rerun` stand alone in a cell: IPython refuses a cell magic whose body is empty."""
+        """Allow `%%chat --help` or `--rerun` without a body: IPython refuses a cell magic whose body is empty."""
         words = "".join(lines).split()
         if words[:1] != [f"%%{self.name}"]:
             return lines
@@ -82,19 +82,19 @@ class ChatMagics(Magics):
 
 @contextmanager
 def _errors_as_usage(name: str) -> Iterator[None]:
-    """Make what goes wrong on the person's side one red line, no traceback; it calls the magics by their name here."""
+    """Turn errors of usage into one red line without a traceback, with the actual name of the magics."""
     try:
         yield
     except NbtoolError as error:
         raise UsageError(str(error).replace(f"%{DEFAULT_NAME}", f"%{name}")) from None
     except ValueError as error:
-        raise UsageError(f"The line cannot be read ({error}).") from None
+        raise UsageError(f"The line cannot be parsed ({error}).") from None
 
 
 def load(shell: Any) -> None:
-    """Register the magics, and say in one line which model was found and why.
+    """Register the magics, and print one line with the selected model and the reason.
 
-    A magic of that name which is not ours is left alone, and ours gets another name.
+    A magic with this name from another extension is kept, and ours gets another name.
     """
     unload(shell)
     settings = NbTool(parent=shell)
@@ -112,35 +112,35 @@ def load(shell: Any) -> None:
         patch_reply_socket(kernel)
     chosen = settings.setting("model")
     discovery = Discovery(chosen.value, chosen.source) if chosen.value else find_model()
-    renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, so the magics are called %%{name}"
+    renamed = "" if name == settings.magic else f"; %%{settings.magic} is taken, the magics are %%{name}"
     print(f"nbtool: {_single_line(discovery.model_id)}{_describe_destination(discovery)}{renamed}")  # noqa: T201 - the one line of loading
 
 
 def _describe_destination(discovery: Discovery) -> str:
-    """Say where prompts will go and why, and whether a person is asked first because only a `.env` says so."""
+    """Describe where prompts will go and why, and whether the person is asked first because of a `.env`."""
     try:
         host, from_file = destination(discovery.model_id)
     except NbtoolError:
-        return f" ({discovery.reason})"  # the first cell says what is wrong with it
+        return f" ({discovery.reason})"  # the first cell reports the error
     asks = from_file or bool(discovery.setting and discovery.setting.from_env_file and host)
-    first = "; the first prompt asks whether it may" if asks and not is_allowed() else ""
+    first = "; the first prompt asks for your consent" if asks and not is_allowed() else ""
     return f"{f' at {host}' if host else ''} ({discovery.reason}{first})"
 
 
 def _single_line(text: str) -> str:
-    """Make what a file names one line without control characters."""
+    """Return a text from a file as one line without control characters."""
     return shorten("".join(character if character.isprintable() else "?" for character in text), 200)
 
 
 def unload(shell: Any) -> None:
-    """Take away everything that `load` put there."""
+    """Remove everything that `load` added."""
     magics = shell.magics_manager.registry.pop(ChatMagics.__name__, None)
     if magics is None:
         return
     magics.stop()
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop(magics.name, None)
-    for one in (magics.settings, magics):  # IPython adds every set of magics itself, and never takes it out
+    for one in (magics.settings, magics):  # IPython registers every set of magics itself, and never removes one
         shell.configurables.remove(one)
     shell.input_transformers_cleanup.remove(magics.allow_empty_body)
     shell.Completer.custom_matchers.remove(magics.completer)
@@ -152,9 +152,9 @@ def unload(shell: Any) -> None:
 
 
 def _choose_name(shell: Any, wanted: str) -> str:
-    """Give the name that is wanted, or the spare one where somebody else has it."""
+    """Return the requested name, or the fallback if another extension has it."""
     if not wanted.isidentifier():
-        raise UsageError(f"NbTool.magic is a name such as chat, not {wanted!r}.")
+        raise UsageError(f"NbTool.magic must be an identifier such as chat, not {wanted!r}.")
     used = {name for magics in shell.magics_manager.magics.values() for name in magics}
     if wanted in used and FALLBACK_NAME in used:
         raise UsageError(
@@ -165,7 +165,7 @@ def _choose_name(shell: Any, wanted: str) -> str:
 
 def _run(shell: Any, code: str) -> CodeResult:
     """Run a model's code in the notebook."""
-    from nbtool.magics.code_runner import run_code  # noqa: PLC0415 - loading the extension has to be quick
+    from nbtool.magics.code_runner import run_code  # noqa: PLC0415 - loading the extension has to be fast
 
     return run_code(shell, code)
 

@@ -1,9 +1,9 @@
-"""Who answers a question of this turn: the ladder of roads to the desk.
+"""Who answers the approval questions of a turn: the available options, best first.
 
-Best first: a click in the running cell, a line of input, a click after the cell has ended, the policy. Which ones are
-open is learnt, not guessed from versions: a click needs a page that said hello over the ears; a line of input needs a
-front end that takes one, or a terminal; a turn is parked only where somebody could answer it later. Where nobody can
-be asked, the call is denied and the reason says so. Nothing waits in silence.
+The order: a click in the running cell, a line of input, a click after the cell has ended, the policy. What is
+available is detected, not derived from versions: a click needs a page that has sent hello; a line of input needs a
+front end that supports it, or a terminal; a turn is parked only if somebody could answer it later. If nobody can be
+asked, the call is denied with that reason. No question waits without notice.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from nbtool.tools.execution.threads import CallerThreadRunner
 Mode = Literal["ask", "input", "park", "auto", "deny"]
 
 PAGE_READY_SECONDS = 10.0
-"""How long a page may take to say hello before the next road is tried; loading the first widget is slow."""
+"""How long to wait for a page's hello before the next option is tried; loading the first widget is slow."""
 
 PARKED_SECONDS = 24 * 60 * 60.0
-"""How long a question stays open once its cell has ended, unless the person said otherwise."""
+"""How long a question stays open after its cell has ended, unless set otherwise."""
 
 NO_ONE_TO_ASK = "Nobody can be asked here (no page and no line of input), so the call was denied."
 DENIED_BY_FLAG = "This turn was started with --approve deny."
@@ -40,9 +40,9 @@ DENIED_BY_FLAG = "This turn was started with --approve deny."
 class CellApprover:
     """The approver of a cell's turn.
 
-    `page_ready` is set when the page can be heard; None where there is no page. `can_input` says whether a line of
-    input would reach a person, `can_park` whether somebody could answer after the cell. A question that nobody
-    answers is refused after `within` seconds; None means `PARKED_SECONDS` once the cell has ended, and no bound before.
+    `page_ready` is set when a page has connected; None if there is no page. `can_input` is whether a line of input
+    would reach a person, `can_park` whether somebody could answer after the cell. An unanswered question is denied
+    after `within` seconds; None means `PARKED_SECONDS` after the cell has ended, and no limit before.
     """
 
     turn: Turn
@@ -56,16 +56,16 @@ class CellApprover:
 
     @property
     def name(self) -> str:
-        """The road that was taken last; a decision that is given at once is said to be by it."""
+        """The option used last; an immediate decision is attributed to it."""
         return self.methods[-1] if self.methods else "approver"
 
     @property
     def uses_remembered(self) -> bool:
-        """Whether an approval that is remembered counts: not where everything is denied."""
+        """Return whether remembered approvals apply: not when everything is denied."""
         return self.mode != "deny"
 
     async def ask(self, question: Question) -> Decision | None:
-        """Answer by the best open road; None leaves the question on the desk, for a click."""
+        """Answer with the best available option; None leaves the question in the queue, for a click."""
         if self.mode == "deny":
             return self._record(BY_POLICY, question.denial(DENIED_BY_FLAG))
         if self.mode == "auto" and not question.sensitive:
@@ -84,7 +84,7 @@ class CellApprover:
         return await self._park(question)
 
     async def _park(self, question: Question) -> Decision | None:
-        """Let the cell end and leave the question on the desk, where somebody could come back to it."""
+        """Let the cell end and leave the question in the queue, if somebody could answer it later."""
         if not self.can_park or (self.mode == "input" and self.turn.caller_thread.is_attached):
             return self._record("nobody", question.denial(NO_ONE_TO_ASK))
         timeout = self.timeout or PARKED_SECONDS
@@ -93,7 +93,7 @@ class CellApprover:
         return await self._wait_for_click(question, timeout)
 
     async def _wait_for_click(self, question: Question, timeout: float | None) -> Decision | None:
-        """Leave a question on the desk, and refuse it when its time is over; deciding it before ends this wait."""
+        """Leave a question in the queue and deny it when its time is over; an earlier decision ends this wait."""
         if timeout is not None:
             await asyncio.sleep(timeout)
             with suppress(AlreadyDecided):
@@ -101,7 +101,7 @@ class CellApprover:
         return None
 
     async def _ask_by_input(self, question: Question) -> Decision:
-        """Ask in a line of input; a decision that comes by another road closes the line."""
+        """Ask with a line of input; a decision by another option closes the line."""
         line = CallerThreadRunner(self.turn.caller_thread, lambda: None)
         try:
             outcome = await line.run(partial(ask_by_input, question))
@@ -119,11 +119,11 @@ class CellApprover:
 
 
 def ask_by_input(question: Question) -> Decision:
-    """Ask in one line of input; only a plain yes is consent, any other words are the reason of a no."""
+    """Ask with one line of input; only a plain yes is consent, any other text is the reason of a denial."""
     try:
         answer = input(input_prompt(question)).strip()
     except EOFError:
-        return question.denial("The input ended before an answer came.")
+        return question.denial("The input was closed before an answer was entered.")
     if answer.lower() in ("y", "yes"):
         return Approved() if question.gate == "run" else Released()
     reason = "" if answer.lower() in ("", "n", "no") else answer
@@ -131,11 +131,11 @@ def ask_by_input(question: Question) -> Decision:
 
 
 def input_prompt(question: Question) -> str:
-    """Write a question for a line of input: the notice, the sentence, all that is asked about, and what will change."""
+    """Format a question for a line of input: the notice, the sentence, all arguments, and the effect."""
     resolved = resolved_shapes(question.resolved)
     summary = summarize_call(question.gate, question.tool, question.shown, resolved, len(question.media))
     arguments = escape_confusables(escape_invisible(question.shown))
-    prompt = "Run it?" if question.gate == "run" else "Show this to the model?"
+    prompt = "Run it?" if question.gate == "run" else "Send this to the model?"
     first = [format_remarks(question.again, question.notes), notice_text(question.notice)]
-    parts = [*first, summary, arguments, effect_text(question.effect), f"{prompt} [y = yes, or say why not] "]
+    parts = [*first, summary, arguments, effect_text(question.effect), f"{prompt} [y = yes, or type a reason for no] "]
     return "\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""A remembered result gets a name in the notebook; nothing that has a name loses it unawares."""
+"""Bind stored results to names in the notebook, without overwriting an existing name unasked."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from nbtool.view.turn_messages import BindRequest, is_valid_name
 
 
 def bind_result(chat: Chat, request: BindRequest, names: MutableMapping[str, Any]) -> str:
-    """Bind the result of a call in the notebook, and say under which name.
+    """Bind the result of a call in the notebook and return the name.
 
     Raises:
-        BadUsage: the call left no result that may be read, or the name is taken.
-        UnknownReference: the result is gone.
+        BadUsage: the call has no readable result, or the name is taken.
+        UnknownReference: the result no longer exists.
     """
     turns = [turn for node in chat.tree.nodes() for turn in node.versions]
     record = next((call for turn in turns for call in turn.calls if call.call_id == request.call_id), None)
     if record is None or not record.reference:
-        raise BadUsage("This call left no result that is kept.", fix="`%chat vars` lists what there is.")
+        raise BadUsage("This call has no stored result.", fix="`%chat vars` lists the available ones.")
     return bind_reference(chat, record.reference, names, request.name, replace=request.replace)
 
 
 def bind_reference(
     chat: Chat, reference_text: str, names: MutableMapping[str, Any], name: str = "", *, replace: bool = False
 ) -> str:
-    """Bind what a reference stands for, the object itself, and say under which name.
+    """Bind the object of a reference in the notebook and return the name.
 
-    `written` is a variable's name, or `$VAR_REF{{…}}` around it with keys. Without a `name` one is made of it.
+    `written` is a variable's name, or `$VAR_REF{{…}}` around it with keys. `name` is derived from it by default.
 
     Raises:
-        BadUsage: it is no single reference, or the name is none or taken.
-        UnknownReference: it leads nowhere.
+        BadUsage: `written` is not a single reference, or the name is invalid or taken.
+        UnknownReference: the reference cannot be resolved.
     """
     reference = _reference(reference_text)
     value = resolve_one(reference, chat.variables)
     chosen = name or _name_of(reference)
     if not is_valid_name(chosen):
-        raise BadUsage(f"{chosen!r} cannot be a name in the notebook.", fix="Give another one after it.")
+        raise BadUsage(f"{chosen!r} is not a valid variable name.", fix="Add another name after it.")
     if chosen in names and names[chosen] is not value and not replace:
-        raise BadUsage(f"{chosen} stands for something else here.", fix="Give another name, or add --replace.")
+        raise BadUsage(f"{chosen!r} already exists in this notebook.", fix="Choose another name, or add --replace.")
     names[chosen] = value
     return chosen
 
@@ -54,10 +54,10 @@ def _reference(source: str) -> Reference:
         case [Reference(start=None) as reference]:
             return reference
         case _:
-            raise BadUsage(f"{source!r} is not one whole variable.", fix="`%chat vars` lists them.")
+            raise BadUsage(f"{source!r} is not a whole variable.", fix="`%chat vars` lists them.")
 
 
 def _name_of(reference: Reference) -> str:
-    """Make a name that Python takes of a reference's own."""
+    """Derive a valid Python name from a reference."""
     name = re.sub(r"\W+", "_", "_".join([reference.name, *map(str, reference.keys)])).strip("_")
     return f"_{name}" if name[:1].isdigit() else name

@@ -1,4 +1,4 @@
-"""`%%chat`: find the chat, show the view, see the turn through."""
+"""`%%chat`: find the chat, show the view, and run the turn to its end."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from nbtool.magics.restored_names import former_needs, restore_for_turn, settle_
 from nbtool.magics.views import View, can_park, make_view
 
 STUCK = (
-    "Stopped, but the turn has not ended yet: a plugin, or a tool, blocks nbtool's own loop. It ends when that lets go;"
+    "Stopped, but the turn has not ended yet: a plugin or a tool blocks nbtool's event loop. It ends once that returns;"
     " restart the kernel if it never does."
 )
-TURN_FAILED = "The turn did not come to its end; what came so far is kept (see above, or `%chat show`)."
+TURN_FAILED = "The turn failed; partial output is kept (see above, or `%chat show`)."
 
 
 class TurnFailed(Exception):
     """Ends a cell whose turn failed: one line, no traceback.
 
-    Its text is the error itself, for whoever runs a notebook unseen; `line` is what stands under the cell, where
-    the view has said the error already.
+    The exception text is the error itself, for batch runs; `line` is printed under the cell, where the view
+    already shows the error.
     """
 
     def __init__(self, error: object, line: str = "", more: str = "") -> None:
@@ -48,23 +48,23 @@ class TurnFailed(Exception):
 
 
 class TurnStopped(KeyboardInterrupt):
-    """Ends a cell that was interrupted, so that the cells after it do not run on; its text says what is to be known."""
+    """Ends an interrupted cell, so that the cells after it do not run; its text is the notice to print."""
 
     def _render_traceback_(self) -> list[str]:
-        return [str(self) or "Stopped. What came so far is kept."]
+        return [str(self) or "Stopped. Partial output is kept."]
 
 
 def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str, magic: str = "chat") -> Turn:
-    """Say what stands in a cell, whose magic is called `magic`, and see the turn to its end, or until it is parked.
+    """Run the cell of a magic called `magic`, until its turn has ended or is parked.
 
     Raises:
-        BadUsage: the flags or the body make no sense; nothing was sent.
+        BadUsage: the flags or the body are invalid; nothing was sent.
         TurnFailed: the turn ended with an error, which the view shows.
-        TurnStopped: the person interrupted the kernel.
+        TurnStopped: the kernel was interrupted.
     """
     prompt = body.strip() if has_prompt(body) else ""
     if not prompt and not flags.attach and not isinstance(operation_from_flags(flags), Rerun | Resume | Reexecute):
-        raise BadUsage("The cell says nothing, so nothing was sent.", fix="Write your prompt below the %%chat line.")
+        raise BadUsage("The cell has no prompt; nothing was sent.", fix="Write your prompt below the %%chat line.")
     if flags.out:
         names.check_free(flags.out, replace=flags.replace)
     attached, type_ = names.attachments(flags.attach), names.parse_type(flags.as_)
@@ -83,7 +83,7 @@ def run_cell(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, bod
 
 
 def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
-    """Say under a cell that its turn failed; why, too, where no page shows it: papermill's log holds nothing else."""
+    """Return the line under a failed cell, with the error where no page shows it: papermill logs nothing else."""
     if flags.quiet or isinstance(turn.error, NotRecorded):
         return ""
     hello = turn.approver.page_ready if isinstance(turn.approver, CellApprover) else None
@@ -91,13 +91,13 @@ def _failed_line(shell: Any, flags: Flags, turn: Turn) -> str:
     return f"{turn.error}\n{TURN_FAILED}" if is_unseen else TURN_FAILED
 
 
-def _show(  # noqa: PLR0913 - all that a turn and its view are made of
+def _show(  # noqa: PLR0913 - everything a turn and its view need
     shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, turn: Turn, magic: str, interrupts: Interrupts
 ) -> None:
-    """Show a turn while it runs, and leave what stays of it, whatever interrupts come meanwhile.
+    """Show a turn while it runs and store its results, even if interrupted.
 
     Raises:
-        TurnStopped: the person interrupted the kernel.
+        TurnStopped: the kernel was interrupted.
     """
     view = make_view(shell, quiet=flags.quiet, turn=turn, chat=chat, cells=CellSource(flags.chat, magic))
     turn.approver = CellApprover(
@@ -121,7 +121,7 @@ def _show(  # noqa: PLR0913 - all that a turn and its view are made of
 
 @contextmanager
 def _restore_when_refused(names: NotebookNamespace, chat: Chat) -> Iterator[None]:
-    """Put a chat back as it was where a cell is refused before it sends anything: a slip changes nothing."""
+    """Restore a chat if a cell is refused before it sends anything: a wrong flag changes nothing."""
     put_back = names.checkpoint(chat)
     try:
         yield
@@ -131,9 +131,9 @@ def _restore_when_refused(names: NotebookNamespace, chat: Chat) -> Iterator[None
 
 
 def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[], None]) -> str:
-    """Give a chat its former model where the one that this cell named never answered, and say so.
+    """Restore a chat's former model if the one named by this cell never answered, and return a note about it.
 
-    Where the provider knows no such model, the cell changes nothing else either, and its turn is deleted.
+    If the provider does not know the model, the cell changes nothing else either, and its turn is deleted.
     """
     replies = [event for event in turn.log if isinstance(event, ReplyFinished)]
     has_answered = any(reply.complete or reply.message.parts for reply in replies)
@@ -145,11 +145,11 @@ def _restore_model(chat: Chat, former: Model, turn: Turn, put_back: Callable[[],
         return stays
     chat.delete(turn)
     put_back()
-    return f"{stays} The chat is as it was before this cell; `%chat undo` brings the turn back."
+    return f"{stays} The cell's changes to the chat were undone; `%chat undo` restores the turn."
 
 
 def _after_start(notice: str, feed: Callable[[Event], None]) -> Callable[[Event], None]:
-    """Show a notice once the turn has begun; it is about this kernel, and no part of the turn's history."""
+    """Show a notice once the turn has started; it concerns this kernel and is not part of the turn's history."""
     waiting = [Notice(notice)] if notice else []
 
     def forward(event: Event) -> None:
@@ -161,7 +161,7 @@ def _after_start(notice: str, feed: Callable[[Event], None]) -> Callable[[Event]
 
 
 def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) -> None:
-    """Leave what stays of a turn, now or when it ends; a parked one is bound at once, its value in the end."""
+    """Bind the result of a turn, now or when it ends; for a parked one the turn now, its value at the end."""
 
     def end(_: object) -> None:
         view.on_finished(turn)
@@ -173,21 +173,21 @@ def finish_cell(turn: Turn, view: View, names: NotebookNamespace, flags: Flags) 
     if flags.out:
         try:
             names.bind(flags.out, turn.value if flags.as_ and is_over else turn, replace=flags.replace)
-        except BadUsage as error:  # it was free when the cell began
+        except BadUsage as error:  # it was free when the cell started
             print(f"{error} The turn is in `%chat history`.")  # noqa: T201 - the turn has ended, and its result is kept
     if is_over:
         end(turn)
         return
     if not turn.cancel_signal.is_set:
         view.on_parked(turn)
-    turn.done.add_done_callback(end)  # of a turn that was stopped too: it may be held up by what blocks the loop
+    turn.done.add_done_callback(end)  # also for a stopped turn: the loop may be blocked
 
 
 def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
-    """Print the exact request that the cell would make, and make none; the chat stays as it is.
+    """Print the exact request of the cell without sending it; the chat is unchanged.
 
     Raises:
-        BadUsage: as `speak`.
+        BadUsage: as `run_cell`.
     """
     attached, type_ = names.attachments(flags.attach), names.parse_type(flags.as_)
     put_back = names.checkpoint(chat)
@@ -199,28 +199,28 @@ def dry_run(shell: Any, chat: Chat, names: NotebookNamespace, flags: Flags, body
         address = chat.model.address
     finally:
         put_back()
-    print(f"POST {address}{request.path}")  # noqa: T201 - what the person asked to see
+    print(f"POST {address}{request.path}")  # noqa: T201 - the requested output
     print(json.dumps(request.body, indent=2, ensure_ascii=False))  # noqa: T201 - the same
     for upload in request.uploads:
         print(f"{upload.field_name}: {upload.filename} ({upload.mime}, {len(upload.data):,} bytes)")  # noqa: T201 - the same
 
 
 def has_prompt(body: str) -> bool:
-    """Whether a cell says anything: an empty one, or one of comments alone, is not sent."""
+    """Return whether a cell has a prompt: an empty one, or one with only comments, is not sent."""
     lines = (line.strip() for line in body.splitlines())
     return any(line and not line.startswith("#") for line in lines)
 
 
 def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> None:
-    """Apply what a cell says about its chat; nothing is changed when one of its names does not exist."""
+    """Apply a cell's flags to its chat; nothing is changed if one of the names does not exist."""
     mentioned = mentions(body)
     model = chat.model.with_changes(flags.model, wire=flags.wire, tool_mode=flags.tool_mode)
-    chat.recorder.endpoint(model, flags.replay)  # raises for a model or a key that is not there, before any change
+    chat.recorder.endpoint(model, flags.replay)  # raises for an unknown model or a missing key, before any change
     tool_names = names.unregistered(chat, mentioned.tools, flags.tool)
     for name in (*flags.var, *flags.read, *mentioned.variables):
         names.find(name, "variable")
-    exposed = {entry.name for entry in chat.exposed_variables()}  # a mention leaves open what `--read` opened
-    former = former_needs(names, chat)  # a cell may say that it does without them
+    exposed = {entry.name for entry in chat.exposed_variables()}  # a mention does not revoke `--read`
+    former = former_needs(names, chat)  # a cell may remove them by flags
     check_hidden(flags, exposed, former.variables)
     chat.model = model
     names.refresh_tools(chat)
@@ -239,19 +239,19 @@ def configure(chat: Chat, names: NotebookNamespace, flags: Flags, body: str) -> 
 
 
 def check_hidden(flags: Flags, exposed: Collection[str], former: Collection[str]) -> None:
-    """See that `--hide` names what is exposed, or was in an earlier kernel: a misspelt name would stay open.
+    """Check that `--hide` names what is exposed, or was in an earlier kernel: a misspelled name would stay exposed.
 
     Raises:
-        BadUsage: it does not.
+        BadUsage: a name is not exposed.
     """
     for name in flags.hide:
         if name not in exposed and name not in former:
-            available = f"Exposed are {', '.join(sorted(exposed))}." if exposed else "No variable is."
+            available = f"Exposed: {', '.join(sorted(exposed))}." if exposed else "No variable is exposed."
             raise BadUsage(f"`{name}` is not exposed, so it cannot be hidden.", fix=available)
 
 
 def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
-    """Make the settings of a turn of its flags."""
+    """Build the settings of a turn from its flags."""
     tokens, dollars = budget(flags.budget)
     flag_values = {"max_rounds": flags.max_rounds, "seconds": flags.timeout, "tokens": tokens, "cost": dollars}
     limits = replace(chat.limits, **{name: value for name, value in flag_values.items() if value is not None})
@@ -268,10 +268,10 @@ def turn_settings(shell: Any, chat: Chat, flags: Flags) -> TurnSettings:
 
 
 def operation_from_flags(flags: Flags) -> TurnOperation | None:
-    """Give what the flags do with a turn that was said; None where the cell says something new."""
+    """Return the operation on an earlier turn that the flags select; None for a new prompt."""
     first = flags.from_round
     if first is not None and flags.rerun is None and flags.re_execute is None:
-        raise BadUsage("--from says where --rerun or --re-execute begin, and neither is there.")
+        raise BadUsage("--from needs --rerun or --re-execute.")
     if flags.rerun is not None:
         return Rerun(flags.rerun or None, first)
     if flags.re_execute is not None:

@@ -1,7 +1,7 @@
-"""Code of a model in the notebook, with what it prints, shows and gives.
+"""Run code of a model in the notebook, and return what it prints, displays and evaluates to.
 
-It runs as a cell inside the cell that speaks: in the person's namespace, on the person's thread, with its output shown
-as it comes. What is caught on the way is only what this thread prints and shows; an error's traceback becomes a line.
+It runs as a cell inside the `%%chat` cell: in the person's namespace, on the main thread, with live output. Only
+the output of this thread is captured; an error's traceback is shortened to one line.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from nbtool.tools.values.render import format_error
 from nbtool.toolsets.code_runner import CodeResult
 
 MAX_CAPTURED = 1_000_000
-"""Characters of the output that are kept; all of it is shown in the cell."""
+"""Characters of the output that are returned; all of it is shown in the cell."""
 
 _IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
 def run_code(shell: Any, code: str) -> CodeResult:
-    """Run code as a cell of the shell, without a place in its history.
+    """Run code as a cell of the shell, without an entry in its history.
 
     Raises:
-        KeyboardInterrupt: the person interrupted it.
-        ToolFailed: nobody has lent the notebook's own thread.
+        KeyboardInterrupt: the kernel was interrupted.
+        ToolFailed: no cell is waiting for the chat.
     """
     if threading.current_thread() is not threading.main_thread():
         raise ToolFailed("Code runs in the notebook only while a cell waits for the chat, as %%chat does.")
@@ -57,7 +57,7 @@ def run_code(shell: Any, code: str) -> CodeResult:
 
 @dataclass(slots=True)
 class _Capture:
-    """What one thread prints and shows while its code runs."""
+    """What one thread prints and displays while its code runs."""
 
     thread: int
     output: io.StringIO = field(default_factory=io.StringIO)
@@ -78,7 +78,7 @@ class _Capture:
 
 
 class _TeeStream(io.TextIOBase):
-    """A stream that writes where it did before, and is heard."""
+    """A stream that writes through and captures a copy."""
 
     def __init__(self, stream: Any, capture: _Capture) -> None:
         self._stream = stream
@@ -93,21 +93,21 @@ class _TeeStream(io.TextIOBase):
         self._stream.flush()
 
     def close(self) -> None:
-        """Leave the stream open: it is the notebook's, and a finalizer of Python closes what it collects."""
+        """Do not close the stream: it belongs to the notebook, and Python's finalizer closes collected streams."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
 class _Publisher(DisplayPublisher):
-    """A publisher that shows where it did before, and is heard."""
+    """A display publisher that publishes as before and captures a copy."""
 
     def __init__(self, publisher: Any, capture: _Capture) -> None:
         super().__init__(parent=publisher.parent)  # type: ignore[no-untyped-call]  # IPython ships no types for it
         self._publisher = publisher
         self._capture = capture
 
-    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # type: ignore[override]  # IPython's own grew arguments over its versions
+    def publish(self, data: dict[str, Any], metadata: dict[str, Any] | None = None, **kwargs: Any) -> None:  # type: ignore[override]  # IPython's signature differs between versions
         self._capture.show(data)
         self._publisher.publish(data, metadata, **kwargs)
 
@@ -122,7 +122,7 @@ class _Publisher(DisplayPublisher):
 
 @contextmanager
 def _capture_output(shell: Any, capture: _Capture) -> Iterator[None]:
-    """Stand between the shell and its outputs for a while."""
+    """Replace the shell's output streams temporarily."""
     publisher = shell.display_pub
     with (
         shell.display_trap,
@@ -140,7 +140,7 @@ def _capture_output(shell: Any, capture: _Capture) -> Iterator[None]:
 
 @contextmanager
 def _suppress_tracebacks(shell: Any) -> Iterator[None]:
-    """Let no traceback be shown: the error comes back as a line, and the cell has not failed."""
+    """Suppress the traceback: the error is returned as a line, and the cell has not failed."""
     shell._showtraceback = lambda *_: None
     try:
         yield
@@ -150,7 +150,7 @@ def _suppress_tracebacks(shell: Any) -> Iterator[None]:
 
 @contextmanager
 def _exclude_display_hook(capture: _Capture) -> Iterator[None]:
-    """Let the value of an expression be shown in the cell, but not be heard as output: it comes back as itself."""
+    """Show the value of an expression in the cell without capturing it as output: it is returned as a value."""
     show = sys.displayhook
 
     def display_value(value: object) -> None:
@@ -181,7 +181,7 @@ def _bytes_of(content: Any, mime: str) -> bytes:
 
 
 def _error_line(error: BaseException, shell: Any) -> str:
-    """Say an error in a line, with the line of the code where it happened."""
+    """Describe an error in one line, with the line number in the code."""
     if isinstance(error, SyntaxError):
         return f"{type(error).__name__}: {error.msg}{f' (line {error.lineno})' if error.lineno else ''}"
     number = _line_number(error.__traceback__, shell.user_global_ns)

@@ -1,4 +1,4 @@
-"""Where a command runs, and what the commands share."""
+"""The context of a command, and what commands share."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nbtool.magics.namespace import NotebookNamespace
 
 
 class Kernel(Protocol):
-    """The conversations of one kernel by name, its shell, the names of its notebook, and what is set for all cells.
+    """The conversations of one kernel by name, its shell, the names of its notebook, and the settings of all cells.
 
-    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from,
-    and `magic` is what the magics are called here.
+    `listed` are the models from a provider's last listing, `recording` is the file of turns to replay, and `magic` is
+    the name of the magics.
     """
 
     magic: str
@@ -31,12 +31,12 @@ class Kernel(Protocol):
     recording: Recording | None
 
     def chat(self, name: str) -> Chat:
-        """Give the conversation of this name; made when first asked for."""
+        """Return the conversation of this name; it is created on first use."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """The conversation that a command is about, its name, and the kernel around it."""
+    """The conversation that a command applies to, its name, and the kernel."""
 
     kernel: Kernel
     name: str = "main"
@@ -52,10 +52,10 @@ class CommandContext:
         return CellSource(self.name, self.kernel.magic)
 
     def restart_chat(self) -> Chat:
-        """Give a new conversation this name; of the former one the model stays, and nothing else.
+        """Create a new conversation under this name, with the model of the former one and nothing else.
 
         Raises:
-            BadUsage: a turn of the former one has outlived its cell.
+            BadUsage: a turn of the former one is still running.
         """
         former = self.kernel.chats.get(self.name)
         if former:
@@ -66,25 +66,25 @@ class CommandContext:
 
 
 Command = Callable[[CommandContext, list[str]], str]
-"""Carries out the words after its name and gives what it has to say; the first line of its docstring is its help."""
+"""Runs a command with its arguments and returns its output; the first line of its docstring is its help text."""
 
 
 def format_table(*rows: tuple[str, Any]) -> str:
-    """Write rows of a name and a value, the values one below the other."""
+    """Format rows of name and value as two columns."""
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def find_turn(chat: Chat, words: list[str]) -> Turn:
-    """Give the turn whose id begins with the first word, the last of the active line when there is none.
+    """Return the turn whose id starts with the first word; without one, the last turn of the active line.
 
     Raises:
-        BadUsage: there is no such turn, or nothing was said yet.
+        BadUsage: there is no such turn, or the chat is empty.
     """
     turns = [node.turn for node in chat.tree.active_path if node.turn]
     if words:
         node = chat.tree.find(words[0])
         return next(turn for turn in node.versions if turn.turn_id.startswith(words[0]))
     if not turns:
-        raise BadUsage("Nothing was said yet.", fix="Say something in a `%%chat` cell first.")
+        raise BadUsage("This chat is empty.", fix="Write a prompt in a `%%chat` cell first.")
     return turns[-1]

@@ -1,6 +1,6 @@
-"""Tab in a `%%chat` cell or a `%chat` line: flags, models, tools, variables, chats, turns, commands.
+"""Tab completion in a `%%chat` cell or a `%chat` line: flags, models, tools, variables, chats, turns, commands.
 
-Nothing is asked of any server for it: models are those of providers whose key is set, and those listed before.
+No server is contacted: models are those of providers whose key is set, and those listed earlier.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _WAITING = ("approve", "deny")
 
 
 class CompletionSource(Protocol):
-    """What is completed from: the name of the magics, and their conversations."""
+    """The source of completions: the name of the magics, and their conversations."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
@@ -31,7 +31,7 @@ class CompletionSource(Protocol):
 
 
 def completer(source: CompletionSource) -> Callable[[CompletionContext], SimpleMatcherResult]:
-    """Make the matcher that IPython asks at each Tab; it says nothing where the cell is none of ours."""
+    """Create the matcher that IPython calls at each Tab; it returns nothing for other cells."""
 
     @context_matcher(identifier="nbtool")  # type: ignore[untyped-decorator]  # IPython ships no types for it
     def nbtool_matcher(context: CompletionContext) -> SimpleMatcherResult:
@@ -44,7 +44,7 @@ def completer(source: CompletionSource) -> Callable[[CompletionContext], SimpleM
 
 
 def _candidates(source: CompletionSource, context: CompletionContext) -> tuple[str, Iterable[str]]:
-    """Give what stands before the cursor, and everything that could stand in its place."""
+    """Return the text before the cursor, and all candidates that could replace it."""
     before = context.text_until_cursor
     in_cell = context.full_text.lstrip().startswith(f"%%{source.name}")
     if in_cell and (mention := _MENTION.search(before)):
@@ -75,7 +75,7 @@ def _for_cell(source: CompletionSource, words: list[str], fragment: str) -> Iter
 
 
 def _for_line(source: CompletionSource, words: list[str]) -> Iterable[str]:
-    from nbtool.magics.commands import COMMANDS  # noqa: PLC0415 - loading the extension has to be quick
+    from nbtool.magics.commands import COMMANDS  # noqa: PLC0415 - loading the extension has to be fast
 
     match words:
         case []:
@@ -112,7 +112,7 @@ def _tools(source: CompletionSource) -> list[str]:
 
 
 def _tools_of_toolsets(source: CompletionSource) -> list[str]:
-    """Give `NAME.TOOL` for the tools of the toolsets that there are; none is made for it."""
+    """Return `NAME.TOOL` for the tools of existing toolsets; no toolset is created for it."""
     from nbtool.magics.tool_choice import short_names  # noqa: PLC0415 - the same
     from nbtool.tools.toolset import Toolset  # noqa: PLC0415 - the same
 
@@ -131,7 +131,7 @@ def _tools_of_toolsets(source: CompletionSource) -> list[str]:
 
 
 def _tools_to_remove(source: CompletionSource) -> list[str]:
-    """Give the tools of the chats, and the names that gave them."""
+    """Return the tools of the chats, and the names that added them."""
     return [*_tools(source), *(name for chat in source.kernel_chats.chats.values() for name in chat.tools.tools())]
 
 

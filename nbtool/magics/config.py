@@ -1,4 +1,4 @@
-"""`%config NbTool`: what a person wants of every cell, unless the cell says otherwise."""
+"""`%config NbTool`: defaults for the flags of every cell."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ APPROVE = ("ask", "input", "park", "auto", "deny")
 REPLAY = ("auto", "only", "off")
 HISTORY = ("compact", "native", "results", "none")
 FLAGS = ("approve", "answer_within", "replay", "history", "max_rounds", "timeout", "budget", "check_results")
-"""What is taken from here where a cell's flags say nothing."""
+"""The flags that are filled from here when a cell does not set them."""
 
 
 class NbTool(Configurable):
-    """The settings of nbtool in this kernel; a flag of a cell wins over each of them."""
+    """The settings of nbtool in this kernel; a cell's flag overrides its setting."""
 
     model = Unicode("", help="`provider:model`; empty: NBTOOL_MODEL, a key, a local server, the practice model.").tag(
         config=True
     )
-    approve = Enum(APPROVE, "ask", help="Who answers when a call has to be approved.").tag(config=True)
+    approve = Enum(APPROVE, "ask", help="Who approves calls.").tag(config=True)
     answer_within = Float(
-        None, min=0.001, allow_none=True, help="Seconds until an open question is refused; None: a day, once parked."
+        None, min=0.001, allow_none=True, help="Seconds until an approval is denied; None: a day, once parked."
     ).tag(config=True)
-    replay = Enum(
-        REPLAY, None, allow_none=True, help="Whether a recorded turn is reused; None: as NBTOOL_REPLAY says."
-    ).tag(config=True)
-    history = Enum(HISTORY, None, allow_none=True, help="How finished turns are told to the model; None: compact.").tag(
+    replay = Enum(REPLAY, None, allow_none=True, help="Whether recorded turns are replayed; None: NBTOOL_REPLAY.").tag(
         config=True
     )
-    max_rounds = Integer(None, min=1, allow_none=True, help="Requests to the model in a turn, at most; None: 10.").tag(
+    history = Enum(HISTORY, None, allow_none=True, help="How earlier turns are sent to the model; None: compact.").tag(
         config=True
     )
-    timeout = Float(None, min=0.001, allow_none=True, help="Seconds that a turn may take, at most.").tag(config=True)
-    budget = Unicode(None, allow_none=True, help="What a turn may spend: `0.05` US dollars, or whole tokens.").tag(
+    max_rounds = Integer(None, min=1, allow_none=True, help="Maximum requests to the model in a turn; None: 10.").tag(
+        config=True
+    )
+    timeout = Float(None, min=0.001, allow_none=True, help="Maximum duration of a turn, in seconds.").tag(config=True)
+    budget = Unicode(None, allow_none=True, help="Maximum cost of a turn: `0.05` US dollars, or whole tokens.").tag(
         config=True
     )
     result_bytes = Integer(
-        None, min=1, allow_none=True, help="Bytes that kept results may take together; None: 268435456."
+        None, min=1, allow_none=True, help="Maximum total size of stored results, in bytes; None: 268435456."
     ).tag(config=True)
     check_results = Bool(
-        None, allow_none=True, help="Ask about every result before the model reads it; None: as the chat says."
+        None, allow_none=True, help="Ask for approval of every result before it is sent; None: the chat's setting."
     ).tag(config=True)
-    quiet = Bool(False, help="Show nothing; results only through `-o`.").tag(config=True)
+    quiet = Bool(False, help="Show no output; use `-o` for the result.").tag(config=True)
     magic = Unicode("chat", help="The name of the magics, for ipython_config.py: read when the extension loads.").tag(
         config=True
     )
@@ -59,14 +59,14 @@ class NbTool(Configurable):
         self.observe(lambda change: self._set_here.add(change["name"]), names=list(self.class_traits(config=True)))
 
     def setting(self, name: str) -> Setting[Any]:
-        """Give a value and where it was set.
+        """Return a value and its source.
 
         Raises:
             BadUsage: there is no such setting.
         """
         if name not in self.class_traits(config=True):
             names = ", ".join(sorted(self.class_traits(config=True)))
-            raise BadUsage(f"There is no setting {name!r}.", fix=f"Known are {names}.")
+            raise BadUsage(f"Unknown setting {name!r}.", fix=f"Settings: {names}.")
         if name in self._set_here:
             source = f"%config NbTool.{name}"
         else:
@@ -74,24 +74,24 @@ class NbTool(Configurable):
         return Setting(getattr(self, name), source)
 
     def change(self, name: str, text: str) -> None:
-        """Set a value from its text, as `%chat config KEY VALUE` does; `default` takes the default again.
+        """Set a value from text, as `%chat config KEY VALUE` does; `default` resets it.
 
         Raises:
-            BadUsage: there is no such setting, or the value does not fit.
-        UnknownModel: it is a model of no known provider.
+            BadUsage: there is no such setting, or the value is invalid.
+        UnknownModel: it is a model of an unknown provider.
         """
         self.setting(name)
         trait = self.class_traits(config=True)[name]
         try:
             value = trait.default(self) if text == "default" else trait.from_string(text)
             if name == "model" and value:
-                parse_model(value)  # raises for a slip, before any cell meets it
+                parse_model(value)  # reports a wrong id now instead of in the next cell
             setattr(self, name, value)
         except (TraitError, ValueError) as error:
             raise BadUsage(f"{name} cannot be {text!r} ({error}).", fix=str(trait.help)) from None
 
     def fill(self, flags: Flags) -> Flags:
-        """Give the flags of a cell, completed from here."""
+        """Return the flags of a cell, with defaults from these settings."""
         filled = Flags(**vars(flags))
         for name in FLAGS:
             if getattr(filled, name, None) is None:

@@ -1,4 +1,4 @@
-"""What a chat that goes on here had in an earlier kernel: the names of its tools and of its exposed objects."""
+"""The names of tools and exposed objects that a continued chat had in an earlier kernel."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nbtool.magics.options import mentions
 from nbtool.shorten import list_names
 
 MAX_NAMES = 20
-"""Names that one line lists."""
+"""Names listed in one line."""
 
 _OWN = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
-"""Tools that every chat has for its variables."""
+"""Tools for variables that every chat has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,22 +27,22 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class EarlierState:
-    """What a chat had when its kernel ended, and its turns until then; `settled` names are looked for no more."""
+    """The state of a chat when its kernel ended, and its turns until then; `settled` names need no further search."""
 
     needs: Needs = Needs()
     turn_ids: frozenset[str] = frozenset()
     settled: Needs = Needs()
 
     def settle(self, tools: Iterable[str], variables: Iterable[str]) -> EarlierState:
-        """Return the same with names that the chat has again, or that a person does without."""
+        """Return a copy without the names that the chat has again, or that the person dropped."""
         settled = Needs(self.settled.tools | {*tools}, self.settled.variables | {*variables})
         return replace(self, settled=settled)
 
 
 def needs_of(turn: Turn) -> Needs:
-    """Return what a turn had: what its journal says, and where an older one does not, what was mentioned or called.
+    """Return what a turn had: from its journal, or for an older journal, from its mentions and calls.
 
-    Nothing that a model wrote names a variable here: it could name one that was never exposed.
+    Model output adds no variable here: it could name one that was never exposed.
     """
     began = next((event for event in turn.log if isinstance(event, TurnStarted)), None)
     mentioned = mentions(turn.prompt.text)
@@ -53,7 +53,7 @@ def needs_of(turn: Turn) -> Needs:
 
 
 def earlier_state(turns: Iterable[Turn]) -> EarlierState:
-    """Return what a chat had at its end: what the last turn had, and before one that does not say, what each had."""
+    """Return what a chat had at its end: from the last turn, and from every earlier turn that does not record it."""
     tools: frozenset[str] = frozenset()
     variables: frozenset[str] = frozenset()
     ids: list[str] = []
@@ -66,5 +66,5 @@ def earlier_state(turns: Iterable[Turn]) -> EarlierState:
 
 
 def format_names(names: Iterable[str]) -> str:
-    """Write names in a line, `MAX_NAMES` at most."""
+    """Format names in a line, at most `MAX_NAMES`."""
     return list_names(names, MAX_NAMES)

@@ -1,4 +1,4 @@
-"""Asks a person, once, before prompts go where only a `.env` of the folder sends them."""
+"""Asks the person once before prompts are sent to an address that only a `.env` of the folder sets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from nbtool.wire.providers.env_consent import allow
 
 
 def with_consent(shell: Any, work: Callable[[], object], *, may_ask: bool) -> None:
-    """Do something that may send a prompt; where a `.env` was not allowed yet, ask in a line of input and do it then.
+    """Run an action that may send a prompt; if a `.env` needs consent, ask with a line of input and run it again.
 
     Raises:
-        EnvFileNotAllowed: the person said no, or nobody can be asked.
+        EnvFileNotAllowed: the person declined, or nobody can be asked.
     """
     try:
         work()
@@ -26,11 +26,11 @@ def with_consent(shell: Any, work: Callable[[], object], *, may_ask: bool) -> No
 
 
 def _agrees(refusal: EnvFileNotAllowed) -> bool:
-    """Ask in one line; only a plain yes is consent."""
+    """Ask with one line of input; only a plain yes is consent."""
     names = " and ".join(refusal.names)
     try:
         answer = input(
-            f"{refusal.path} (not a setting of yours) names {names}: send prompts to {refusal.destination}? [y = yes] "
+            f"{refusal.path} (not set by you) sets {names}: send prompts to {refusal.destination}? [y = yes] "
         )
     except EOFError:
         return False

@@ -1,4 +1,4 @@
-"""Interrupts of a cell that waits for a turn: the first one stops the turn, those after it do not cut its end short."""
+"""Interrupts of a cell that waits for a turn: the first stops the turn, later ones do not cut its ending short."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 from nbtool.chat.turn import Turn
 
 LINGER_SECONDS = 1.0
-"""How long interrupts are swallowed once a cell was interrupted and its turn has ended."""
+"""How long further interrupts are ignored after an interrupted cell's turn has ended."""
 
 Handler = Callable[[int, FrameType | None], Any]
 
 
 class Interrupts:
-    """Passes one interrupt on while a turn runs; those before it began, and all after the first, are only noted."""
+    """Passes one interrupt on while a turn runs; those before its start, and all after the first, are only recorded."""
 
     def __init__(self, turn: Turn, former: Handler) -> None:
         self._turn = turn
@@ -29,7 +29,7 @@ class Interrupts:
         self.is_received = False
 
     def begin(self) -> None:
-        """Begin the turn, and let an interrupt through from now on.
+        """Start the turn, and pass an interrupt on from now on.
 
         Raises:
             KeyboardInterrupt: there was one before.
@@ -40,15 +40,15 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def hold(self) -> None:
-        """Let none through any more."""
+        """Stop passing interrupts on."""
         self._is_open = False
 
     def linger(self) -> None:
-        """Swallow what comes while the cell ends: it would cut short what is said of its end."""
+        """Ignore interrupts while the cell ends: they would cut its last output short."""
         self._until = time.monotonic() + LINGER_SECONDS
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        """Take a signal."""
+        """Handle a signal."""
         is_over = self._until is not None and time.monotonic() > self._until
         if (
             self._turn.caller_thread.is_interrupting or is_over
@@ -62,9 +62,9 @@ class Interrupts:
 
 @contextmanager
 def one_interrupt(turn: Turn, *, lingers: bool = False) -> Iterator[Interrupts]:
-    """Take the interrupts of this thread, where it is the main one and Python's own handler would.
+    """Handle the interrupts of this thread, if it is the main one and Python's default handler is set.
 
-    Where it `lingers`, those that come soon after the first are swallowed until the cell has ended: a kernel then sets
+    With `lingers`, interrupts soon after the first are ignored until the cell has ended: a kernel then sets
     its own handler again.
     """
     former = signal.getsignal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""What the magics work on: the conversations of one kernel, and the names of its notebook."""
+"""The state of the magics: the conversations of one kernel, and the names of its notebook."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from nbtool.tools.calls.traceback import name_files_by
 
 
 class KernelChats:
-    """The conversations of one kernel, by name, and what the person set for all of them.
+    """The conversations of one kernel, by name, and the settings of all of them.
 
-    `listed` are the models that a provider named when it was asked last, `recording` is where turns are reused from,
-    and `magic` is what the magics are called here.
+    `listed` are the models from a provider's last listing, `recording` is the file of turns to replay, and `magic` is
+    the name of the magics.
     """
 
     def __init__(self, shell: Any, settings: NbTool, magic: str = "chat") -> None:
@@ -40,11 +40,11 @@ class KernelChats:
         name_files_by(self._cell_name)
 
     def _cell_name(self, path: str) -> str:
-        """Name the cell that a file of source stands for, as IPython does; empty for any other file."""
+        """Return the name of the cell of a source file, as IPython does; empty for any other file."""
         return " ".join(self.shell.compile.format_code_name(path) or ())
 
     def chat(self, name: str) -> Chat:
-        """Give the conversation of this name; made when first asked for."""
+        """Return the conversation of this name; it is created on first use."""
         if name not in self.chats:
             self.chats[name] = Chat(notebook=self.shell.user_ns)
             self.chats[name].recorder.file = self.recording
@@ -56,10 +56,10 @@ class KernelChats:
         return chat
 
     def run_cell(self, line_text: str, body: str) -> None:
-        """Carry out `%%chat`."""
+        """Run `%%chat`."""
         flags = self.settings.fill(parse(self.parser, line_text))
         if flags.help:
-            print(self.parser.format_help())  # noqa: T201 - what the person asked to see
+            print(self.parser.format_help())  # noqa: T201 - the requested output
             return
         former = self.chats.get(flags.chat)
         if flags.new and former:
@@ -75,7 +75,7 @@ class KernelChats:
     def _run(self, flags: Flags, body: str) -> None:
         for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
             if note := reopen_chat_of(CommandContext(self, flags.chat), turn):
-                print(note)  # noqa: T201 - a chat that goes on here is told to the person
+                print(note)  # noqa: T201 - tells the person that a chat was continued
         chat = self.chat(flags.chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(cell.dry_run, self.shell, chat, self.names, flags, body)
@@ -84,10 +84,10 @@ class KernelChats:
         with_consent(self.shell, work, may_ask=flags.approve not in ("deny", "park"))
 
     def run_line(self, line_text: str) -> None:
-        """Carry out `%chat`.
+        """Run `%chat`.
 
         Raises:
-            BadUsage: the line is longer than a line may be, or makes no sense.
+            BadUsage: the line is too long, or invalid.
         """
         if len(line_text) > MAX_LINE:
             raise BadUsage(
@@ -95,15 +95,15 @@ class KernelChats:
             )
         words = shlex.split(line_text)
         if words[:1] in (["-h"], ["--help"]):
-            print(self.parser.format_help())  # noqa: T201 - what the person asked to see
+            print(self.parser.format_help())  # noqa: T201 - the requested output
             return
         name, words = _extract_chat_name(words)
         if output := commands.run(CommandContext(self, name), words):
-            print(output)  # noqa: T201 - what the person asked to see
+            print(output)  # noqa: T201 - the requested output
 
 
 def _extract_chat_name(words: list[str]) -> tuple[str, list[str]]:
-    """Give the chat that `-c NAME` names, before the command or after it, and the words without it."""
+    """Return the chat that `-c NAME` selects, before or after the command, and the other words."""
     at = next((at for at, word in enumerate(words) if word in ("-c", "--chat")), -1)
     if at < 0:
         return "main", words

@@ -1,4 +1,4 @@
-"""The notebook's names ⇄ the chat's tools and references; nothing is visible that was not exposed."""
+"""Maps the notebook's names to the chat's tools and references; only exposed names are visible."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from nbtool.tools.toolset import Toolset, as_tool_source, unknown_tool
 from nbtool.toolsets import standard
 
 STANDARD_PREFIX = "nbtool:"
-"""Begins the names of the standard toolsets, which need no cell that imports them."""
+"""Prefix of the standard toolsets, which need no import."""
 
 
 NOTES = "nbtool:notes"
-"""Lets the model keep notes of its own: WriteVar and RemoveVars, which every chat has for its own variables."""
+"""The toolset for the model's own notes: WriteVar and RemoveVars, which every chat has for its own variables."""
 
 
 class NotebookNamespace:
-    """The names of a running notebook, as far as a chat may use them."""
+    """The names of a running notebook that a chat may use."""
 
     def __init__(self, names: MutableMapping[str, Any]) -> None:
         self._names = names
@@ -39,10 +39,10 @@ class NotebookNamespace:
         self.earlier: dict[str, EarlierState] = {}
 
     def find(self, name: str, wanted: str) -> Any:
-        """Give the object of a name.
+        """Return the object of a name.
 
         Raises:
-            BadUsage: there is none; the line names near ones.
+            BadUsage: the name does not exist; the error suggests similar names.
         """
         if name in self._names:
             return self._names[name]
@@ -56,10 +56,10 @@ class NotebookNamespace:
         raise BadUsage(f"There is no {wanted} called {name!r} in this notebook.", fix=hint)
 
     def unregistered(self, chat: Chat, mentioned: Iterable[str], added: Iterable[str]) -> list[str]:
-        """Give the mentioned names that are not tools of the chat already, or of a toolset that this cell gives it.
+        """Return the mentioned names that are not yet tools of the chat, nor tools that this cell adds to it.
 
         Raises:
-            BadUsage: the notebook has none of such a name, or the tool was taken away.
+            BadUsage: the notebook does not have such a name, or the tool was removed.
         """
         coming, back = Toolset(), set()
         for word in added:
@@ -73,12 +73,12 @@ class NotebookNamespace:
         wanted = [name for name in mentioned if name not in offered]
         for name in wanted:
             if self._is_switched_off(chat, name):
-                raise BadUsage(f"The tool {name!r} was taken away from this chat.", fix=f"`-t {name}` gives it back.")
+                raise BadUsage(f"The tool {name!r} was removed from this chat.", fix=f"`-t {name}` adds it again.")
             self.find(name, "function or toolset")
         return wanted
 
     def add_tools(self, chat: Chat, words: Iterable[str]) -> None:
-        """Make functions, toolsets, and single tools of toolsets (`NAME.TOOL`, patterns) tools of a chat."""
+        """Add functions, toolsets, and single tools of toolsets (`NAME.TOOL`, patterns) to a chat."""
         for word in words:
             if word == NOTES:
                 chat.keeps_notes = True
@@ -88,10 +88,10 @@ class NotebookNamespace:
                 self._add(chat, *self._split(word))
 
     def remove_tools(self, chat: Chat, words: Iterable[str]) -> None:
-        """Take tools away from a chat: what a word of `-t` gave, a tool, one of a toolset, or those of a pattern.
+        """Remove tools from a chat: an argument of `-t`, a tool, one of a toolset, or a pattern.
 
         Raises:
-            UnknownTool: a word means none.
+            UnknownTool: an argument matches no tool.
         """
         for word in words:
             if word == NOTES:
@@ -105,15 +105,15 @@ class NotebookNamespace:
                 self._switch_off(chat, word)
 
     def is_function(self, name: str) -> bool:
-        """Whether the notebook has a function of its own of this name."""
+        """Return whether the notebook defines a function of this name."""
         return callable(value := self._names.get(name)) and not isinstance(value, type)
 
     def has_name(self, name: str) -> bool:
-        """Whether the notebook has a variable of this name."""
+        """Return whether the notebook has a variable of this name."""
         return name in self._names
 
     def refresh_tools(self, chat: Chat) -> None:
-        """Take over tools that a later cell has defined anew; a name that is gone takes its tool away."""
+        """Update tools that a later cell has redefined; the tool of a deleted name is removed."""
         for name, offer in list(self._offers(chat).items()):
             if name.startswith(STANDARD_PREFIX):
                 continue
@@ -126,7 +126,7 @@ class NotebookNamespace:
                 self.remove_tools(chat, [name])
 
     def describe_rebound(self, chat: Chat) -> str:
-        """Say which of the names that a chat uses stand for something else than in its last turn."""
+        """Describe which names that a chat uses refer to other objects than in its last turn."""
         return self._rebindings.changes(chat, [name for name in self._offers(chat) if name in self._names])
 
     def _add(self, chat: Chat, name: str, pattern: str) -> None:
@@ -140,7 +140,7 @@ class NotebookNamespace:
         chat.tools.enable(*coming.tools())
 
     def _switch_off(self, chat: Chat, word: str) -> None:
-        """Switch off the tools that a word means, so that they stay away when their toolset is looked at again."""
+        """Disable the tools that an argument selects, so that they stay disabled when their toolset is reloaded."""
         tools = chat.tools.all_tools()
         matching = [name for name, tool in tools.items() if matches(tool, word)]
         if not matching:
@@ -162,7 +162,7 @@ class NotebookNamespace:
         return word not in self._names and word in chat.tools.all_tools() and word not in chat.tools
 
     def _split(self, word: str) -> tuple[str, str]:
-        """Split a word into a name of the notebook, or of a standard toolset, and what it means of it."""
+        """Split an argument into a name of the notebook or of a standard toolset, and the selected part of it."""
         if word in self._names:
             return word, ""
         prefix = STANDARD_PREFIX if word.startswith(STANDARD_PREFIX) else ""
@@ -170,22 +170,22 @@ class NotebookNamespace:
         return prefix + name, pattern
 
     def _find_tool_object(self, name: str) -> Any:
-        """Find what has this name, or the toolset of this name in one that has another."""
+        """Find the object of this name, or the toolset of this name inside another object."""
         if name not in self._names and (source := find_source(name, list(self._names.values()))):
             return source
         return self.find(name, "function or toolset")
 
     def expose(self, chat: Chat, names: Iterable[str], *, read: bool = False) -> None:
-        """Expose variables to a chat; a name means whatever it stands for when it is used."""
+        """Expose variables to a chat; a name refers to its current object at each use."""
         for name in names:
             self.find(name, "variable")
             chat.variables.expose(name, readable=read)
 
     def attachments(self, words: Iterable[str]) -> list[Part]:
-        """Make parts of what a cell attaches: names of the notebook, which win, or paths and addresses.
+        """Build parts from what a cell attaches: names of the notebook, which have priority, or paths and addresses.
 
         Raises:
-            BadUsage: a word is neither, or what it stands for cannot be attached.
+            BadUsage: a word is neither, or its object cannot be attached.
         """
         parts: list[Part] = []
         for word in words:
@@ -198,17 +198,17 @@ class NotebookNamespace:
         return parts
 
     def parse_type(self, text: str | None) -> Any:
-        """Give the type that is written so: names of the notebook or of Python, `[…]`, `.` and `|`; nothing is called.
+        """Return the type of an annotation: names of the notebook or of Python, `[…]`, `.` and `|`; nothing is called.
 
         Raises:
-            BadUsage: it is no type, or one of its names does not exist.
+            BadUsage: it is not a type, or one of its names does not exist.
         """
         if text is None:
             return None
         try:
             return self._type_in(ast.parse(text, mode="eval").body)
         except (SyntaxError, AttributeError, TypeError) as error:
-            raise BadUsage(f"--as {text!r} is no type ({error}).", fix="`--as Fruit`, `--as list[Fruit]`") from None
+            raise BadUsage(f"--as {text!r} is not a type ({error}).", fix="`--as Fruit`, `--as list[Fruit]`") from None
 
     def _type_in(self, node: ast.expr) -> Any:
         match node:
@@ -227,17 +227,17 @@ class NotebookNamespace:
         raise BadUsage(f"--as takes a type, not {ast.unparse(node)!r}.", fix="`--as Fruit`, `--as list[Fruit]`")
 
     def check_free(self, name: str, *, replace: bool = False) -> None:
-        """See to it that binding a name takes nothing from the person: it is free, or stands for what was bound here.
+        """Check that binding a name overwrites nothing of the person: it is free, or was bound here.
 
         Raises:
-            BadUsage: it stands for something else, and `replace` is not set.
+            BadUsage: the name exists, and `replace` is not set.
         """
         if name not in self._names or replace:
             return
         if name not in self._bound or self._names[name] is not _target(self._bound[name]):
             raise BadUsage(
-                f"`{name}` stands for something else in this notebook and is not replaced.",
-                fix="Give another name, or add --replace.",
+                f"`{name}` already exists in this notebook and is not replaced.",
+                fix="Choose another name, or add --replace.",
             )
 
     def bind(self, name: str, value: object, *, replace: bool = False) -> None:
@@ -251,11 +251,11 @@ class NotebookNamespace:
         self._bound[name] = _reference(value)
 
     def is_bound(self, name: str, value: object) -> bool:
-        """Whether a name stands for this very object."""
+        """Return whether a name refers to this very object."""
         return self._names.get(name) is value
 
     def checkpoint(self, chat: Chat) -> Callable[[], None]:
-        """Give what puts a chat, and what is known of its tools here, back as they are now."""
+        """Return a function that restores the current state of a chat and of its tools here."""
         restore, tools, earlier = chat.checkpoint(), dict(self._offers(chat)), dict(self.earlier)
 
         def put_back() -> None:
@@ -270,7 +270,7 @@ class NotebookNamespace:
 
 
 def _reference(value: object) -> Any:
-    """Refer to a value without keeping it, where it can be."""
+    """Return a weak reference to a value if possible, else a strong one."""
     try:
         return weakref.ref(value)
     except TypeError:  # numbers, texts, lists
@@ -282,7 +282,7 @@ def _target(reference: Any) -> Any:
 
 
 def _add_to_chat(chat: Chat, things: Iterable[Any], patterns: tuple[str, ...]) -> Offer:
-    """Add functions or a toolset to a chat, and say under which names they can be removed again."""
+    """Add functions or a toolset to a chat, and record the names that remove them again."""
     names: list[str] = []
     for thing in things:
         source = as_tool_source(thing)

@@ -1,4 +1,4 @@
-"""What became of the names that a chat uses, since its last turn: said in one line, so that nothing changes unseen."""
+"""Detects names that were rebound since a chat's last turn, so that nothing changes unnoticed."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 from nbtool.chat.chat import Chat
 
 MISSING = object()
-"""Stands for nothing: a name that the notebook has no more."""
+"""The object of a name that no longer exists."""
 
 
 class RebindingTracker:
-    """Remembers which object each name of the notebook stood for when a chat used it last."""
+    """Remembers the object of each name of the notebook at a chat's last use."""
 
     def __init__(self, names: Mapping[str, Any]) -> None:
         self._names = names
         self._last_objects: dict[str, dict[str, int]] = {}
 
     def changes(self, chat: Chat, tools: Iterable[str]) -> str:
-        """Say what changed, empty where nothing did; `tools` are the names that the chat's tools are made of.
+        """Describe what changed, empty if nothing did; `tools` are the names of the chat's tools in the notebook.
 
-        An object that was changed in place is the same object: only names that stand for another one are told of.
+        An object that was changed in place is the same object: only rebound names are reported.
         """
         variables = [entry.name for entry in chat.exposed_variables() if entry.is_live]
         before = self._last_objects.get(chat.chat_id, {})
@@ -34,8 +34,8 @@ class RebindingTracker:
     def _describe(self, chat: Chat, changed: Iterable[str], variables: Iterable[str]) -> Iterator[str]:
         for name in changed:
             if name not in self._names:
-                yield f"`{name}` is gone"
+                yield f"`{name}` no longer exists"
             elif name in variables:
-                yield f"`{name}` is another object now ({chat.variables.describe(name)})"
+                yield f"`{name}` is now another object ({chat.variables.describe(name)})"
             else:
-                yield f"`{name}` was defined anew, and calls run the new one"
+                yield f"`{name}` was redefined; calls use the new definition"

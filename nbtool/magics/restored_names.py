@@ -1,4 +1,4 @@
-"""Names of an earlier kernel: a chat gets its tools and objects again by name, or says which are missing."""
+"""Restore the names of an earlier kernel: a continued chat gets its tools and objects by name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STANDARD_NAMES = ("inspection", "files", "python", "web")
 
 
 def restore_names(names: NotebookNamespace, chat: Chat) -> str:
-    """Give a chat that goes on here what the notebook has of its names; returns what is here again and what is not."""
+    """Restore a continued chat's names from the notebook; return which were restored and which are missing."""
     turns = [version for node in chat.tree.nodes() for version in node.versions]
     names.earlier[chat.chat_id] = earlier_state(turns)
     wanted = names.earlier[chat.chat_id].needs
@@ -28,23 +28,21 @@ def restore_names(names: NotebookNamespace, chat: Chat) -> str:
     texts = [_describe_restored(back)]
     if missing.variables:
         texts.append(
-            f" Variables that are not in this notebook: {format_names(sorted(missing.variables))}; "
-            "define them, and give them with `-v NAME`."
+            f" Missing variables: {format_names(sorted(missing.variables))}; "
+            "define them, and expose them with `-v NAME`."
         )
     if results:
-        texts.append(f" {results} {'result is' if results == 1 else 'results are'} gone with the earlier kernel.")
+        texts.append(f" {results} {'result was' if results == 1 else 'results were'} lost with the earlier kernel.")
     if missing.tools:
-        texts.append(
-            f" Tools that are not in this notebook: {_with_toolsets(missing.tools)}; give them with `-t NAME`."
-        )
+        texts.append(f" Missing tools: {_with_toolsets(missing.tools)}; add them with `-t NAME`.")
     return "".join(texts)
 
 
 def restore_for_turn(names: NotebookNamespace, chat: Chat, turn: Turn, flags: Flags) -> None:
-    """Look again for the names of a turn of an earlier kernel, which is to be said once more, and print what came back.
+    """Restore the names of an earlier kernel's turn that is about to be repeated, and print which were restored.
 
     Raises:
-        BadUsage: the notebook has not all of them, and the cell does not say to go on without.
+        BadUsage: names are missing, and the cell does not exclude them.
     """
     former = names.earlier.get(chat.chat_id)
     if former is None or turn.turn_id not in former.turn_ids:
@@ -52,17 +50,17 @@ def restore_for_turn(names: NotebookNamespace, chat: Chat, turn: Turn, flags: Fl
     settled = former.settle(flags.no_tool, flags.hide).settled
     needs = needs_of(turn)
     wanted = Needs(needs.tools - settled.tools, needs.variables - settled.variables)
-    # What the chat no longer had at its end was taken away: then only the person gives it again.
+    # What the chat no longer had at its end was removed on purpose: only the person adds it again.
     back = _restore(names, chat, Needs(wanted.tools & former.needs.tools, wanted.variables & former.needs.variables))
     missing = _missing(chat, wanted)
     if missing.tools or missing.variables:
         raise _refusal(turn, missing)
     if note := _describe_restored(back).strip():
-        print(note)  # noqa: T201 - what a chat offers again is said to the person
+        print(note)  # noqa: T201 - the person is told what is offered again
 
 
 def settle_names(names: NotebookNamespace, chat: Chat, flags: Flags) -> None:
-    """Note which names of an earlier kernel a chat has again, or a cell does without."""
+    """Record which names of an earlier kernel a chat has again, or a cell excludes."""
     if former := names.earlier.get(chat.chat_id):
         exposed = (entry.name for entry in chat.exposed_variables())
         names.earlier[chat.chat_id] = former.settle((*chat.tools.tools(), *flags.no_tool), (*exposed, *flags.hide))
@@ -77,14 +75,14 @@ def former_needs(names: NotebookNamespace, chat: Chat) -> Needs:
 
 
 def _restore(names: NotebookNamespace, chat: Chat, wanted: Needs) -> Needs:
-    """Make tools of functions, and expose objects, by reference alone, where the notebook has them by these names."""
+    """Add tools and expose objects, by reference only, where the notebook has them by these names."""
     absent = _missing(chat, wanted)
     tools = [name for name in sorted(absent.tools) if names.is_function(name)]
     names.add_tools(chat, tools)
     variables: list[str] = []
     for name in sorted(absent.variables):
         if names.has_name(name):
-            with suppress(BadUsage):  # it holds secrets now, or a result has its name
+            with suppress(BadUsage):  # it now contains secrets, or a result has its name
                 names.expose(chat, [name])
                 variables.append(name)
     if former := names.earlier.get(chat.chat_id):
@@ -98,10 +96,10 @@ def _missing(chat: Chat, wanted: Needs) -> Needs:
 
 
 def _describe_restored(back: Needs) -> str:
-    read = "none of them can be read until `--read NAME` opens it, whatever was open before"
+    read = "their values cannot be read until `--read NAME`, even if they could before"
     named = format_names(sorted(back.variables))
     variables = f" Exposed again, by reference: {named}; {read}." if back.variables else ""
-    tools = f" Tools that are here again: {format_names(sorted(back.tools))}." if back.tools else ""
+    tools = f" Tools added again: {format_names(sorted(back.tools))}." if back.tools else ""
     return f"{variables}{tools}"
 
 
@@ -114,23 +112,22 @@ def _refusal(turn: Turn, missing: Needs) -> BadUsage:
     give = [*(["`-t NAME`"] if missing.tools else []), *(["`-v NAME`"] if missing.variables else [])]
     leave = [*(["`-T NAME`"] if missing.tools else []), *(["`--hide NAME`"] if missing.variables else [])]
     return BadUsage(
-        f"{turn.turn_id} was said with {' and '.join([*tools, *variables])}, which this chat does not have "
-        "here; nothing was sent.",
+        f"{turn.turn_id} used {' and '.join([*tools, *variables])}, missing in this chat; nothing was sent.",
         fix=f"Run the cells that define them and then this cell again, or add {' and '.join(give)}; "
         f"{' and '.join(leave)} runs it without.",
     )
 
 
 def _with_toolsets(tools: Iterable[str]) -> str:
-    """Write names of tools; one that comes with nbtool with the word that gives its toolset."""
+    """Format tool names; a tool of a standard toolset with the argument that adds the toolset."""
     toolsets = _standard_tools()
     return format_names(f"{name} (`-t {toolsets[name]}`)" if name in toolsets else name for name in sorted(tools))
 
 
 def _standard_tools() -> dict[str, str]:
-    """Return the tools that come with nbtool, each with the name of its toolset."""
+    """Return the tools of the standard toolsets, each with the name of its toolset."""
     toolsets: dict[str, str] = {}
     for name in STANDARD_NAMES:
-        with suppress(BadUsage):  # it needs a package that is not here
+        with suppress(BadUsage):  # it needs a package that is not installed
             toolsets |= dict.fromkeys(standard(name).tools(), f"{STANDARD_PREFIX}{name}")
     return toolsets

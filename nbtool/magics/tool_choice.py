@@ -1,4 +1,4 @@
-"""Which tools a word of `-t` or `-T` means: all of a name, one of a toolset (`NAME.TOOL`), or those of a pattern."""
+"""Which tools an argument of `-t` or `-T` selects: all of a name, one of a toolset (`NAME.TOOL`), or a pattern."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from nbtool.tools.tool import MAX_METHODS, Tool, as_tools, count_methods
 from nbtool.tools.toolset import FilteredTools, ToolSource, as_tool_source
 
 MAX_NAMES = 20
-"""Names of tools that an error lists."""
+"""Tool names listed in an error."""
 
 MAX_NEAR = 3
-"""Near names that an error proposes."""
+"""Similar names suggested in an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a name of the notebook gives a chat: `names` take it away again; without `patterns` it gives all it has."""
+    """What one argument of `-t` adds to a chat: `names` remove it again; without `patterns` it adds all tools."""
 
     names: tuple[str, ...]
     patterns: tuple[str, ...] = ()
 
 
 def matches(tool: Tool, pattern: str) -> bool:
-    """Whether a pattern means a tool: by its name, or by the end of where it comes from (`server.tool`)."""
+    """Return whether a pattern matches a tool, by its name or the end of its origin (`server.tool`)."""
     parts = tool.origin.split(".")
     ends = (".".join(parts[at:]) for at in range(len(parts)))
     return any(fnmatchcase(name, pattern) for name in (tool.name, *ends))
 
 
 def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
-    """Give what a toolset takes for a thing of the notebook, or for those of its tools that patterns mean.
+    """Return the source of a toolset for an object, restricted to the tools that patterns select.
 
     Raises:
-        BadUsage: the thing is data, or a pattern means none of its tools.
+        BadUsage: the object is data, or a pattern matches none of its tools.
     """
     source = as_tool_source(thing)
     if source is None and not callable(thing):
@@ -66,12 +66,12 @@ def choose_tools(name: str, thing: Any, patterns: Sequence[str]) -> list[Any]:
 
 
 def short_names(tools: Iterable[Tool]) -> list[str]:
-    """Give the names of tools as they are written behind a toolset's name."""
+    """Return tool names without the prefix of their toolset."""
     return [tool.origin.rpartition(".")[2] if tool.origin.startswith("mcp.") else tool.name for tool in tools]
 
 
 def find_source(name: str, things: Iterable[Any]) -> ToolSource | None:
-    """Find a toolset by its own name among the things of a notebook and the toolsets in them."""
+    """Find a toolset by its own name among the objects of a notebook and the toolsets inside them."""
     for thing in things:
         if isinstance(thing, ToolSource) and type(thing).__module__.startswith("nbtool."):
             inside: Iterable[ToolSource] = getattr(thing, "sources", ())
@@ -82,7 +82,7 @@ def find_source(name: str, things: Iterable[Any]) -> ToolSource | None:
 
 
 def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
-    """Refuse what is data and no tool: a value of Python, a frame or an array, a module."""
+    """Refuse objects that are data and not tools: plain values, frames and arrays, modules."""
     kind = type(thing)
     is_module = isinstance(thing, ModuleType)
     is_library = kind.__module__.partition(".")[0] in sys.stdlib_module_names and kind.__module__ != "__main__"
@@ -91,12 +91,12 @@ def _refuse_data(name: str, thing: Any, patterns: Sequence[str]) -> None:
         return
     if is_module:
         raise BadUsage(
-            f"{name!r} is a module and no tool.", fix=f"`-t {name}.FUNCTION` makes one of its functions a tool."
+            f"{name!r} is a module, not a tool.", fix=f"`-t {name}.FUNCTION` makes one of its functions a tool."
         )
     methods = f" with {count} methods" if count > MAX_METHODS else ""
     one = f"; `-t {name}.METHOD` makes one method a tool" if count else ""
     fix = f"Expose it with -v: `-v {name}` lets tools use it by reference{one}."
-    raise BadUsage(f"{name!r} is data ({kind.__name__}{methods}) and no tool.", fix=fix)
+    raise BadUsage(f"{name!r} is data ({kind.__name__}{methods}), not a tool.", fix=fix)
 
 
 def _members(thing: Any) -> list[str]:

@@ -1,1 +1,1 @@
-"""What the reader sees: the widget of a running turn."""
+"""The widgets: a running turn, a conversation, the history explorer."""

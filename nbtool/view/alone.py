@@ -1,4 +1,4 @@
-"""The former place of `nbtool.view.standalone`, kept for code that imports it from here."""
+"""Former location of `nbtool.view.standalone`; kept for existing imports."""
 
 from nbtool.view.standalone import by_click, turn_widget
 

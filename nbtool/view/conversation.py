@@ -1,4 +1,4 @@
-"""A conversation to be read as one, with a box to go on in. What is sent from there is a cell: no turn lives in it."""
+"""A conversation to read, with a box for the next prompt. Sending from there inserts a cell: it runs no turn itself."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from nbtool.view.lazy_module import load_lazy_module
 from nbtool.view.turn import read_asset
 
 KINDS = frozenset(("hello", "rich", "media"))
-"""What the page may ask: for the conversation as it stands now, for the second module, and for an image or a sound."""
+"""What the page may request: the current conversation, the second module, an image or a sound."""
 
 
 class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
-    """Shows the active line of a conversation, as it stands when the page asks for it (`read()`).
+    """Shows the active line of a conversation, in its state when the page requests it (`read()`).
 
-    `title` says which one; `magic` is the first line of a cell that goes on with it; `media` gives the bytes of an
+    `title` names it; `magic` is the first line of a cell that continues it; `media` returns the bytes of an
     image or a sound, by the id of its turn and by its key.
     """
 
@@ -47,11 +47,11 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
         self._read = read
         self._media = media
         super().__init__(nonce=uuid4().hex, title=title, magic=magic)
-        self.place = self.model_id or ""  # by it the page finds the cell below which others are put
+        self.place = self.model_id or ""  # the page finds its own cell by this id
         self.on_msg(lambda _widget, content, _buffers: self.receive(content))
 
     def receive(self, content: Any) -> bool:
-        """Take a message of the page; says whether it was one of ours and whole."""
+        """Handle a message of the page; return whether it was valid and ours."""
         message = parse_message(content, nonce=self.nonce)
         if message is None or message.kind not in KINDS:
             return False
@@ -66,13 +66,13 @@ class ConversationWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidge
         return True
 
     def _send_media(self, message: ExplorerMessage) -> None:
-        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
-        with suppress(NbtoolError):  # a turn that is no longer there
+        """Send the bytes of an image or a sound; without them the page shows its description."""
+        with suppress(NbtoolError):  # the turn no longer exists
             if data := self._media(message.turn_id, message.key):
                 self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
 
     def _send_lazy_module(self) -> None:
-        """Send the second module, which the views of turns share; a page that gets none stays plain."""
+        """Send the second module, which the views of turns share; without it the page shows plain text."""
         with suppress(OSError):
             module = load_lazy_module()
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])

@@ -1,7 +1,7 @@
 """The history explorer: the page gets a light index of the conversation, and a turn when it is opened.
 
-Nothing is pushed and nothing runs: the page asks, and what it may ask is a closed set. What acts is a cell that the
-page puts below, for a person to run.
+Nothing is pushed and nothing runs: the page sends requests from a closed set. Actions are cells that the
+page inserts below, for a person to run.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ class History(Protocol):
     """A conversation that can be explored; each of its methods raises an `NbtoolError` to refuse."""
 
     def index(self) -> Index:
-        """Give the tree as it stands."""
+        """Return the current tree."""
 
     def detail(self, turn_id: str) -> Detail:
-        """Give one turn."""
+        """Return one turn."""
 
     def search(self, text: str) -> Sequence[SearchHit]:
-        """Give the turns that hold these words."""
+        """Return the turns that contain the text."""
 
     def totals(self) -> Totals:
-        """Give what the conversation took."""
+        """Return the usage totals of the conversation."""
 
     def media(self, turn_id: str, key: str) -> bytes | None:
-        """Give the bytes of an image or a sound of a turn, where there are some that may go to a page."""
+        """Return the bytes of an image or a sound of a turn, if they may be sent to a page."""
 
     def cell(self, request: CellRequest) -> str:
-        """Write the cell that does this."""
+        """Return the source of the cell for an action."""
 
 
 class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
-    """Shows the history of one conversation, as it stands when the page asks for it.
+    """Shows the history of one conversation, in its state when the page requests it.
 
-    `title` says of which, `turn` which of its turns is open first (empty: the last one);
-    `acts` are the deeds that the page may offer (see `explorer_messages.CellAction`).
+    `title` names it, `turn` is opened first (empty: the last one);
+    `acts` are the actions that the page may offer (see `explorer_messages.CellAction`).
     """
 
     _esm = read_asset("explorer.js")
@@ -67,11 +67,11 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
         self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         self._lock = threading.Lock()
         super().__init__(nonce=uuid4().hex, title=title, acts=list(acts), turn=turn)
-        self.place = self.model_id or ""  # by it the page finds the cell below which others are put
+        self.place = self.model_id or ""  # the page finds its own cell by this id
         self.on_msg(lambda _widget, content, _buffers: self.receive(content))
 
     def receive(self, content: object) -> bool:
-        """Take a message of the page, on any thread; says whether it was one of ours, and new."""
+        """Handle a message of the page, on any thread; return whether it was ours and new."""
         message = parse_message(content, nonce=self.nonce)
         with self._lock:
             if message is None or message.message_id in self._received_ids:
@@ -101,13 +101,13 @@ class ExplorerWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget sh
                 self._send_media(message)
 
     def _send_lazy_module(self) -> None:
-        """Send the second module, which the views of turns share; a page that gets none stays plain."""
+        """Send the second module, which the views of turns share; without it the page shows plain text."""
         with suppress(OSError):
             module = load_lazy_module()
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
     def _send_media(self, message: ExplorerMessage) -> None:
-        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
+        """Send the bytes of an image or a sound; without them the page shows its description."""
         if data := self._history.media(message.turn_id, message.key):
             self.send({"v": VERSION, "kind": "media", "key": message.key}, [data])
 

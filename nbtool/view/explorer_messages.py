@@ -1,4 +1,4 @@
-"""What the page of an explorer may ask the kernel: a closed set of messages, each checked before it is believed."""
+"""The messages from the page of an explorer to the kernel: a closed set, each validated before use."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.view.turn_messages import is_media_key
 
 QUERY_LIMIT = 200
-"""Characters of a search."""
+"""Characters of a search that are accepted."""
 
 MAX_ROUND = 10_000
-"""The highest round that a page may name."""
+"""The highest round number that is accepted."""
 
 MessageKind = Literal["hello", "open", "search", "totals", "cell", "rich", "media"]
 
 CellAction = Literal["rerun", "edit", "execute", "resume", "switch", "branch", "show", "code", "bind", "go_on"]
-"""What a cell can do: say a turn again, say something else in its place, run its tools again, finish what is pending,
-go to a turn, let the next one follow it, show it, write its calls as code, bind a call's result, or continue a past
-chat."""
+"""What a cell can do: rerun a turn, edit its prompt, run its tools again, resume it, switch to it, branch from it,
+show it, write its calls as code, bind a call's result, or continue a past chat."""
 
 CELL_ACTIONS: tuple[CellAction, ...] = get_args(CellAction)
 
@@ -39,7 +38,7 @@ _EXTRA_FIELDS: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class CellRequest:
-    """A cell that the person wants written: what it is to do, with which turn, from which round on, with which call."""
+    """A requested cell: its action, the turn, the first round, and the call."""
 
     action: CellAction
     turn_id: str = ""
@@ -51,7 +50,7 @@ class CellRequest:
 class ExplorerMessage:
     """One message of the page; `turn_id` belongs to `open` and `media`, `text` to `search`, `cell` to `cell`.
 
-    `key` names the image or sound that `media` asks for.
+    `key` is the image or sound that `media` requests.
     """
 
     kind: MessageKind
@@ -63,7 +62,7 @@ class ExplorerMessage:
 
 
 def parse_message(content: Any, *, nonce: str) -> ExplorerMessage | None:
-    """Read a message of the page; None when it is not one of ours, whole and within its bounds."""
+    """Parse a message of the page; None if it is not ours, incomplete, or out of bounds."""
     if not isinstance(content, dict) or content.get("v") != VERSION or content.get("nonce") != nonce:
         return None
     kind, message_id = content.get("kind"), content.get("id")

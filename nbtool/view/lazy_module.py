@@ -1,7 +1,7 @@
-"""The page's second module: colours for code, formulas, and the views that are opened. A page asks for it once.
+"""The page's second module: syntax highlighting, formulas, and the views that open on click. Requested once per page.
 
-It is too heavy to travel with every widget, so it lies in a file of its own and is sent when a page asks, packed. The
-page imports it as anywidget imports the first one, and shows all in plain until it has come.
+It is too large to send with every widget, so it is a separate file that is sent, compressed, when a page requests it.
+The page imports it as anywidget imports the first one, and shows plain text until it has loaded.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pathlib import Path
 MODULE = Path(__file__).parent / "static" / "rich.js"
 
 MAX_LAZY_BYTES = 150_000
-"""Bytes of the module as it is sent, gzipped."""
+"""Size limit of the module as it is sent, gzipped, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class LazyModule:
-    """The module: `version` names its text, which the first module must have been built with; `packed` is gzipped."""
+    """The module: `version` identifies its text, the first module must be built for the same; `packed` is gzipped."""
 
     version: str
     gzipped: bytes
@@ -28,7 +28,7 @@ class LazyModule:
 
 @cache
 def load_lazy_module() -> LazyModule:
-    """Read and pack the module, once in a process.
+    """Read and compress the module, once per process.
 
     Raises:
         OSError: it is not built.

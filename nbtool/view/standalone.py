@@ -1,4 +1,4 @@
-"""The widget of a turn where no cell magic shows it: marimo, a cell that starts a turn itself."""
+"""The widget of a turn without a cell magic: in marimo, or in a cell that starts a turn itself."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from nbtool.view.turn_messages import to_decision
 
 
 class FollowableTurn(Protocol):
-    """As much of a turn (`nbtool.chat.turn.Turn`) as its widget needs."""
+    """The part of a turn (`nbtool.chat.turn.Turn`) that its widget uses."""
 
     @property
     def turn_id(self) -> str:
         """Its id."""
 
     def follow(self, listener: Callable[[Event], None]) -> None:
-        """Call `listener` with every event, those that already happened first; on nbtool's own thread."""
+        """Call `listener` with every event, past ones first; on nbtool's own thread."""
 
     def abort(self) -> None:
         """Stop it."""
 
 
 def by_click(question: Question) -> None:
-    """Leave a question to a click, however long it takes: the `approver` of a turn that `turn_widget` shows."""
+    """Leave a question to a click, without a time limit: the `approver` of a turn shown by `turn_widget`."""
 
 
 def turn_widget(turn: FollowableTurn, approvals: ApprovalQueue) -> TurnWidget:
-    """Give the live view of a turn that goes on in the background, with its questions and its Stop.
+    """Return the live view of a turn that runs in the background, with its questions and its Stop button.
 
         turn = chat.start("Which ticker is cheapest?", approver=by_click)
         turn_widget(turn, chat.approvals)
 
-    Where a page's clicks are heard only between cells, as in marimo, the cell has to end before the turn does: so
-    `start`, not `send`, and another cell, run later, that reads what came of it.
+    Where clicks are delivered only between cells, as in marimo, the cell has to end before the turn does: use
+    `start`, not `send`, and read the result in a later cell.
     """
     widget = TurnWidget(
         turn.turn_id,

@@ -1,6 +1,6 @@
-"""Patches on their way to the page: merged as far as their order allows, and few messages a second.
+"""Batches patches on their way to the page: merged where their order allows it, at a limited rate.
 
-A server drops what comes faster than a thousand messages a second; a page lags behind long before.
+Jupyter Server drops messages beyond a thousand per second; a page lags long before that.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from nbtool.blocks.protocol import Patch
 
 FLUSHES_PER_SECOND = 16
 FLUSH_INTERVAL = 1 / FLUSHES_PER_SECOND
-"""Seconds between two messages, unless something cannot wait."""
+"""Maximum messages per second, except urgent ones."""
 
 
 class PatchQueue:
     """Collects patches between two messages.
 
-    Patches of different blocks do not touch each other, so each is merged into the last one of its own block.
-    The pieces of an extended text are joined once, when they are taken.
+    Patches of different blocks are independent, so each is merged into the last one of its own block.
+    The pieces of an extended text are joined once, on removal.
     """
 
     def __init__(self) -> None:
@@ -32,14 +32,14 @@ class PatchQueue:
         return bool(self._patches)
 
     def add(self, patches: Iterable[Patch]) -> None:
-        """Put patches in, in order; they are not changed."""
+        """Add patches in order; they are not changed."""
         for patch in patches:
             last = self._last.get(_key(patch))
             if last is None or not self._merge(last, patch):
                 self._append(patch)
 
     def pop_all(self) -> list[Patch]:
-        """Take all patches out."""
+        """Remove and return all patches."""
         for patch in self._patches:
             if patch["op"] == "extend":
                 patch["text"] = "".join(self._pieces[id(patch)])
@@ -66,19 +66,19 @@ class PatchQueue:
 
 
 class LoopClock(Protocol):
-    """What is needed of an asyncio loop."""
+    """The part of an asyncio loop that is used."""
 
     def time(self) -> float:
-        """Give the seconds of a clock that only goes forward."""
+        """Return monotonic time in seconds."""
 
     def call_later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
         """Call back after `delay` seconds."""
 
 
 class Throttle:
-    """Calls `flush` at most `FLUSHES_PER_SECOND` times a second: the first time at once, and never too late.
+    """Calls `flush` at most `FLUSHES_PER_SECOND` times a second; the first time immediately, never too late.
 
-    It lives on the loop's thread; `clock` is the running loop unless another is given.
+    Use it only on the loop's thread; `clock` is the running loop by default.
     """
 
     def __init__(self, flush: Callable[[], None], clock: LoopClock | None = None) -> None:
@@ -88,7 +88,7 @@ class Throttle:
         self._timer: asyncio.TimerHandle | None = None
 
     def request(self) -> None:
-        """Ask for a flush as soon as the pace allows."""
+        """Request a flush as soon as the rate allows."""
         if self._timer is not None:
             return
         clock = self._clock or asyncio.get_running_loop()
@@ -99,20 +99,20 @@ class Throttle:
             self.flush()
 
     def flush(self) -> None:
-        """Flush without waiting: a question, or the end."""
+        """Flush immediately: for a question, or the end."""
         self.stop()
         self._last = (self._clock or asyncio.get_running_loop()).time()
         self._flush()
 
     def stop(self) -> None:
-        """Forget the flush that was asked for."""
+        """Cancel the requested flush."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
 def encode_patch(patch: Patch) -> Patch | list[str]:
-    """Write a patch as it travels: what comes many times a second is a short list, `[id, text]` or with its field."""
+    """Encode a patch for the page: the frequent ones as a short list, `[id, text]` or with the field."""
     if patch["op"] != "extend":
         return patch
     encoded = [patch["id"], patch["text"]]

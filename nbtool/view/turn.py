@@ -1,8 +1,8 @@
-"""The widget of a running turn: patches go out to the page, the person's clicks come in.
+"""The widget of a running turn: sends patches to the page and receives the person's clicks.
 
-One thread writes: nbtool's own loop. Messages of the page are heard on whatever thread they arrive, checked there,
-and answered on the loop. The state that counts is the transcript here; the page holds a copy and asks for a new one
-when it has missed a message.
+One thread writes: nbtool's own loop. Messages of the page are received on any thread, validated there, and
+handled on the loop. The authoritative state is the transcript here; the page holds a copy and requests a new one
+if it has missed a message.
 """
 
 from __future__ import annotations
@@ -32,40 +32,40 @@ from nbtool.view.throttle import LoopClock, PatchQueue, Throttle, encode_patch
 from nbtool.view.turn_messages import ActionRequest, BindRequest, TurnMessage, parse_message
 
 MAX_REMEMBERED_IDS = 256
-"""How many messages are remembered, so that one which arrives by two roads counts once."""
+"""How many message ids are remembered, so that a message delivered twice counts once."""
 
 REPLACE_SECONDS = 2.0
-"""How long each page is given to take what stays; they do it one after the other, the newest first."""
+"""Seconds for each page to load the final output; pages load it one after the other, the newest first."""
 
 STATIC = Path(__file__).parent / "static"
 
 
 def read_asset(name: str) -> str:
-    """Give a built file of the page, as text: of a path anywidget keeps every widget that was ever made.
+    """Return a built file of the page as text: given a path, anywidget keeps every widget alive.
 
     Raises:
         ImportError: it is not built.
     """
     path = STATIC / name
     if not path.is_file():
-        msg = f"The page's part of nbtool is not built: {path} is missing. Run `npm ci && node build.mjs` in js/."
+        msg = f"The front-end files of nbtool are not built: {path} is missing. Run `npm ci && node build.mjs` in js/."
         raise ImportError(msg)
     return path.read_text(encoding="utf-8")
 
 
 class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships no types
-    """Shows one turn while it runs, with its questions and a Stop.
+    """Shows one turn while it runs, with its questions and a Stop button.
 
     `decide(digest, verdict)` is called on the loop for every decision that the page sends. `verdict` holds
     `verdict` (`approved`, `denied`, `released`, `withheld`) and, where they belong, `remember` (`call`, `tool` or
     None), `arguments` (edited, or None), `reason` and `text` (edited, or None). It raises an `NbtoolError` to refuse,
-    `AlreadyDecided` above all. `stop()` asks for the end of the turn. `post(deed)` runs a deed on the loop, from any
-    thread. `bind(binding)` gives a result a name in the notebook, says which, and raises an `NbtoolError` to refuse.
-    `act(act)` writes the cell that does something with the whole turn, which the page puts below and nobody runs but
-    the person; the page offers what the head lists under `acts`. `cell` is the id of the cell it is displayed by.
+    `AlreadyDecided` above all. `stop()` requests the end of the turn. `post(action)` runs an action on the loop, from
+    any thread. `bind(binding)` binds a result, returns the name, and raises an `NbtoolError` to refuse.
+    `run_action(action)` returns the source of a cell, which the page inserts below and only the person runs; the page
+    offers the actions listed in the head under `acts`. `cell` is the id of the cell that displays the widget.
 
-    A widget that takes over from another one, when the turn outlives its cell, gets what that one has folded so far
-    (`transcript`), and shows the blocks from `since` on; `document` is what it shows first.
+    A widget that replaces another one, when the turn outlives its cell, gets that one's `transcript`, and shows the
+    blocks from `first_block` on; `document` is its initial state.
     """
 
     _esm = read_asset("widget.js")
@@ -109,14 +109,14 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._seq = 0
         self._received_ids: deque[str] = deque(maxlen=MAX_REMEMBERED_IDS)
         super().__init__(turn_id=turn_id, nonce=uuid4().hex, snapshot=document or self.document, cell=cell)
-        self.place = self.model_id or ""  # by it the page finds the cell below which others are put
+        self.place = self.model_id or ""  # the page finds its own cell by this id
 
     def __repr__(self) -> str:
-        """Say what a front end without widgets shows in the view's place while the turn runs."""
-        return "This front end shows no widgets: the turn will stand here when it is over."
+        """Return the text that front ends without widgets show while the turn runs."""
+        return "This front end does not support widgets: the turn is shown here when it has ended."
 
     def close(self) -> None:
-        """Close, and with it the layout that ipywidgets makes for every widget and would keep for ever."""
+        """Close, including the layout that ipywidgets creates for every widget and would never remove."""
         super().close()
         self.layout.close()
 
@@ -126,7 +126,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         return self._transcript
 
     def feed(self, event: Event) -> None:
-        """Show the next event of the turn; on the loop only. A question and the end are shown at once."""
+        """Show the next event of the turn; on the loop only. A question and the end are sent immediately."""
         patches = self._transcript.feed(event)
         if not patches:
             return
@@ -139,46 +139,46 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             self.snapshot = dict(self.document)
 
     def update_head(self, **head: Any) -> None:
-        """Show more of the head than events say (see `blocks.shapes.Head`); on the loop only."""
+        """Set head fields that events do not contain (see `blocks.protocol.Head`); on the loop only."""
         self._queue.add(self._transcript.update_head(**head))
         self._throttle.request()
 
     def resume(self) -> None:
-        """Be fed from now on; on the loop only, before the page shows this widget: its hello asks for the rest."""
+        """Start sending events; on the loop only, before the page shows this widget: its hello requests the rest."""
         self.snapshot = dict(self.document)
 
     def flush(self) -> None:
-        """Send what waits, now; on the loop only."""
+        """Send pending patches immediately; on the loop only."""
         self._throttle.flush()
 
     def receive(self, content: object) -> bool:
-        """Take a message of the page, on any thread; says whether it was one of ours.
+        """Handle a message of the page, on any thread; return whether it was ours.
 
-        What is not ours, not for this turn, not whole, or came before by another road is dropped without an answer.
+        A message that is not ours, not for this turn, invalid, or a duplicate is dropped without an answer.
         """
         message = parse_message(content, turn_id=self.turn_id, nonce=self.nonce)
         if message is None or message.message_id in self._received_ids:
             return False
         self._received_ids.append(message.message_id)
-        if message.kind in ("hello", "resync"):  # a page that comes in mid-stream may be answered before it says hello
+        if message.kind in ("hello", "resync"):  # a page that connects mid-stream may be answered before its hello
             self._pages.setdefault(_page(message), False)
             self.page_ready.set()
         self._post(partial(self._context.run, self._answer, message))
         return True
 
     def finish(self) -> dict[str, Any]:
-        """Give what stands in the widget's place from now on, as `blocks.mimebundle` makes it.
+        """Return the final output in place of the widget, as built by `blocks.mimebundle`.
 
-        Replace the output by it first, then `leave()`.
+        Replace the output with it first, then call `close_when_replaced`.
         """
         return turn_mimebundle(self.document, self._transcript.media)
 
     def close_when_replaced(self, *replacements: tuple[str, dict[str, Any]]) -> None:
-        """Close once every page shows what stands here from now on.
+        """Close once every page shows the replacement.
 
-        A page that was loaded anew is not reached by an update of its output, and one that is loading now not even by
-        this: it says hello, and is told then. `places` are what was there (the id of a widget, or the plain text of an
-        output), and what takes its place.
+        A page that was reloaded does not get an update of its output, nor does one that is loading now: it sends hello
+        and gets the replacement then. `replacements` are the former outputs (a widget's id, or the plain text of an
+        output), each with what replaces it.
         """
         self._replacements = list(replacements)
         if self._pages:
@@ -188,7 +188,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
 
     @property
     def document(self) -> Document:
-        """What is shown, as it stands."""
+        """The current document."""
         document = self._transcript.document()
         document["blocks"] = document["blocks"][self._first_block :]
         return document
@@ -227,12 +227,12 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             self._announce_replacement()
 
     def _announce_replacement(self) -> None:
-        # The one page that has shown the turn from its start has put it there itself, and only takes note.
+        # The page that has shown the turn from its start has replaced its output already, and only records it.
         replacements = [{"was": was, "data": data} for was, data in self._replacements] if len(self._pages) > 1 else []
         self._send_message("left", pages=list(reversed(self._pages)), places=replacements)
 
     def _on_replaced(self, message: TurnMessage) -> None:
-        """Note that a page shows what stays; after the last one, or when the older ones had time, nobody needs this."""
+        """Record that a page shows the replacement; close after the last one, or when the older ones had time."""
         self._pages[_page(message)] = True
         if not self._replacements:
             return
@@ -243,7 +243,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             clock.call_later(REPLACE_SECONDS * len(self._pages), self.close)
 
     def _on_decision(self, message: TurnMessage) -> None:
-        """Hand a decision on; the page is told at once when it came too late."""
+        """Forward a decision; a late one is reported to the page immediately."""
         problem = ""
         try:
             self._decide(message.digest, message.verdict or {})
@@ -252,11 +252,11 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         self._send_message("decided", id=message.message_id, digest=message.digest, ok=not problem, text=problem)
 
     def _on_bind(self, message: TurnMessage) -> None:
-        """Let a result have a name in the notebook, and say which it is, or why there is none."""
+        """Bind a result in the notebook and send the name, or the reason why not."""
         request, name, problem = message.binding or BindRequest(""), "", ""
         try:
             if self._bind is None:
-                raise NbtoolError("There is no notebook here.")
+                raise NbtoolError("Binding needs a notebook, and there is none here.")
             name = self._bind(request)
         except NbtoolError as error:
             problem = str(error)
@@ -265,11 +265,11 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         )
 
     def _on_action(self, message: TurnMessage) -> None:
-        """Let a cell be written, and send it, or say why there is none."""
+        """Send the source of a cell, or the reason why there is none."""
         text, problem = "", ""
         try:
             if self._run_action is None or message.action is None:
-                raise NbtoolError("There is no notebook here.")
+                raise NbtoolError("This needs a notebook, and there is none here.")
             text = self._run_action(message.action)
         except NbtoolError as error:
             problem = str(error)
@@ -283,23 +283,23 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
             )
 
     def _send_snapshot(self) -> None:
-        self._queue.pop_all()  # the document holds them already
+        self._queue.pop_all()  # the document already contains them
         self._send_message("snapshot", seq=self._seq, document=self.document)
 
     def embed_lazy_module(self) -> None:
-        """Let the second module travel with this widget: for a page that cannot be heard, and so cannot ask."""
+        """Include the second module with this widget: for a page that cannot send requests."""
         with suppress(OSError):
             module = load_lazy_module()
             self.rich = {"version": module.version, "packed": module.gzipped}
 
     def _send_lazy_module(self) -> None:
-        """Send the second module; a page that gets none stays plain."""
+        """Send the second module; without it the page shows plain text."""
         with suppress(OSError):
             module = load_lazy_module()
             self.send({"v": VERSION, "kind": "rich", "version": module.version}, [module.gzipped])
 
     def _send_media(self, key: str) -> None:
-        """Send the bytes of an image or a sound; a page that gets none shows what is told of it."""
+        """Send the bytes of an image or a sound; without them the page shows its description."""
         if data := displayable_bytes(self._transcript.find_media(key)):
             self.send({"v": VERSION, "kind": "media", "key": key}, [data])
 
@@ -308,5 +308,5 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
 
 
 def _page(message: TurnMessage) -> str:
-    """Give which page sent a message: it counts its messages after its own name."""
+    """Return the page that sent a message: message ids are the page's name and a counter."""
     return message.message_id.rpartition("-")[0]

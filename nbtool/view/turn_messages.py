@@ -1,4 +1,4 @@
-"""What the page may say to the kernel: a closed set of messages, each checked before anything believes it."""
+"""The messages from a turn's page to the kernel: a closed set, each validated before use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from nbtool.blocks.protocol import VERSION
 from nbtool.tools.approval import Approved, Decision, Denied, Released, Withheld
 
 REASON_LIMIT = 4_000
-"""Characters of a reason that a person types."""
+"""Characters of a reason that are accepted."""
 
 TEXT_LIMIT = 1_000_000
-"""Characters of a result, or of arguments, that a person has edited."""
+"""Characters of an edited result, or of edited arguments, that are accepted."""
 
 NAME_LIMIT = 100
-"""Characters of a name under which a result is bound in the notebook."""
+"""Characters of a name to bind a result to."""
 
 MessageKind = Literal[
     "hello", "approve", "deny", "release", "withhold", "stop", "resync", "ping", "bind", "rich", "act", "media", "took"
@@ -29,7 +29,7 @@ TurnAction = Literal["rerun", "edit", "code", "version"]
 TURN_ACTIONS: tuple[TurnAction, ...] = get_args(TurnAction)
 
 VERSION_LIMIT = 10_000
-"""The highest version of a turn that a page may ask for."""
+"""The highest version number that a page may request."""
 
 _OPTIONAL: dict[str, tuple[str, ...]] = {
     "hello": (), "stop": (), "resync": (), "ping": (), "rich": (), "took": (),
@@ -44,9 +44,9 @@ _DIGEST = re.compile(r"[A-Za-z0-9:_+/=-]{1,200}")
 
 @dataclass(frozen=True, slots=True)
 class BindRequest:
-    """A call whose result is to get a name in the notebook; without `name` one is made of the result's own.
+    """A call whose result is to be bound in the notebook; without `name` one is derived from the result's reference.
 
-    `replace` says that the name may be taken from what has it now.
+    `replace` allows overwriting an existing name.
     """
 
     call_id: str
@@ -56,9 +56,9 @@ class BindRequest:
 
 @dataclass(frozen=True, slots=True)
 class ActionRequest:
-    """What is to be done with a whole turn: what comes of it becomes a cell, or another version is shown.
+    """A requested action on a whole turn: its result is a cell, or another version is shown.
 
-    `version` counts from 1 and belongs to the deed `version` alone.
+    `version` counts from 1 and belongs to the action `version` alone.
     """
 
     action: TurnAction
@@ -69,8 +69,8 @@ class ActionRequest:
 class TurnMessage:
     """One message of the page.
 
-    `verdict` is what a decision says, for whoever decides, `binding` what `bind` asks, `act` what `act` does, and `key`
-    names the image or sound that `media` asks for.
+    `verdict` is the content of a decision, `binding` what `bind` requests, `action` what `act` requests, and `key` is
+    the image or sound that `media` requests.
     """
 
     kind: MessageKind
@@ -83,7 +83,7 @@ class TurnMessage:
 
 
 def parse_message(content: Any, *, turn_id: str, nonce: str) -> TurnMessage | None:
-    """Read a message of the page; None when it is not one of ours, for this turn, whole and within its bounds."""
+    """Parse a message of the page; None if it is not ours, not for this turn, incomplete, or out of bounds."""
     if not isinstance(content, dict) or content.get("v") != VERSION:
         return None
     kind, message_id = content.get("kind"), content.get("id")
@@ -156,17 +156,17 @@ def _media(message_id: str, content: dict[str, Any]) -> TurnMessage | None:
 
 
 def is_media_key(value: Any) -> bool:
-    """Whether this can name the bytes of an image or a sound."""
+    """Return whether this is a valid key of an image or a sound."""
     return isinstance(value, str) and _KEY.fullmatch(value) is not None
 
 
 def is_valid_name(text: str) -> bool:
-    """Whether this can be a name in the notebook."""
+    """Return whether this is a valid name in the notebook."""
     return len(text) <= NAME_LIMIT and text.isidentifier() and not keyword.iskeyword(text)
 
 
 def _is_object(value: Any) -> bool:
-    """Whether this is a JSON object, or the text of one: a page's own numbers are too coarse for large integers."""
+    """Return whether this is a JSON object, or the text of one: page numbers lose precision for large integers."""
     try:
         text = value if isinstance(value, str) else json.dumps(value, allow_nan=False)
         return len(text) <= TEXT_LIMIT and isinstance(json.loads(text, parse_constant=_refuse), dict)
@@ -187,7 +187,7 @@ _VALID: dict[str, Callable[[Any], bool]] = {
 
 
 def to_decision(verdict: dict[str, Any]) -> Decision:
-    """Make a decision of what the page said."""
+    """Build a decision from a page's message."""
     match verdict["verdict"]:
         case "approved":
             return Approved(verdict.get("arguments"), verdict.get("remember") or "")

@@ -105,7 +105,7 @@ def test_after_an_edit_the_call_shows_what_ran_and_keeps_what_was_asked_for() ->
     assert 'send(df="other")' in text
     assert "approved with your edit" in text
     assert "edited by you" not in text.replace("Arguments, edited by you", "")
-    assert "What the model asked for" in page
+    assert "Requested by the model" in page
     assert "$VAR_REF{{df}}" in page
 
 

@@ -51,6 +51,6 @@ def test_the_saved_form_says_what_it_left_out_and_is_folded_below_a_live_view() 
 
     kept, folded = mimebundle(turns), mimebundle(turns, folded=True)
 
-    assert "1 earlier turns are not shown here" in kept["text/plain"]
+    assert "1 earlier turns are not shown" in kept["text/plain"]
     assert kept["text/plain"].endswith("Said.\n\npractice:fast · 1.0 s")
     assert folded["text/html"].startswith("<details>")

@@ -104,7 +104,7 @@ def test_what_is_too_large_for_a_notebook_is_told_of_and_all_of_it_keeps_within_
     bundle = saved_bundle(make_transcript(*[large] * count))
 
     assert bundle["text/html"].count("<img") == 1
-    assert bundle["text/html"].count("too large to be kept in the notebook") == count - 1
+    assert bundle["text/html"].count("too large to save in the notebook") == count - 1
     assert len(bundle["text/html"]) <= HTML_LIMIT + SAVED_LIMIT
     assert len(json.dumps(bundle[TURN_MIME])) <= DATA_LIMIT + SAVED_LIMIT
 

@@ -193,7 +193,7 @@ def test_a_question_that_waits_is_told_and_its_text_is_not_kept() -> None:
 
     assert "jane@example.com" not in json.dumps(data)
     assert [block["text"][:60] for block in data["blocks"] if block["kind"] == "notice"] == [
-        "nbtool asks: The model will read the result of price (33 cha"
+        "Approval needed: The model will read the result of price (33"
     ]
 
 

@@ -69,10 +69,10 @@ def test_a_saved_turn_shows_its_question_and_nothing_to_press() -> None:
     transcript.feed(TurnEnded("parked", "", Usage(), 1, 1, 1.0))
     html, text = to_html(transcript.document()), to_text(transcript.document())
 
-    assert "nbtool asks" in html
+    assert "Approval needed" in html
     assert "save will run with path = &quot;&lt;b&gt;out&lt;/b&gt;&quot;." in html
     assert "<button" not in html
-    assert 'nbtool asks: save will run with path = "<b>out</b>".' in text
+    assert 'Approval needed: save will run with path = "<b>out</b>".' in text
 
 
 def test_a_result_that_waits_is_not_saved() -> None:
@@ -87,4 +87,4 @@ def test_a_question_that_was_decided_leaves_no_card() -> None:
     transcript.feed(TurnEnded("cancelled", "", Usage(), 1, 1, 1.0))
 
     assert question_summary(block_of(transcript)) == ""
-    assert "nbtool asks" not in to_html(transcript.document())
+    assert "Approval needed" not in to_html(transcript.document())

@@ -255,7 +255,7 @@ def test_a_turn_of_thousands_of_calls_keeps_its_beginning_and_its_end() -> None:
     assert len(bundle["text/html"].encode()) <= HTML_LIMIT
     assert "call_0(" in text
     assert "The end." in text
-    assert "blocks more" in text
+    assert "more blocks" in text
 
 
 @pytest.mark.parametrize(

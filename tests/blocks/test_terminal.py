@@ -42,7 +42,7 @@ def test_a_turn_reads_line_by_line() -> None:
     assert text == (
         "(thinking: 2 characters)\nLet me look.\n✓ price(ticker=\"ACME\") · 0.3 s\n    4.2 (USD)\nIt is 4.2.\n"
         "Nearly out of tokens\n"
-        "Not all of this turn is shown here: `%chat show t --whole` prints all of it.\n"
+        "Parts of this turn are omitted here: `%chat show t --whole` prints them.\n"
         "practice:default · 2 rounds · 1 call · 12 tokens · 1.5 s\n"
     )  # fmt: skip
 
@@ -50,7 +50,7 @@ def test_a_turn_reads_line_by_line() -> None:
 def test_a_call_that_is_being_written_is_not_counted_line_by_line() -> None:
     text = render_terminal(CallPending(9), CallPending(12_000), Retrying(1, 4.0, "rate limited"))
 
-    assert text == "(Trying again in 4 s (rate limited))\n"
+    assert text == "(Retrying in 4 s (rate limited))\n"
 
 
 def test_text_is_written_as_it_comes() -> None:

@@ -263,8 +263,8 @@ def test_what_happens_between_two_pieces_of_text_is_told_in_the_head_and_forgott
 
     transcript.feed(TextDelta("x"))
 
-    assert retrying == "Trying again in 2 s (rate limited)"
-    assert held == "Writing a call (1,200 characters)"
+    assert retrying == "Retrying in 2 s (rate limited)"
+    assert held == "Writing a tool call (1,200 characters)"
     assert transcript.head["activity"] == ""
 
 

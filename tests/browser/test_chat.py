@@ -152,7 +152,7 @@ def test_what_the_buttons_of_a_running_turn_do_is_a_cell_below_that_does_not_run
     notebook.wait_ended(1)
     assert sources(notebook)[2].startswith("%chat switch ")
     notebook.run_cell(2)
-    notebook.wait_output(2, "counts now")
+    notebook.wait_output(2, "Switched to ")
     assert notebook.errors == []
 
 

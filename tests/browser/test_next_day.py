@@ -29,8 +29,8 @@ def test_where_nbtool_is_not_loaded_the_cell_that_loads_it_stands_above(lab: Lab
     notebook.run_cell(BELOW)
     again = notebook.run_cell(NEXT)
 
-    expect(again).to_contain_text("goes on here as 'main': 1 turn on its line.")
-    expect(again).to_contain_text("Tools that are not in this notebook: price; give them with `-t NAME`.")
+    expect(again).to_contain_text("continues here as 'main': 1 turn on its line.")
+    expect(again).to_contain_text("Missing tools: price; add them with `-t NAME`.")
 
 
 def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: Lab) -> None:
@@ -44,6 +44,6 @@ def test_where_it_is_loaded_the_button_works_with_the_tools_that_are_there(lab: 
     notebook.output(TURN).get_by_role("button", name="Rerun").click()
     again = notebook.run_cell(BELOW)
 
-    expect(again).to_contain_text("Tools that are here again: price.")
+    expect(again).to_contain_text("Tools added again: price.")
     expect(again).to_contain_text("98.7")
     expect(again).to_contain_text("2/2")

@@ -114,8 +114,8 @@ def test_after_a_restart_nothing_goes_on_and_the_output_says_so(lab: Lab, kernel
     notebook.restart()
     notebook.run_cell(2)
 
-    notebook.wait_output(2, "Nothing waits")
-    notebook.wait_output(1, "A kernel that restarts does not go on with it")
+    notebook.wait_output(2, "No pending or remembered approvals")
+    notebook.wait_output(1, "A restarted kernel does not continue it")
     notebook.run_cell(3)
     notebook.wait_output(3, "False")
     assert "paid" not in notebook.output(1).inner_text()

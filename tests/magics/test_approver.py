@@ -214,7 +214,7 @@ def test_piped_data_is_never_taken_for_consent(script: Path) -> None:
 
 
 def test_a_person_at_a_terminal_is_asked_for_a_line(script: Path) -> None:
-    terminal = pexpect.submit(
+    terminal = pexpect.spawn(
         sys.executable,
         ["-m", "IPython", "--no-banner", "--colors=NoColor", str(script)],
         timeout=SECONDS,

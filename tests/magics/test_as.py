@@ -68,9 +68,9 @@ def test_where_no_answer_fits_nothing_is_bound_that_could_be_taken_for_one(shell
     ("type_", "complaint"),
     [
         ("Frut", "There is no type called 'Frut' in this notebook. Did you mean Fruit?"),
-        ("list[", "--as 'list[' is no type"),
+        ("list[", "--as 'list[' is not a type"),
         ("Fruit()", "--as takes a type, not 'Fruit()'."),
-        ("Fruit.pip", "--as 'Fruit.pip' is no type"),
+        ("Fruit.pip", "--as 'Fruit.pip' is not a type"),
         ("print", "An answer cannot be read as <built-in function print>"),
     ],
 )

@@ -44,9 +44,9 @@ def test_a_result_that_was_withheld_cannot_be_bound() -> None:
     made, names = chat(), dict[str, object]()
     _, withheld = made.tree.active_path[0].turn.calls  # type: ignore[union-attr]  # the turn has ended
 
-    with pytest.raises(BadUsage, match="left no result"):
+    with pytest.raises(BadUsage, match="has no stored result"):
         bind_result(made, BindRequest(withheld.call_id), names)
-    with pytest.raises(BadUsage, match="left no result"):
+    with pytest.raises(BadUsage, match="has no stored result"):
         bind_result(made, BindRequest("guessed"), names)
     assert names == {}
 
@@ -61,7 +61,7 @@ def test_a_part_of_a_result_can_be_bound() -> None:
 
 def test_a_slice_of_its_text_and_more_than_one_reference_are_no_object() -> None:
     for written in ("find-all_1_result:0:3", "$VAR_REF{{a}} and $VAR_REF{{b}}"):
-        with pytest.raises(BadUsage, match="not one whole variable"):
+        with pytest.raises(BadUsage, match="not a whole variable"):
             bind_reference(chat(), written, {})
 
 

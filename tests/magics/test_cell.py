@@ -101,7 +101,7 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
     assert said.startswith("POST http://127.0.0.1:")
     assert '"temperature": 0.5' in said
     assert shell.run_line_magic("chat", "history") is None
-    assert "Nothing was said yet" in capsys.readouterr().out
+    assert "This chat is empty" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -114,11 +114,11 @@ def test_dry_run_shows_the_request_and_sends_nothing(shell: Any, capsys: pytest.
         ("%%chat -t duoble\nHi", "Did you mean double?"),
         ("%%chat -v farme\nHi", "Did you mean frame"),
         ("%%chat\n\n  # only a comment\n", "nothing was sent"),
-        ("%%chat --budget much\nHi", "--budget is a number"),
+        ("%%chat --budget much\nHi", "--budget takes a number"),
         ("%%chat --max-rounds 0\nHi", "max_rounds must be greater than 0"),
         ("%%chat --option temperature\nHi", "expected KEY=VALUE"),
-        ("%%chat -o 'two words'\nHi", "expected a name that a cell can use"),
-        ("%%chat -o class\nHi", "expected a name that a cell can use"),
+        ("%%chat -o 'two words'\nHi", "expected a valid variable name"),
+        ("%%chat -o class\nHi", "expected a valid variable name"),
         ("%%chat --timeout -3\nHi", "expected a number of seconds"),
         ("%chat hsitory", "Did you mean history?"),
         ("%chat approve nothing", "`%chat approvals` lists them"),

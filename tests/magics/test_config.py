@@ -24,7 +24,7 @@ def test_config_lists_the_settings_and_says_what_each_is_for(shell: Any, capsys:
 
     told = capsys.readouterr().out
     assert "NbTool.max_rounds" in told
-    assert "Requests to the model in a turn" in told
+    assert "Maximum requests to the model in a turn" in told
 
 
 def test_a_setting_holds_for_cells_that_say_nothing_of_it(shell: Any) -> None:
@@ -103,5 +103,5 @@ def test_what_ipython_config_says_counts_from_the_start(
 
 
 def test_an_unknown_setting_names_those_that_exist() -> None:
-    with pytest.raises(BadUsage, match="Known are answer_within, approve, budget"):
+    with pytest.raises(BadUsage, match="Settings: answer_within, approve, budget"):
         NbTool().setting("tools")

@@ -63,7 +63,8 @@ def test_the_line_of_loading_names_the_host_and_that_it_asks_first(
 
     told = capsys.readouterr().out
     assert (
-        told == f"nbtool: ollama:llama3 at {server.host} (NBTOOL_MODEL in .env; the first prompt asks whether it may)\n"
+        told
+        == f"nbtool: ollama:llama3 at {server.host} (NBTOOL_MODEL in .env; the first prompt asks for your consent)\n"
     )
     assert str(tmp_path) not in told
 

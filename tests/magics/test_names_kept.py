@@ -98,7 +98,7 @@ def test_the_refusal_names_the_flag_and_sends_nothing(
     shell.run_line_magic("chat", "status")
     shell.run_cell("mine, thing = 5, [1]")
     workbench = shell.magics_manager.registry["ChatMagics"].kernel_chats
-    workbench.chats["main"].variables.write("kept", "[1]")
+    workbench.chats["main"].variables.store_note("kept", "[1]")
     capsys.readouterr()
 
     assert not shell.run_cell(cell).success

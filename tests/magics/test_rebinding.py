@@ -30,7 +30,7 @@ def test_a_tool_that_was_defined_anew_is_told_of_once(shell: Any, capsys: pytest
     shell.run_cell("@tool(run='auto')\ndef double(n: int) -> int:\n    'Thrice.'\n    return 3 * n")
 
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == (
-        "Since the last turn: `double` was defined anew, and calls run the new one."
+        "Since the last turn: `double` was redefined; calls use the new definition."
     )
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
@@ -41,14 +41,17 @@ def test_a_variable_that_is_another_object_is_told_of_by_its_type_alone(
     shell.run_cell("frame = 'nothing to be told'")
     told = rebinding_note(shell, f"{SAY}Hello", capsys)
 
-    assert told.startswith("Since the last turn: `frame` is another object now (str")
+    assert told.startswith("Since the last turn: `frame` is now another object (str")
     assert "nothing" not in told
 
 
 def test_a_name_that_is_gone_is_told_of(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("del frame, double")
 
-    assert rebinding_note(shell, f"{SAY}Hello", capsys) == "Since the last turn: `double` is gone; `frame` is gone."
+    assert (
+        rebinding_note(shell, f"{SAY}Hello", capsys)
+        == "Since the last turn: `double` no longer exists; `frame` no longer exists."
+    )
     assert rebinding_note(shell, f"{SAY}Hello", capsys) == ""
 
 

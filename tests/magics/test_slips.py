@@ -100,6 +100,6 @@ def test_a_mistyped_model_of_a_known_provider_leaves_no_turn_and_changes_nothing
     told = capsys.readouterr()
 
     assert state(shell) == before
-    assert "The chat stays with practice:fast. The chat is as it was before this cell" in told.out + told.err
+    assert "The chat stays with practice:fast. The cell's changes to the chat were undone" in told.out + told.err
     assert shell.run_cell("%chat undo").success
     assert "practice:fsat" in {turn.model for node in before[0].tree.nodes() for turn in node.versions}

@@ -135,13 +135,13 @@ def test_a_tool_that_is_not_there_is_answered_with_near_ones(tools_after_cells: 
         ("np.zeros(3)", "is data (ndarray with "),
         ("pd.DataFrame({'a': [1]})", "is data (DataFrame with "),
         ("pd.Series([1])", "is data (Series with "),
-        ("[1, 2]", "is data (list) and no tool."),
-        ("{'a': 1}", "is data (dict) and no tool."),
-        ("'text'", "is data (str) and no tool."),
-        ("3", "is data (int) and no tool."),
-        ("datetime.date.today()", "is data (date) and no tool."),
+        ("[1, 2]", "is data (list), not a tool."),
+        ("{'a': 1}", "is data (dict), not a tool."),
+        ("'text'", "is data (str), not a tool."),
+        ("3", "is data (int), not a tool."),
+        ("datetime.date.today()", "is data (date), not a tool."),
         ("decimal.Decimal(1)", "is data (Decimal with "),
-        ("pathlib.Path('x')", "is data (PosixPath) and no tool."),
+        ("pathlib.Path('x')", "is data (PosixPath), not a tool."),
     ],
 )
 @pytest.mark.parametrize("word", ["it", "double it"])
@@ -149,7 +149,7 @@ def test_data_given_as_a_tool_is_refused_with_the_flag_that_exposes_it(
     shell: Any, tools_after_cells: Any, thing: str, says: str, word: str
 ) -> None:
     assert shell.run_cell(f"it = {thing}").success
-    with pytest.raises(Exception, match="no tool") as raised:
+    with pytest.raises(Exception, match="not a tool") as raised:
         tools_after_cells(f"-t {word}")
 
     assert says in str(raised.value)
@@ -158,7 +158,7 @@ def test_data_given_as_a_tool_is_refused_with_the_flag_that_exposes_it(
 
 
 def test_a_module_given_as_a_tool_names_the_way_to_one_function(tools_after_cells: Any) -> None:
-    with pytest.raises(Exception, match="'math' is a module and no tool") as raised:
+    with pytest.raises(Exception, match="'math' is a module, not a tool") as raised:
         tools_after_cells("-t math")
 
     assert "`-t math.FUNCTION`" in str(raised.value)
@@ -168,7 +168,7 @@ def test_a_mention_of_a_tool_that_was_taken_away_says_how_it_comes_back(shell: A
     tools_after_cells("-t files -T write_file")
     result = shell.run_cell("%%chat -q\nUse &`write_file`.")
 
-    assert "The tool 'write_file' was taken away from this chat. `-t write_file` gives it back." in str(
+    assert "The tool 'write_file' was removed from this chat. `-t write_file` adds it again." in str(
         result.error_in_exec
     )
 

@@ -1,7 +1,7 @@
-"""A whole conversation as what an explorer shows: its tree, one turn in steps and on a time line, and its totals.
+"""A whole conversation for the explorer: its tree, each turn in steps and on a timeline, and its totals.
 
-shapes.py   what crosses to the page          told.py    what is read of a conversation
-index.py    the tree as rows                  detail.py  one turn, step by step
-spans.py    who waited for whom               totals.py  tokens, cost and time, by tool, round and model
-search.py   words in what was said            static.py  all of it as HTML that can do nothing
+protocol.py  the types sent to the page      source.py    the data of a conversation
+rows.py      the tree as rows                turn.py      one turn, step by step
+timeline.py  who waited for whom             totals.py    tokens, cost and time, by tool, round and model
+search.py    full-text search                static.py    all of it as safe HTML
 """

@@ -1,4 +1,4 @@
-"""The shapes of what an explorer shows. They cross to the page as JSON; `history.ts` of the page mirrors them."""
+"""The types of the explorer's data. They are sent to the page as JSON; `history.ts` of the page mirrors them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from nbtool.blocks.protocol import Patch
 from nbtool.events import TurnStatus
 
 Party = Literal["model", "person", "tool"]
-"""Whom the turn waits for."""
+"""Who the turn waits for."""
 
 
 class Version(TypedDict):
-    """One turn in a row: what was said, how it ended, what it took.
+    """One turn in a row: its prompt, status, and usage.
 
-    `tools` are the names of what it called, each once. `cost` is in US dollars, `started` seconds since the epoch; what
-    is not known is None. `replayed` is the date of the recording that it was told from, `made` how it was made from
+    `tools` are the distinct names of the called tools. `cost` is in US dollars, `started` seconds since the epoch;
+    unknown values are None. `replayed` is the date of the recording that it was replayed from, `made` its origin,
     another version; both may be empty.
     """
 
@@ -35,11 +35,11 @@ class Version(TypedDict):
 
 
 class Row(TypedDict):
-    """One place of the tree.
+    """One node of the tree.
 
-    `depth` counts the branchings that the place is aside of; `branches` says that a side branch begins here, `line`
-    that the place is on the active line. `parent` is the row of the place before it, -1 for none; `current` the version
-    that counts, from 0.
+    `depth` is the indentation of the node; `branches` is whether a side branch starts here, `line`
+    whether the node is on the active line. `parent` is the row of the parent, -1 for none; `current` the index of
+    the active version, from 0.
     """
 
     node_id: str
@@ -54,16 +54,16 @@ class Row(TypedDict):
 
 
 class Index(TypedDict):
-    """The tree, parents before children; `left_out` counts the places that are too many to show."""
+    """The tree, parents before children; `left_out` counts the omitted nodes."""
 
     rows: list[Row]
     left_out: int
 
 
 class Span(TypedDict):
-    """A stretch of a turn in which it waited for somebody; in seconds after the turn began.
+    """A time span of a turn in which it waited for somebody; in seconds after the turn started.
 
-    `state` is a word for how it ended: a call's status, a verdict, or a reply's stop reason; empty while it lasts.
+    `state` is how it ended: a call's status, a verdict, or a reply's stop reason; empty while it is open.
     """
 
     who: Party
@@ -76,7 +76,7 @@ class Span(TypedDict):
 
 
 class Step(TypedDict):
-    """One thing that happened, and what it changes in the turn's document; `at` is in seconds after the turn began."""
+    """One event, and its changes to the turn's document; `at` is in seconds after the turn started."""
 
     label: str
     at: float | None
@@ -84,7 +84,7 @@ class Step(TypedDict):
 
 
 class Detail(TypedDict):
-    """One turn: its steps, folded from an empty document on, and its time line."""
+    """One turn: its steps, starting from an empty document, and its timeline."""
 
     turn_id: str
     made: str
@@ -93,7 +93,7 @@ class Detail(TypedDict):
 
 
 class TotalRow(TypedDict):
-    """What something took in all: `name` is a tool, a round or a model; `failed` counts calls that did not do well."""
+    """The sum of one item: `name` is a tool, a round or a model; `failed` counts calls that did not succeed."""
 
     name: str
     count: int
@@ -105,7 +105,7 @@ class TotalRow(TypedDict):
 
 
 class Totals(TypedDict):
-    """What a conversation took, versions that do not count included; `waited` is in seconds."""
+    """The usage of a conversation, including inactive versions; `waited` is in seconds."""
 
     turns: int
     all: TotalRow
@@ -116,7 +116,7 @@ class Totals(TypedDict):
 
 
 class SearchHit(TypedDict):
-    """A turn that holds the words of a search, and what stands around the first of them."""
+    """A turn that matches a search, and the text around its first match."""
 
     turn_id: str
     snippet: str

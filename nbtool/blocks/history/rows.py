@@ -1,7 +1,7 @@
-"""The tree of a conversation as rows, in the order in which one reads it.
+"""The tree of a conversation as rows, in reading order.
 
-The line that was stood on last goes straight down; what branches off is set in, above what goes on. So a conversation
-of a thousand turns is as narrow as it has branchings.
+The active line goes straight down; side branches are indented, above its continuation. So a conversation
+of a thousand turns is only as wide as it has branches.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from nbtool.events import CallFinished, ReplyFinished, TurnEnded, TurnStarted
 from nbtool.messages import Usage
 
 MAX_NODES = 5_000
-"""Places that an index holds, the first ones of the tree's order."""
+"""Nodes in an index, the first ones in tree order."""
 
 MAX_VERSIONS = 50
-"""Versions of one place that an index holds, the latest ones."""
+"""Versions of one node in an index, the latest ones."""
 
 MAX_TOOLS = 8
-"""Names of tools that a row holds."""
+"""Tool names in a row."""
 
 MAX_PROMPT_CHARS = 140
-"""Characters of a prompt that a row holds."""
+"""Characters of a prompt in a row."""
 
 
 def tree_rows(roots: Sequence[NodeSource], line: Container[str]) -> Index:
-    """Give the tree as rows; `line` are the ids of the places on the active line."""
+    """Return the tree as rows; `line` are the ids of the nodes on the active line."""
     rows: list[Row] = []
     left_out = 0
     waiting = [(root, -1, 0, len(roots) > 1) for root in reversed(roots)]
@@ -46,7 +46,7 @@ def tree_rows(roots: Sequence[NodeSource], line: Container[str]) -> Index:
 
 
 def version_row(turn: TurnSource) -> Version:
-    """Give a turn as a row tells of it."""
+    """Return the row data of a turn."""
     log = list(turn.log)
     began = next((event for event in log if isinstance(event, TurnStarted)), None)
     ended = next((event for event in reversed(log) if isinstance(event, TurnEnded)), None)
@@ -72,7 +72,7 @@ def version_row(turn: TurnSource) -> Version:
 
 
 def origin_of(turn: TurnSource) -> str:
-    """Say in one line how a turn was made from another version; empty where it was not."""
+    """Describe in one line how a turn was derived from another version; empty if it was not."""
     return one_line(str(turn.difference), 300) if turn.difference is not None else ""
 
 
@@ -93,7 +93,7 @@ def _row(node: NodeSource, parent: int, depth: int, *, branches: bool, is_on_lin
 
 
 def _split_branches(children: Sequence[NodeSource], line: Container[str]) -> tuple[NodeSource | None, list[NodeSource]]:
-    """Give the place that goes on, and those that branch off."""
+    """Return the node that continues the line, and those that branch off."""
     if not children:
         return None, []
     main = next((child for child in children if child.node_id in line), children[-1])

@@ -1,4 +1,4 @@
-"""Words in what was said, called and answered, in the turns of one conversation."""
+"""Full-text search over prompts, replies, calls and results in the turns of one conversation."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nbtool.blocks.sanitize import one_line
 from nbtool.events import CallFinished, CallReady, ReplyFinished
 
 MAX_QUERY = 200
-"""Characters of a search."""
+"""Characters of a search that are used."""
 
 MAX_HITS = 2_000
-"""Turns that a search gives, the first ones."""
+"""Turns that a search returns, the first ones."""
 
 MAX_WORDS = 200_000
 """Characters of one turn that are searched."""
@@ -23,7 +23,7 @@ _BEFORE = 30
 
 
 def search(turns: Iterable[TurnSource], text: str) -> list[SearchHit]:
-    """Give the turns that hold all these words, whatever their case; none for no words."""
+    """Return the turns that contain all these words, ignoring case; none for no words."""
     words = text[:MAX_QUERY].casefold().split()
     hits: list[SearchHit] = []
     for turn in turns if words else ():

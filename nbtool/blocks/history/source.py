@@ -1,4 +1,4 @@
-"""What is read of a conversation: the places of a tree, and the turns that were tried there."""
+"""The data of a conversation: the nodes of a tree, and the versions of their turns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbtool.messages import Message
 
 
 class TurnSource(Protocol):
-    """A turn, running or ended. `moments` are the times of `log`, in seconds since the epoch, where they are known."""
+    """A turn, running or ended. `moments` are the times of `log`, in seconds since the epoch, if known."""
 
     @property
     def turn_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn`
@@ -29,7 +29,7 @@ class TurnSource(Protocol):
 
 
 class NodeSource(Protocol):
-    """One place of a conversation, the versions that are seen there, and the places that follow."""
+    """One node of a conversation, its visible versions, and its children."""
 
     @property
     def node_id(self) -> str: ...  # noqa: D102 - the names are those of `Node`
@@ -46,7 +46,7 @@ class NodeSource(Protocol):
 
 
 def timed_log(turn: TurnSource) -> list[tuple[float | None, Event]]:
-    """Give what happened in a turn, each event with its time where that is known; safe while the turn goes on."""
+    """Return the events of a turn, each with its time if known; safe while the turn is running."""
     log, event_times = list(turn.log), list(turn.event_times)
     if len(event_times) < len(log):
         return [(None, event) for event in log]

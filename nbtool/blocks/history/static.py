@@ -1,6 +1,6 @@
 """A conversation as static HTML and as plain text: folds, tables and bars of characters, for saved notebooks.
 
-Nothing in it runs, looks alive or is fetched; see `static_html`, which writes its turns.
+It has no scripts, controls or external resources; see `static_html`, which renders its turns.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from nbtool.events import TurnStatus
 from nbtool.shorten import shorten
 
 HTML_LIMIT = 150_000
-"""Bytes of UTF-8 that a conversation takes in a saved notebook, about; the latest turns are told in full first."""
+"""Approximate bytes of UTF-8 of a conversation in a saved notebook; the latest turns are rendered in full first."""
 
 TURN_LIMIT = 12_000
-"""Bytes that one turn of them takes."""
+"""Bytes of one rendered turn."""
 
 MAX_LINES = 200
-"""Places that are listed, the latest ones."""
+"""Nodes that are listed, the latest ones."""
 
 TEXT_LINES = 50
-"""Places that the plain text lists, the latest ones."""
+"""Nodes that the plain text lists, the latest ones."""
 
 MAX_PROMPT_CHARS = 2_000
-"""Characters of a prompt that are kept."""
+"""Characters of a prompt that are shown."""
 
 _LINE_BYTES = 400
 _BAR = 24
@@ -44,38 +44,38 @@ _STATUS_SIGNS: dict[TurnStatus, str] = {
 
 
 def mimebundle(index: Index, totals: Totals, turns: Mapping[str, TurnSource]) -> dict[str, str]:
-    """Give what a notebook keeps, `text/html` and `text/plain`; `turns` by their ids."""
+    """Return the saved form, `text/html` and `text/plain`; `turns` by their ids."""
     return {"text/html": to_html(index, totals, turns), "text/plain": to_text(index, totals)}
 
 
 def to_html(index: Index, totals: Totals, turns: Mapping[str, TurnSource]) -> str:
-    """Write a conversation as HTML that can do nothing: its totals, and each place as a fold of its versions."""
+    """Render a conversation as safe HTML: its totals, and each node as a fold of its versions."""
     head = f'<summary style="cursor:pointer">{escapeHtml(_headline(index, totals))}</summary>{_tables(totals)}'
     rows, left_out = index["rows"][-MAX_LINES:], _left_out(index, MAX_LINES)
     writer = _TurnWriter(turns, HTML_LIMIT - len(head.encode()) - len(rows) * _LINE_BYTES)
     lines = [writer.row(row) for row in reversed(rows)][::-1]
-    mark = f'<div style="{_MUTED_STYLE}">… {left_out:,} earlier places are not listed here</div>' if left_out else ""
+    mark = f'<div style="{_MUTED_STYLE}">… {left_out:,} earlier turns are not listed</div>' if left_out else ""
     body = f'<div style="{_INSIDE}">{mark}{"".join(lines)}</div>'
     return f'<details class="tex2jax_ignore mathjax_ignore">{head}{body}</details>'
 
 
 def to_text(index: Index, totals: Totals) -> str:
-    """Write a conversation as plain text: a line for each place."""
+    """Render a conversation as plain text: a line for each node."""
     left_out = _left_out(index, TEXT_LINES)
-    mark = [f"… {left_out:,} earlier places"] if left_out else []
+    mark = [f"… {left_out:,} earlier turns"] if left_out else []
     lines = [f"{'  ' * row['depth']}{_line(row, _current(row))}" for row in index["rows"][-TEXT_LINES:]]
     return "\n".join([_headline(index, totals), *mark, *lines])
 
 
 class _TurnWriter:
-    """Writes places with their turns while there is room; after that, their lines alone."""
+    """Renders nodes with their turns within a size limit; after that, only their lines."""
 
     def __init__(self, turns: Mapping[str, TurnSource], limit: int) -> None:
         self._turns = turns
         self._bytes_left = limit
 
     def row(self, row: Row) -> str:
-        """Write one place: a fold of the version that counts, the others as folds in it."""
+        """Render one node: a fold of the active version, containing the others as folds."""
         current = _current(row)
         if self._bytes_left < TURN_LIMIT:
             return _item(_line(row, current), row["depth"])
@@ -88,7 +88,7 @@ class _TurnWriter:
         turn = self._turns.get(version["turn_id"])
         if turn is None or self._bytes_left < TURN_LIMIT:
             return (
-                f'<div style="{_MUTED_STYLE}">Too much to keep here: <code>%chat show {version["turn_id"]}</code></div>'
+                f'<div style="{_MUTED_STYLE}">Too large to include: <code>%chat show {version["turn_id"]}</code></div>'
             )
         transcript = Transcript()
         for event in list(turn.log):
@@ -109,7 +109,7 @@ def _left_out(index: Index, limit: int) -> int:
 
 
 def _line(row: Row, version: Version) -> str:
-    """Tell of a version in one line."""
+    """Describe a version in one line."""
     count = len(row["versions"])
     facts = [
         f"{row['versions'].index(version) + 1}/{count}" if count > 1 else "",
@@ -127,7 +127,7 @@ def _headline(index: Index, totals: Totals) -> str:
     total = totals["all"]
     nodes = len(index["rows"]) + index["left_out"]
     facts = [
-        f"History: {nodes:,} place{'' if nodes == 1 else 's'}, {totals['turns']:,} turns",
+        f"History: {nodes:,} position{'' if nodes == 1 else 's'}, {totals['turns']:,} turns",
         f"{total['input_tokens'] + total['output_tokens']:,} tokens",
         f"${total['cost']:.4f}" if total["cost"] is not None else "",
     ]
@@ -159,7 +159,7 @@ def _table(title: str, rows: list[tuple[str, float, str]]) -> str:
 
 
 def _call_counts(one: TotalRow) -> str:
-    failed = f", {one['failed']:,} not done" if one["failed"] else ""
+    failed = f", {one['failed']:,} not completed" if one["failed"] else ""
     return f"{one['count']:,} call{'' if one['count'] == 1 else 's'}{failed}, {format_seconds(one['seconds'])}"
 
 

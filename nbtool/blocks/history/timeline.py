@@ -1,4 +1,4 @@
-"""Who waited for whom: the events of a turn as stretches of time, of the model, of the person and of the tools."""
+"""The timeline of a turn: time spans of waiting for the model, the person and the tools."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from nbtool.events import (
 from nbtool.shorten import left_out
 
 MAX_SPANS = 400
-"""Stretches of one turn that a time line holds, the first ones."""
+"""Spans of one turn in a timeline, the first ones."""
 
 
 def spans(log: Sequence[tuple[float | None, Event]]) -> list[Span]:
-    """Give the stretches of a turn in the order in which they began.
+    """Return the spans of a turn in the order of their starts.
 
-    Where times are not known they are reckoned from what the events themselves say: then a person's thinking is as long
-    as the turn cannot be accounted for otherwise.
+    Unknown times are estimated from durations in the events: then a person's thinking time is what the other
+    spans do not account for.
     """
     timeline = _Timeline()
     for at, event in log:
@@ -38,14 +38,14 @@ def spans(log: Sequence[tuple[float | None, Event]]) -> list[Span]:
 
 
 def total_waits(stretches: Sequence[Span]) -> dict[Party, float]:
-    """Give how long a turn waited for each, in seconds; what overlaps, such as calls in parallel, counts once."""
+    """Return the waiting time for each in seconds; overlaps, such as parallel calls, count once."""
     return {
         who: _union_length([span for span in stretches if span["who"] == who]) for who in ("model", "person", "tool")
     }
 
 
 class _Timeline:
-    """The stretches so far, those that are open by whom and what they wait for, and the time."""
+    """The spans so far, the open ones by whom and what they wait for, and the time."""
 
     def __init__(self) -> None:
         self._start = self._now = 0.0
@@ -54,7 +54,7 @@ class _Timeline:
         self._names: dict[str, tuple[str, int]] = {}
 
     def feed(self, at: float | None, event: Event) -> None:
-        """Take the next event."""
+        """Add the next event."""
         match event:
             case TurnStarted():
                 self._start = event.started
@@ -89,7 +89,7 @@ class _Timeline:
                 self._at(at)
 
     def close(self) -> list[Span]:
-        """Give all stretches; those that are open last until now."""
+        """Return all spans; open ones end now."""
         for span in self._open.values():
             span["end"] = max(span["start"], self._now)
         more = len(self._spans) - MAX_SPANS
@@ -112,12 +112,12 @@ class _Timeline:
             span["end"], span["state"] = max(span["start"], now), state
 
     def _end_time(self, at: float | None, who: Party, call_id: str, seconds: float) -> float | None:
-        """Give when a stretch of this length ended, where nothing else tells it."""
+        """Return when a span of this length ended, if its event has no time."""
         span = self._open.get((who, call_id))
         return at if at is not None or span is None else self._start + span["start"] + seconds
 
     def _at(self, at: float | None) -> float:
-        """Let the time go on to this moment; it never goes back. Gives the seconds since the turn began."""
+        """Advance the time to this moment, never backwards; return the seconds since the turn started."""
         if at is not None:
             self._now = max(self._now, at - self._start)
         return self._now

@@ -1,4 +1,4 @@
-"""What a conversation took: tokens, cost and time, by tool, by round and by model."""
+"""The usage of a conversation: tokens, cost and time, by tool, round and model."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from nbtool.events import CallFinished, Event, ReplyFinished, RequestStarted, Tu
 from nbtool.messages import Usage
 
 MAX_ROWS = 20
-"""Tools, rounds or models that are told one by one; the others are one sum."""
+"""Tools, rounds or models listed separately; the others are one sum."""
 
 SUCCEEDED = ("ok", "withheld")
-"""What a call may come out as without being counted among those that did not do well."""
+"""The outcomes of a call that do not count as failed."""
 
 
 def totals(turns: Iterable[TurnSource]) -> Totals:
-    """Sum turns up; rounds whose replies were told from the record cost nothing and are not counted."""
+    """Add turns; rounds whose replies were replayed cost nothing and are not counted."""
     count = 0
     total = _total_row("all")
     waits: dict[Party, float] = {"model": 0.0, "person": 0.0, "tool": 0.0}
@@ -77,11 +77,11 @@ class _Totals:
         self._sums: dict[str, TotalRow] = {}
 
     def get(self, name: str) -> TotalRow:
-        """Give the sum of this name."""
+        """Return the sum of this name."""
         return self._sums.setdefault(name, _total_row(name))
 
     def rows(self, *, sort: bool = True) -> list[TotalRow]:
-        """Give those that count something, the longest first or in order, and one more for those that are too many."""
+        """Return the non-empty sums, the longest first or in order, and one more for those beyond the limit."""
         nonempty = [one for one in self._sums.values() if one["count"]]
         nonempty = sorted(nonempty, key=lambda one: -one["seconds"]) if sort else nonempty
         if len(nonempty) > MAX_ROWS:

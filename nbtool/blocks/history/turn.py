@@ -1,6 +1,6 @@
-"""One turn, step by step: what happened, and what each step changes in the turn's document.
+"""One turn, step by step: the events, and the changes of each to the turn's document.
 
-The page folds the patches up to any step; nothing is folded here that is not folded in the live view.
+The page applies the patches up to any step; the folding is the same as in the live view.
 """
 
 from __future__ import annotations
@@ -23,25 +23,25 @@ from nbtool.events import DELTAS, CallAsked, Event, TurnStarted
 from nbtool.messages import Media
 
 MAX_STEPS = 500
-"""Steps of one turn; what comes after them is one step more."""
+"""Steps of one turn; everything after them is one more step."""
 
 DETAIL_LIMIT = 1_500_000
-"""Bytes that the steps of one turn take on their way to the page; longer texts are cut until they fit."""
+"""Bytes of the steps of one turn that are sent to the page; longer texts are truncated to fit."""
 
 _MIN_CHARS = 500
-"""Characters that are left of a text at least."""
+"""Minimum characters that are kept of a text."""
 
 _MAX_NAME_CHARS = 48
 
 
 def detail(turn: TurnSource) -> Detail:
-    """Give one turn: its steps and its time line."""
+    """Return one turn: its steps and its time line."""
     log = timed_log(turn)
     return {"turn_id": turn.turn_id, "made": origin_of(turn), "steps": _fit_steps(_steps(log)), "spans": spans(log)}
 
 
 def media(turn: TurnSource) -> Mapping[str, Media]:
-    """Give the images and sounds that a turn's steps tell of, by their keys."""
+    """Return the images and sounds in a turn's steps, by key."""
     transcript = Transcript()
     for event in turn.log:
         transcript.feed(_without_result(event))
@@ -63,19 +63,19 @@ def _steps(log: list[tuple[float | None, Event]]) -> list[Step]:
             steps.append({"label": label or "Began", "at": elapsed, "patches": patches})
         last = _key(event)
     if len(steps) > MAX_STEPS:
-        steps[-1]["label"] = "All that came after"
+        steps[-1]["label"] = "All later steps"
     return steps
 
 
 def _without_result(event: Event) -> Event:
-    """Leave out what a person was shown at the gate of a result: it may have been withheld or redacted there."""
+    """Remove what a person was shown at the gate of a result: it may have been withheld or redacted there."""
     if isinstance(event, CallAsked) and event.gate == "result":
         return replace(event, shown="", media=())
     return event
 
 
 def _continues(event: Event, last: str) -> bool:
-    """Whether this only goes on with the step before: prose that streams, or what one call prints."""
+    """Return whether this continues the step before: streamed prose, or output of one call."""
     return (type(event) in DELTAS or event.kind == "call_progress") and _key(event) == last
 
 
@@ -84,13 +84,13 @@ def _key(event: Event) -> str:
 
 
 class _StepLabels:
-    """Words for what happens; a call is known by its name from its first event on."""
+    """Labels of events; a call is identified by its name from its first event on."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
 
     def label(self, event: Event) -> str:
-        """Say in a few words what happened; empty for what no step is made of."""
+        """Describe an event briefly; empty if it makes no step."""
         call_id = getattr(event, "call_id", "")
         if name := getattr(event, "name", "") or getattr(event, "tool", ""):
             self._names[call_id] = one_line(name, _MAX_NAME_CHARS)
@@ -99,26 +99,26 @@ class _StepLabels:
 
 
 _LABELS: Mapping[str, Callable[[Any, str], str]] = {
-    "turn_started": lambda _, __: "The turn began",
-    "request_started": lambda event, _: f"Round {event.round}: {'told from the record' if event.given else 'asked'}",
+    "turn_started": lambda _, __: "The turn started",
+    "request_started": lambda event, _: f"Round {event.round}: {'replayed' if event.given else 'request sent'}",
     "text_delta": lambda _, __: "The model writes",
     "thinking_delta": lambda _, __: "The model thinks",
-    "reply_finished": lambda event, _: f"Round {event.round}: the reply {'came' if event.complete else 'broke off'}",
-    "call_ready": lambda _, name: f"{name} is asked for",
-    "call_asked": lambda event, name: f"{name}: {'may it run?' if event.gate == 'run' else 'may its result be read?'}",
+    "reply_finished": lambda event, _: f"Round {event.round}: reply {'complete' if event.complete else 'broken off'}",
+    "call_ready": lambda _, name: f"{name}: requested",
+    "call_asked": lambda event, name: f"{name}: {'may it run?' if event.gate == 'run' else 'may its result be sent?'}",
     "call_decided": lambda event, name: f"{name} {decision_text(event.verdict, event.by)}",
     "call_started": lambda _, name: f"{name} runs",
     "call_progress": lambda _, name: f"{name} prints",
     "call_finished": lambda event, name: f"{name}: {CALL_STATE_LABELS[event.status][1]}",
-    "notice": lambda _, __: "A notice",
-    "error_raised": lambda _, __: "An error",
+    "notice": lambda _, __: "Notice",
+    "error_raised": lambda _, __: "Error",
     "turn_parked": lambda _, __: "Parked",
     "turn_ended": lambda event, _: f"The turn ended: {event.status}",
 }
 
 
 def _fit_steps(steps: list[Step]) -> list[Step]:
-    """Cut the longest texts until all steps fit."""
+    """Truncate the longest texts until all steps fit."""
     cap = DETAIL_LIMIT
     while cap > _MIN_CHARS and len(json.dumps(steps)) > DETAIL_LIMIT:
         cap //= 4

@@ -1,4 +1,4 @@
-"""`%chat …`: administration, one small table of commands, each group of them a file."""
+"""The commands of `%chat …`, one module for each group."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nbtool.shorten import shorten
 
 
 def run(context: CommandContext, words: list[str]) -> str:
-    """Carry out `%chat WORDS` and give what it has to say.
+    """Run the command of `%chat WORDS` and return its output.
 
     Raises:
         BadUsage: there is no such command.
@@ -34,18 +34,16 @@ def run(context: CommandContext, words: list[str]) -> str:
     name, *rest = words or ["help"]
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
-        raise BadUsage(f"%chat knows no {name!r}.", fix=f"Did you mean {near[0]}?" if near else "See `%chat help`.")
+        raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
     check_options(name, rest)
     if rest and name in WITHOUT_WORDS:
-        raise BadUsage(
-            f"%chat {name} takes no more words, and {shorten(' '.join(rest), 80)!r} came.", fix=f"`%chat {name}`"
-        )
+        raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
     notes = [reopen_chat_of(context, word) for word in rest] if name in TURN_COMMANDS else []
     return "\n".join(filter(None, [*notes, COMMANDS[name](context, rest)]))
 
 
 def check_options(name: str, words: list[str]) -> None:
-    """See that no option is taken for the name of a file or an object.
+    """Check that no unknown option is read as the name of a file or an object.
 
     Raises:
         BadUsage: the command has no such option.
@@ -55,19 +53,17 @@ def check_options(name: str, words: list[str]) -> None:
         if word.startswith("--") and word not in options:
             near = difflib.get_close_matches(word, options, n=1)
             fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{word}."
-            raise BadUsage(f"%chat {name} knows no option {word}.", fix=fix)
+            raise BadUsage(f"Unknown option {word} of %chat {name}.", fix=fix)
 
 
 def help_command(_: CommandContext, __: list[str]) -> str:
     """List the commands."""
     rows = [(name, (command.__doc__ or "").splitlines()[0]) for name, command in COMMANDS.items()]
-    return format_table(
-        *rows, ("-c NAME", "Before or after any of these: the chat that it is about, `main` unless named.")
-    )
+    return format_table(*rows, ("-c NAME", "Before or after any command: the chat it applies to (default: `main`)."))
 
 
 TURN_COMMANDS = frozenset((*branches.COMMANDS, *show.COMMANDS, *explore.COMMANDS, "code"))
-"""Commands that name a turn, which may be of an earlier chat."""
+"""Commands that take a turn, possibly of an earlier chat."""
 
 OPTIONS: dict[str, frozenset[str]] = {
     "approve": frozenset({approvals.WAIT}),
@@ -78,13 +74,13 @@ OPTIONS: dict[str, frozenset[str]] = {
     "export": frozenset(exports.FORCE),
     "code": frozenset(exports.FORCE),
 }
-"""The options of commands."""
+"""The options of each command."""
 
 WITHOUT_WORDS = frozenset({"help", "models", "new", "status", "tools", "vars"})
-"""Commands that take nothing but `-c NAME`."""
+"""Commands without arguments other than `-c NAME`."""
 
 FREE_TEXT = frozenset({"config", "deny", "history", *WITHOUT_WORDS})
-"""Commands whose words are a person's own text, or that look at each of them."""
+"""Commands whose arguments are free text or that parse them themselves."""
 
 COMMANDS: dict[str, Command] = {
     **status.COMMANDS,

@@ -1,4 +1,4 @@
-"""What waits for a person, and what a person decided: `approvals`, `approve`, `deny`, `wait`, `cancel`."""
+"""Pending questions and their decisions: `approvals`, `approve`, `deny`, `wait`, `cancel`."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from nbtool.magics.kernel.messages import listener_for
 from nbtool.tools.approval import Approved, Decision, Question, Released
 
 MIN_ID_CHARS = 4
-"""Characters of an id that are enough where they name one question alone."""
+"""Characters of an id that are accepted as a prefix where they match only one question."""
 
 CANCEL_SECONDS = 10.0
 """How long `cancel` waits for a stopped turn to end."""
 
 WAIT = "--wait"
 BACKGROUND_NOTE = (
-    "The turn goes on in the background; its synchronous tools run in a worker thread (`--wait` lends this cell)."
+    "The turn continues in the background; its synchronous tools run in a worker thread (or here, with `--wait`)."
 )
 
 
 def approvals(context: CommandContext, words: list[str]) -> str:
-    """List what waits for a decision and what is remembered; `revoke ID` forgets one."""
+    """List pending approvals and remembered ones; `approvals revoke ID` removes a remembered one."""
     queue = context.chat.approvals
     match words:
         case ["revoke", approval_id]:
             queue.revoke(approval_id)
-            return f"{approval_id} is forgotten: its tool asks again."
+            return f"Revoked {approval_id}: its tool needs approval again."
         case []:
             waiting = [(q.digest[:12], _describe_question(context, chat, q)) for chat, q in _waiting(context)]
             remembered = [
@@ -44,26 +44,24 @@ def approvals(context: CommandContext, words: list[str]) -> str:
                 for r in queue.remembered()
             ]
             return (
-                format_table(*waiting, *remembered)
-                if waiting or remembered
-                else "Nothing waits, and no approval is remembered."
+                format_table(*waiting, *remembered) if waiting or remembered else "No pending or remembered approvals."
             )
         case _:
-            raise BadUsage("%chat approvals takes nothing, or `revoke ID`.")
+            raise BadUsage("%chat approvals takes no arguments, or `revoke ID`.")
 
 
 def approve(context: CommandContext, words: list[str]) -> str:
-    """Approve what waits: `approve [ID] [--wait]`; the id may be left out where one question waits alone."""
+    """Approve a pending call: `approve [ID] [--wait]`; the id may be omitted when only one call is pending."""
     ids = [word for word in words if word != WAIT]
     chat, question = _pending(context, ids)
     if len(ids) > 1:
-        raise BadUsage("%chat approve takes one id.", fix="`%chat approvals` lists what waits.")
+        raise BadUsage("%chat approve takes one id.", fix="`%chat approvals` lists the pending calls.")
     decision = Approved() if question.gate == "run" else Released()
     return _decide(context, chat, question, decision, waits=WAIT in words)
 
 
 def deny(context: CommandContext, words: list[str]) -> str:
-    """Deny what waits, with a reason that the model reads: `deny [ID] [REASON] [--wait]`."""
+    """Deny a pending call, with a reason for the model: `deny [ID] [REASON] [--wait]`."""
     arguments = [word for word in words if word != WAIT]
     ids = [word for word in arguments[:1] if _questions_by_id(context, word)]
     chat, question = _pending(context, ids)
@@ -72,11 +70,11 @@ def deny(context: CommandContext, words: list[str]) -> str:
 
 
 def wait(context: CommandContext, words: list[str]) -> str:
-    """Lend this cell to the turn that goes on in the background, until it ends or waits for a person."""
+    """Wait for the background turn until it ends or needs a decision; its synchronous tools run in this cell."""
     if words:
-        raise BadUsage("%chat wait takes nothing.")
+        raise BadUsage("%chat wait takes no arguments.")
     if not (turns := context.chat.running_turns):
-        return "No turn of this chat goes on in the background."
+        return "No turn of this chat is running in the background."
     return (
         _pending_note(context, turns[0])
         if context.chat.open_questions(turns[0])
@@ -85,16 +83,16 @@ def wait(context: CommandContext, words: list[str]) -> str:
 
 
 def cancel(context: CommandContext, words: list[str]) -> str:
-    """Stop the parked and background turns of the chat; what came so far is kept."""
+    """Stop the parked and background turns of the chat; partial output is kept."""
     if words:
-        raise BadUsage("%chat cancel takes nothing; `%chat -c NAME cancel` names another chat.")
+        raise BadUsage("%chat cancel takes no arguments.", fix="`%chat -c NAME cancel` selects another chat.")
     turns = [turn for turn in context.chat.running_turns if not turn.caller_thread.is_attached]
     for turn in turns:
         turn.abort()
     for turn in turns:
         with suppress(TooLong):
             turn.done.result(CANCEL_SECONDS)
-    return "Stopped." if turns else "No turn of this chat is parked or goes on in the background."
+    return "Stopped." if turns else "No turn of this chat is parked or running in the background."
 
 
 COMMANDS: dict[str, Command] = {
@@ -117,10 +115,10 @@ def _questions_by_id(context: CommandContext, word: str) -> list[tuple[Chat, Que
 
 
 def _pending(context: CommandContext, words: list[str]) -> tuple[Chat, Question]:
-    """Find the question that is meant, in whichever chat it waits."""
+    """Find the question that an id selects, in any chat of this kernel."""
     matches = _questions_by_id(context, words[0]) if words else _waiting(context)
     if len(matches) != 1:
-        problem = "Name one call that waits." if _waiting(context) else "Nothing waits."
+        problem = "Several calls are pending; give an id." if _waiting(context) else "No call is pending."
         raise BadUsage(problem, fix="`%chat approvals` lists them.")
     return matches[0]
 
@@ -149,7 +147,7 @@ def _decide(context: CommandContext, chat: Chat, question: Question, decision: D
 
 
 def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], None]) -> str:
-    """Wait for a turn on this cell's thread, where its synchronous tools run meanwhile."""
+    """Wait for a turn on this cell's thread, which runs its synchronous tools."""
     kernel = getattr(context.kernel.shell, "kernel", None)
     listener = listener_for(kernel) if kernel else None
     try:
@@ -164,4 +162,4 @@ def _wait_in_cell(context: CommandContext, turn: Turn, on_start: Callable[[], No
 def _pending_note(context: CommandContext, turn: Turn) -> str:
     chats = (chat for chat in context.kernel.chats.values() if turn in chat.running_turns)
     ids = " or ".join(digest[:12] for chat in chats for digest in chat.open_questions(turn))
-    return f"The turn waits for you: `%chat approve {ids}`, or `%chat deny`."
+    return f"The turn needs a decision: `%chat approve {ids}` or `%chat deny {ids}`."

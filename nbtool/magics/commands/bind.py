@@ -1,4 +1,4 @@
-"""`%chat bind`: a remembered result gets a name in the notebook."""
+"""`%chat bind`: bind a stored result to a name in the notebook."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REPLACE = "--replace"
 
 
 def bind(context: CommandContext, words: list[str]) -> str:
-    """Bind a result of a call, the object itself: `bind REFERENCE [NAME] [--replace]`."""
+    """Bind the result of a call, the object itself, to a name: `bind REFERENCE [NAME] [--replace]`."""
     match [word for word in words if word != REPLACE]:
         case [reference, *name] if len(name) < 2:
             names = context.kernel.shell.user_ns
@@ -22,23 +22,23 @@ def bind(context: CommandContext, words: list[str]) -> str:
                 bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in words)
             except UnknownReference as error:
                 raise _with_chat_hint(context, reference, error) from None
-            return f"{bound} is bound in the notebook."
+            return f"Bound {bound} in the notebook."
         case _:
-            raise BadUsage("%chat bind takes a reference and perhaps a name.", fix="`%chat bind price_1_result prices`")
+            raise BadUsage("%chat bind takes a reference and a name, if any.", fix="`%chat bind price_1_result prices`")
 
 
 COMMANDS: dict[str, Command] = {"bind": bind}
 
 
 def _with_chat_hint(context: CommandContext, reference: str, error: UnknownReference) -> UnknownReference:
-    """Say which chat was looked in, and which other one of this kernel has the variable."""
+    """Return the error with the chat that was searched, and the other chats of this kernel that have the variable."""
     name = _variable_name(reference)
     others = [
         other
         for other, chat in context.kernel.chats.items()
         if other != context.name and any(entry.name == name for entry in chat.variables.list_entries())
     ]
-    where = f"The chat {context.name!r} was looked in: {error.message}"
+    where = f"In the chat {context.name!r}: {error.message}"
     if not others:
         return UnknownReference(where, fix=error.fix)
     lines = " or ".join(
@@ -48,7 +48,7 @@ def _with_chat_hint(context: CommandContext, reference: str, error: UnknownRefer
 
 
 def _variable_name(reference: str) -> str:
-    """Return the name of the variable that a reference begins at; `written` as it is where it is none."""
+    """Return the variable name at the start of a reference, or `written` unchanged if there is none."""
     try:
         parsed = parse(reference)
     except UnknownReference:

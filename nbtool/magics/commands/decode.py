@@ -1,4 +1,4 @@
-"""`%chat decode FILE`: a recorded response body in, the reply out: the way to report a provider's oddity."""
+"""`%chat decode FILE`: parse a recorded response body, to debug or report a provider's response."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from nbtool.wire.reply import Reply
 
 CHAT_WIRES = ("chat", "responses", "anthropic")
 MAX_BYTES = 64 * 1024 * 1024
-"""Bytes of a recording."""
+"""Bytes of a recording that are read."""
 
 
 def decode_file(_: CommandContext, words: list[str]) -> str:
-    """Read a recorded response body and say what the reply is: `decode FILE [WIRE]`.
+    """Parse a recorded response body and print the reply: `decode FILE [WIRE]`.
 
-    Without a wire, the dialect that makes most of it is taken.
+    Without WIRE, the dialect that parses most of it is used.
 
     Raises:
-        BadUsage: the file cannot be read, or no dialect reads it.
+        BadUsage: the file cannot be read, or no dialect can parse it.
     """
     if not 1 <= len(words) <= 2 or (len(words) == 2 and words[1] not in WIRES):
-        raise BadUsage("%chat decode takes a file and perhaps a wire.", fix=f"Wires are {', '.join(CHAT_WIRES)}.")
+        raise BadUsage("%chat decode takes a file and an optional wire.", fix=f"Wires: {', '.join(CHAT_WIRES)}.")
     body = _read(Path(words[0]).expanduser())
     wires = words[1:] or list(CHAT_WIRES)
     replies = {wire: _reply(wire, body) for wire in wires}
@@ -42,7 +42,7 @@ COMMANDS: dict[str, Command] = {"decode": decode_file}
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise BadUsage(f"{path} is larger than {MAX_BYTES >> 20} MiB.", fix="Cut it to the reply that is odd.")
+            raise BadUsage(f"{path} is larger than {MAX_BYTES >> 20} MiB.", fix="Cut it down to the reply in question.")
         return path.read_bytes()
     except OSError as error:
         raise BadUsage(f"{path} cannot be read ({error.strerror or error}).", fix="Check the path.") from None

@@ -1,4 +1,4 @@
-"""What the nearest `.env` names, and whether it may: `env`."""
+"""The nearest `.env` and whether it may select models and addresses: `env`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from nbtool.wire.providers.credentials import find_env_file, shown_path
 
 
 def env(_: CommandContext, words: list[str]) -> str:
-    """Say whether the nearest .env may name models and addresses; `env allow` lets it, `env forget` takes that back."""
+    """Show whether the nearest .env may select models and addresses; `env allow` allows it, `env forget` revokes."""
     values, path = find_env_file()
     if not path:
-        return "No .env in this folder or above it."
+        return "There is no .env in this folder or its parents."
     match words:
         case []:
             state = "allowed" if env_consent.is_allowed() else "not allowed"
             names = ", ".join(sorted(values)) or "nothing"
-            return f"{shown_path(path)} sets {names}; to name a model or an address it is {state}."
+            return f"{shown_path(path)} sets {names}; it is {state} to select a model or an address."
         case ["allow"]:
             env_consent.allow()
-            return f"{shown_path(path)} may name models and addresses, until it changes."
+            return f"{shown_path(path)} may select models and addresses until it changes."
         case ["forget"]:
             env_consent.forget()
-            return f"{shown_path(path)} may not name models and addresses."
-    raise BadUsage("%chat env takes nothing, allow or forget.")
+            return f"{shown_path(path)} may not select models and addresses."
+    raise BadUsage("%chat env takes no arguments, `allow` or `forget`.")
 
 
 COMMANDS: dict[str, Command] = {"env": env}

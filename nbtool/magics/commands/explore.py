@@ -1,4 +1,4 @@
-"""The history of a conversation, to be looked through: `explore`."""
+"""The history explorer: `explore`."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from nbtool.magics.kernel.messages import has_front_end
 from nbtool.shorten import shorten
 
 STATIC = "--static"
-EMPTY_HISTORY = "Nothing was said yet. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
+EMPTY_HISTORY = "This chat is empty. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
 
 
 def explore(context: CommandContext, words: list[str]) -> str:
-    """Explore the history: tree, time lines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
+    """Explore the history: tree, timelines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
 
-    In a page it is a widget, and below it the same as text, which a saved notebook keeps. What is done from there is a
-    cell that it puts below, for you to run. A past chat of the journal is named by its id, or by one of its
-    turns, and then goes on here. The turn that is named is the one that is open first.
+    In a page it is a widget, with a text version below it that a saved notebook keeps. Its actions insert cells below
+    for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns, and is
+    then continued here. A selected turn is opened first.
     """
     ids = [word for word in words if word != STATIC and not TURN_ID.fullmatch(word)]
     if len(ids) > 1:
-        raise BadUsage("%chat explore takes one chat at most.", fix="`%chat history chats` lists them.")
+        raise BadUsage("%chat explore takes at most one chat.", fix="`%chat history chats` lists them.")
     turns = [word for word in words if TURN_ID.fullmatch(word)]
     if len(turns) > 1 or (turns and ids):
-        raise BadUsage("%chat explore takes one turn or one chat at most.", fix="`%chat history` lists the turns.")
+        raise BadUsage("%chat explore takes at most one turn or chat.", fix="`%chat history` lists the turns.")
     source = _journal_history(context, ids[0]) if ids else HistorySource(context)
     turn = turn_to_open(source, turns)
     if not source.tree.roots:
@@ -48,7 +48,7 @@ def explore(context: CommandContext, words: list[str]) -> str:
 
 
 def turn_to_open(source: HistorySource, words: list[str]) -> str:
-    """Return the whole id of the turn that is to be open first; empty where none is named.
+    """Return the full id of the turn to open first; empty if none was given.
 
     Raises:
         BadUsage: there is no such turn.
@@ -60,17 +60,17 @@ COMMANDS: dict[str, Command] = {"explore": explore}
 
 
 def _journal_history(context: CommandContext, begin: str) -> HistorySource:
-    """Recall a chat of the journal, to be looked at alone.
+    """Load a chat from the journal, read-only.
 
     Raises:
-        BadUsage: no chat, or several, begin like this.
+        BadUsage: no chat id, or several, start with `begin`.
         nbtool.errors.JournalError: the journal cannot be read.
     """
     ids = [line.chat_id for line in journal().read(queries.list_chats) if line.chat_id.startswith(begin)]
     if ids == [context.chat.chat_id]:
         return HistorySource(context)
     if len(ids) != 1:
-        many = "several chats begin" if ids else "no chat begins"
+        many = "several chat ids start" if ids else "no chat id starts"
         raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
     events = journal().read(lambda connection: queries.chat_events(connection, ids[0]))
     return HistorySource(context, restore.restore_tree(events), chat_id=ids[0])

@@ -1,4 +1,4 @@
-"""What leaves nbtool, and comes back: `code`, `export`, and `open` of a file."""
+"""Export and import: `code`, `export`, and `open` of a file."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`"
 
 
 def code(context: CommandContext, words: list[str]) -> str:
-    """Put the calls of a turn, the last unless named, below as plain Python: `code [TURN]`."""
+    """Insert a turn's calls, by default the last one's, below as plain Python: `code [TURN]`."""
     if len(words) > 1:
-        raise BadUsage("%chat code takes one turn at most.", fix="`%chat history` lists them.")
+        raise BadUsage("%chat code takes at most one turn.", fix="`%chat history` lists the turns.")
     turn = find_turn(context.chat, words)
     if not turn.calls:
-        raise BadUsage("This turn called no tools, so there is no code of it.", fix="`%chat history` lists the others.")
+        raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat history` lists the other turns.")
     exported = export_turn(context, turn)
     context.kernel.shell.set_next_input(exported.text)
-    return f"The code stands in the next cell ({exported.summary}). Look at it before you run it."
+    return f"The code was added as a new cell below ({exported.summary}). Review it, then run it."
 
 
 def export(context: CommandContext, words: list[str]) -> str:
-    """Write the active line to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json holds every branch.
+    """Write the active line to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json includes all branches.
 
     Raises:
-        BadUsage: the words make no sense, nothing was said yet, or the file exists.
+        BadUsage: the arguments are invalid, the chat is empty, or the file exists.
     """
     kind, *name = [word for word in words if word not in FORCE] or [""]
     if kind not in SUFFIXES or len(name) > 1:
-        raise BadUsage("%chat export takes a format and perhaps a file.", fix=USAGE)
+        raise BadUsage("%chat export takes a format and an optional file.", fix=USAGE)
     find_turn(context.chat, [])
     path = Path(*name or [f"{re.sub('[^A-Za-z0-9_-]', '_', context.name)}.{SUFFIXES[kind]}"]).expanduser()
     files.write_new(path, _export_text(context, kind), force=any(word in FORCE for word in words))
@@ -52,25 +52,21 @@ def export(context: CommandContext, words: list[str]) -> str:
 
 
 def open_file(context: CommandContext, path: Path) -> str:
-    """Take over a conversation that `export json` wrote. Nothing in it runs, and no approval comes with it.
+    """Import a conversation written by `export json`. Nothing in it runs, and no approval is imported.
 
     Raises:
-        BadUsage: the file is no such conversation, or a turn is still on its way.
+        BadUsage: the file is not such a conversation, or a turn is still running.
     """
     tree = document.load_conversation(files.read_bounded(path, document.MAX_BYTES))
-    former = (
-        f" What was said here before: `%chat open {context.chat.chat_id}`." if context.chat.tree.active_path else ""
-    )
+    former = f" The former conversation: `%chat open {context.chat.chat_id}`." if context.chat.tree.active_path else ""
     restore.adopt_tree(context.restart_chat(), new_id("chat"), tree, "it was of another kernel")
     count = sum(len(node.versions) for node in tree.nodes())
-    message = (
-        f"{count} {'turn' if count == 1 else 'turns'} imported; nothing of them ran here, and no approval came along."
-    )
+    message = f"{count} {'turn' if count == 1 else 'turns'} imported; nothing was run, and no approval was imported."
     return f"{message}{former}"
 
 
 def export_turn(context: CommandContext, turn: Turn, call_id: str = "") -> PythonExport:
-    """Write a turn's calls as plain Python, or one of them; with what they need of earlier ones."""
+    """Return a turn's calls, or one of them, as plain Python, including the earlier calls they depend on."""
     node = context.chat.tree.find(turn.turn_id)
     before: list[TurnCalls] = [one.turn for one in context.chat.tree.path(node.parent) if one.turn]
     at = next((at for at, call in enumerate(turn.calls) if call.call_id == call_id), None)

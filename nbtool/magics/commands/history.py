@@ -1,4 +1,4 @@
-"""What was said: `history`, `new`."""
+"""The turns of this chat: `history`, `new`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from nbtool.magics.commands.journal import history_admin
 
 
 def history(context: CommandContext, words: list[str]) -> str:
-    """List the active line and the branches; with words, look into the journal of all chats (`history chats` …)."""
+    """List the active line and the branches; with arguments, query the journal of all chats (`history chats` …)."""
     if words:
         return history_admin(context, words)
     rows = [(turn.turn_id, _turn_line(node, turn)) for node in context.chat.tree.active_path if (turn := node.turn)]
-    lines = format_table(*rows) if rows else "Nothing was said yet."
+    lines = format_table(*rows) if rows else "This chat is empty."
     return "\n\n".join(filter(None, [lines, branches(context.chat)]))
 
 
 def new(context: CommandContext, _: list[str]) -> str:
-    """Start the conversation afresh; what was said stays in the history."""
+    """Start a new conversation; the former one stays in the history."""
     context.chat.new()
-    return "A new conversation begins with the next cell."
+    return "The next cell starts a new conversation."
 
 
 COMMANDS: dict[str, Command] = {"history": history, "new": new}
 
 
 def _turn_line(node: Node[Turn], turn: Turn) -> str:
-    """Tell of a turn in one line: how it ended, its place among its versions, and what was said."""
+    """Describe a turn in one line: status, version, and prompt."""
     others = ", ".join(version.turn_id for version in node.versions if version is not turn)
     versions = f"version {node.current + 1} of {len(node.versions)} (others: {others})" if others else ""
     ended = "interrupted" if isinstance(turn.error, Interrupted) else turn.status

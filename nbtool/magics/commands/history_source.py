@@ -1,4 +1,4 @@
-"""A conversation as the explorer asks for it: of this kernel, or a past one of the journal."""
+"""The data of the explorer: a conversation of this kernel, or a past one from the journal."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from nbtool.messages import Message
 from nbtool.view.explorer_messages import CELL_ACTIONS, CellRequest
 
 LIVE_ACTIONS = tuple(action for action in CELL_ACTIONS if action != "go_on")
-"""What a cell can do with a conversation of this kernel."""
+"""The cell actions for a conversation of this kernel."""
 
 JOURNAL_ACTIONS = ("go_on",)
-"""What a cell can do with one that no kernel holds: go on with it, and then all else."""
+"""The cell actions for a past conversation: it has to be continued first."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimedTurn:
-    """A turn of a journal, with the times that the journal knows; see `blocks.history.source.TurnSource`."""
+    """A turn from the journal, with the journal's times; see `blocks.history.source.TurnSource`."""
 
     turn_id: str
     prompt: Message
@@ -46,7 +46,7 @@ class TimedTurn:
 
 
 class HistorySource:
-    """The history of a conversation; `past` is the id of one that the journal alone holds."""
+    """The history of a conversation; `past` is the id of one that only the journal holds."""
 
     def __init__(self, context: CommandContext, tree: Tree[Turn] | None = None, *, chat_id: str = "") -> None:
         self._context = context
@@ -55,48 +55,48 @@ class HistorySource:
 
     @property
     def tree(self) -> Tree[Turn]:
-        """The conversation as it stands now."""
+        """The current state of the conversation."""
         return self._context.chat.tree if self._tree is None else self._tree
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """What cells can do with it."""
+        """The cell actions that are available."""
         return JOURNAL_ACTIONS if self._chat_id else LIVE_ACTIONS
 
     def index(self) -> Index:
-        """Give the tree as rows."""
+        """Return the tree as rows."""
         return tree_rows(self.tree.roots, {node.node_id for node in self.tree.active_path})
 
     def detail(self, turn_id: str) -> Detail:
-        """Give one turn; raises BadUsage where there is none."""
+        """Return one turn; raises BadUsage if it does not exist."""
         return detail(_timed(self._turn(turn_id)))
 
     def search(self, text: str) -> list[SearchHit]:
-        """Give the turns that hold these words."""
+        """Return the turns that contain the text."""
         return search(self._turns(), text)
 
     def totals(self) -> Totals:
-        """Sum up what the conversation took."""
+        """Return the usage totals of the conversation."""
         return summing.totals(self._turns())
 
     def media(self, turn_id: str, key: str) -> bytes | None:
-        """Give the bytes of an image or a sound of a turn; raises BadUsage where there is no such turn."""
+        """Return the bytes of an image or a sound of a turn; raises BadUsage if the turn does not exist."""
         return displayable_bytes(media(self._turn(turn_id)).get(key))
 
     def cell(self, request: CellRequest) -> str:
-        """Write the cell that does this.
+        """Return the source of the cell for an action.
 
         Raises:
-            BadUsage: it cannot be done with this conversation or this turn.
+            BadUsage: the action is not available for this conversation or turn.
         """
         if request.action not in self.actions:
-            raise BadUsage("This is a past chat.", fix=f"`%chat open {self._chat_id}` goes on with it.")
+            raise BadUsage("This is a past chat.", fix=f"`%chat open {self._chat_id}` continues it.")
         if request.action == "go_on":
             return self._context.cells.line(f"open {self._chat_id}")
         return self._cell_for(request, self._turn(request.turn_id))
 
     def bundle(self) -> dict[str, str]:
-        """Give all of it as static HTML and plain text."""
+        """Return the whole history as static HTML and plain text."""
         return mimebundle(self.index(), self.totals(), {turn.turn_id: turn for turn in self._turns()})
 
     def _cell_for(self, request: CellRequest, turn: Turn) -> str:
@@ -115,7 +115,7 @@ class HistorySource:
         for call in turn.calls:
             if call.call_id == call_id and call.reference:
                 return call.reference
-        raise BadUsage("This call left no result that is kept.", fix="`%chat vars` lists what there is.")
+        raise BadUsage("This call has no stored result.", fix="`%chat vars` lists the available ones.")
 
     def _turn(self, turn_id: str) -> Turn:
         return self.tree.get(turn_id)[1]
@@ -125,7 +125,7 @@ class HistorySource:
 
 
 def _timed(turn: Turn) -> Turn | TimedTurn:
-    """Give a turn with the times of its events: its own, or those of the journal."""
+    """Return a turn with the times of its events, from the kernel or from the journal."""
     if len(turn.event_times) >= len(turn.log):
         return turn
     times_by_key: defaultdict[tuple[object, ...], list[float]] = defaultdict(list)

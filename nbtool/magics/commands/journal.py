@@ -19,10 +19,10 @@ from nbtool.magics.commands.reopen import continue_chat
 from nbtool.shorten import shorten
 
 MAX_LISTED = 50
-"""Chats, or places found, that are listed; the latest first."""
+"""Chats or search hits that are listed, the latest first."""
 
 EVERYWHERE = "--all"
-"""Tells prompts of other notebooks too, which a saved output would otherwise carry into this one."""
+"""Includes prompts of other notebooks; off by default, so that a saved output does not contain them."""
 
 FRAME_FLAGS = (REPLACE, EVERYWHERE)
 
@@ -32,10 +32,10 @@ USAGE = (
 
 
 def history_admin(context: CommandContext, words: list[str]) -> str:
-    """Carry out `%chat history WORDS`.
+    """Run `%chat history WORDS`.
 
     Raises:
-        BadUsage: the words make no sense.
+        BadUsage: the arguments are invalid.
         nbtool.errors.JournalError: the journal cannot be read or written.
     """
     match words:
@@ -48,20 +48,20 @@ def history_admin(context: CommandContext, words: list[str]) -> str:
         case ["vacuum", *days] if len(days) < 2:
             return _vacuum(days)
         case ["erase", "all"]:
-            return f"{journal().execute(retention_module.erase)} turns are erased; nothing is left in the journal."
+            return f"{journal().execute(retention_module.erase)} turns erased; the journal is empty."
         case ["erase", str(id_)] if id_:
             full_id = _resolve_id(id_)
             turns = journal().execute(lambda connection: retention_module.erase(connection, full_id))
-            return f"{full_id} is erased: {turns} turn{'' if turns == 1 else 's'}."
-    raise BadUsage(f"%chat history does not know {shorten(' '.join(words), 80)!r}.", fix=USAGE)
+            return f"{full_id} erased: {turns} turn{'' if turns == 1 else 's'}."
+    raise BadUsage(f"Unknown arguments of %chat history: {shorten(' '.join(words), 80)!r}.", fix=USAGE)
 
 
 def open_chat(context: CommandContext, words: list[str]) -> str:
     """Continue an old chat in this kernel: `open ID`, as `history chats` lists it, or `open FILE` from an export.
 
-    Its tree comes back with all versions, its tools where the notebook has functions of their names, and its exposed
-    objects, by reference alone, where the notebook has some of their names. Nothing runs, no approval and no right to
-    read values is carried over, and results of calls are gone.
+    Restores the tree with all versions, its tools where the notebook has functions of the same names, and its exposed
+    objects, by reference only, where the notebook has objects of the same names. Nothing is run. Approvals, the right
+    to read values, and results of calls are not restored.
     """
     if len(words) != 1:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
@@ -69,7 +69,7 @@ def open_chat(context: CommandContext, words: list[str]) -> str:
         return open_file(context, path)
     matches = [line for line in journal().read(queries.list_chats) if line.chat_id.startswith(words[0])]
     if len(matches) != 1:
-        many = "several chats begin" if matches else "no chat begins"
+        many = "several chat ids start" if matches else "no chat id starts"
         raise BadUsage(
             f"In the journal {many} with {shorten(words[0], 60)!r}.", fix="`%chat history chats` lists them."
         )
@@ -93,13 +93,13 @@ def _chat_list(*, everywhere: bool) -> str:
         for line in lines
     ]
     has_others = not everywhere and any(line.notebook != notebook for line in lines)
-    more = "\nPrompts of other notebooks are not shown; `%chat history chats --all` shows them." if has_others else ""
-    more += f"\n… {len(every) - len(lines):,} earlier chats more." if len(every) > len(lines) else ""
+    more = "\nPrompts of other notebooks are hidden; `%chat history chats --all` shows them." if has_others else ""
+    more += f"\n… and {len(every) - len(lines):,} earlier chats." if len(every) > len(lines) else ""
     return format_table(*rows) + more if rows else "The journal is empty."
 
 
 def _notebook_name(path: str) -> str:
-    """Return a notebook's path from the working folder on, or its file name: a saved output tells no other folders."""
+    """Return a path relative to the working folder, or the file name: saved outputs show no other folders."""
     with suppress(ValueError, OSError):
         return str(Path(path).relative_to(Path.cwd()))
     return Path(path).name
@@ -107,7 +107,7 @@ def _notebook_name(path: str) -> str:
 
 def _search_results(text: str) -> str:
     if not text:
-        raise BadUsage("Nothing to search for was named.", fix="`%chat history search TEXT`")
+        raise BadUsage("%chat history search takes a text.", fix="`%chat history search TEXT`")
     book = journal()
     book.execute(search.update_index)
     hits = book.read(lambda connection: search.search(connection, text))
@@ -115,13 +115,13 @@ def _search_results(text: str) -> str:
         (one.turn_id, f"{_format_time(one.at)}  {one.what:<6}  {one_line(one.snippet, 160)}  ({one.chat_id})")
         for one in hits[:MAX_LISTED]
     ]
-    more = f"\n… and more: the {MAX_LISTED} latest are shown." if len(hits) > MAX_LISTED else ""
-    return format_table(*rows) + more if rows else f"Nothing in the journal holds {one_line(text, 80)!r}."
+    more = f"\n… and more: only the {MAX_LISTED} latest are shown." if len(hits) > MAX_LISTED else ""
+    return format_table(*rows) + more if rows else f"No match in the journal for {one_line(text, 80)!r}."
 
 
 def _frame(context: CommandContext, name: str = "history", *, replace: bool = False, everywhere: bool = False) -> str:
     if not name.isidentifier():
-        raise BadUsage(f"{shorten(name, 60)!r} is no name for a variable.", fix=USAGE)
+        raise BadUsage(f"{shorten(name, 60)!r} is not a valid variable name.", fix=USAGE)
     context.kernel.names.check_free(name, replace=replace)
     lines = journal().read(queries.list_turns)
     selected = [line for line in lines if everywhere or line.notebook == journal().notebook]
@@ -129,9 +129,9 @@ def _frame(context: CommandContext, name: str = "history", *, replace: bool = Fa
     context.kernel.names.bind(name, table, replace=replace)
     others = len(lines) - len(selected)
     more = (
-        f" {others:,} of other notebooks are not in it; `%chat history frame --all` takes them too." if others else ""
+        f" {others:,} of other notebooks are not included; `%chat history frame --all` includes them." if others else ""
     )
-    return f"{name} is a frame of {len(table):,} turns.{more}"
+    return f"{name} is a data frame of {len(table):,} turns.{more}"
 
 
 def _vacuum(days: list[str]) -> str:
@@ -139,16 +139,16 @@ def _vacuum(days: list[str]) -> str:
     if days:
         retention = retention_module.Retention(retention_module.parse_limit("DAYS", days[0]), retention.megabytes)
     result = journal().execute(lambda connection: retention_module.vacuum(connection, retention))
-    return f"{result.turns} turns are gone; the journal is {result.after:,} bytes now, and was {result.before:,}."
+    return f"{result.turns} turns deleted; the journal has {result.after:,} bytes, before {result.before:,}."
 
 
 def _resolve_id(begin: str) -> str:
-    """Give the one chat or turn whose id begins so: nothing is erased by a guess."""
+    """Return the only chat or turn whose id starts with the prefix, so that nothing is erased by a guess."""
     ids = {line.chat_id for line in journal().read(queries.list_chats)}
     ids |= {line.turn_id for line in journal().read(queries.list_turns)}
     matches = [begin] if begin in ids else sorted(id_ for id_ in ids if id_.startswith(begin))
     if len(matches) != 1:
-        many = "several chats or turns begin" if matches else "no chat or turn begins"
+        many = "several chat or turn ids start" if matches else "no chat or turn id starts"
         raise BadUsage(f"In the journal {many} with {shorten(begin, 60)!r}.", fix="`%chat history chats` lists them.")
     return matches[0]
 
@@ -157,4 +157,4 @@ def _format_time(seconds: float) -> str:
     try:
         return f"{dt.datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
     except (OverflowError, ValueError, OSError):
-        return "at no known time"
+        return "unknown time"

@@ -9,33 +9,33 @@ from nbtool.magics.command_context import Command, CommandContext
 
 
 def record(context: CommandContext, words: list[str]) -> str:
-    """Reuse the turns recorded in a file where nothing that matters changed, and add new ones: `record FILE`, `off`.
+    """Replay the turns recorded in a file where nothing relevant changed, and add new ones: `record FILE`, `off`.
 
-    It holds for every conversation of this kernel. Without a file, it says what holds.
+    Applies to all conversations of this kernel. Without a file, show the current recording.
     """
     return _use(context, words, "record", writes=True)
 
 
 def replay(context: CommandContext, words: list[str]) -> str:
-    """Reuse the turns recorded in a file, and never write it: `replay FILE`, `off`."""
+    """Replay the turns recorded in a file, without ever writing to it: `replay FILE`, `off`."""
     return _use(context, words, "replay", writes=False)
 
 
 def describe_recording(context: CommandContext) -> str:
-    """Say which recording is used, and how."""
+    """Describe the current recording and the replay mode."""
     mode: ReplayMode | None = context.kernel.settings.replay  # type: ignore[assignment]  # the trait takes these words alone
     chosen = context.chat.recorder.mode_for(mode)
     file = context.kernel.recording
     if file is None:
-        return f"No recording is set; replay is {chosen.value} ({chosen.source})."
+        return f"No recording is active; replay is {chosen.value} ({chosen.source})."
     try:
         count = len(file.turns())
     except BadRecording as error:
         return str(error)
     turns = f"{count} turn{'' if count == 1 else 's'}"
     if not file.writes and not file.path.exists():
-        turns = "the file is gone"
-    adds = "new ones are added" if file.writes else "nothing is added"
+        turns = "the file is missing"
+    adds = "new turns are added" if file.writes else "nothing is added"
     return f"{file.path.name}: {turns}, {adds}; replay is {chosen.value} ({chosen.source})."
 
 
@@ -51,7 +51,7 @@ def _use(context: CommandContext, words: list[str], name: str, *, writes: bool) 
         case [path]:
             file = Recording(path, writes=writes)
             if not writes and not file.path.exists():
-                raise BadUsage(f"{path} does not exist.", fix=f"Check the path; `%chat record {path}` begins it.")
+                raise BadUsage(f"{path} does not exist.", fix=f"Check the path; `%chat record {path}` creates it.")
             file.turns()  # raises for what is no recording, before anything is changed
             context.kernel.recording = file
         case _:

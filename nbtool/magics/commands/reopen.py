@@ -1,4 +1,4 @@
-"""Earlier chats in this kernel: a chat of the journal goes on here, also where only one of its turns is named."""
+"""Continue a chat of the journal in this kernel, selected by its id or by one of its turns."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TURN_ID = re.compile(r"turn_\w+")
 
 
 def reopen_chat_of(context: CommandContext, turn: str) -> str:
-    """Let the chat of a turn go on here where this kernel does not know the turn; returns what the person is told.
+    """Continue the chat of a turn here if this kernel does not have the turn; return the message for the person.
 
-    That is what the buttons of a saved notebook name on the next day. Only an empty chat is replaced.
+    The buttons of a notebook that was saved in an earlier kernel need this. Only an empty chat is replaced.
 
     Raises:
-        BadUsage: the turn is in no journal, or this chat has turns of its own.
+        BadUsage: the turn is not in the journal, or this chat has turns already.
         nbtool.errors.JournalError: the journal cannot be read.
     """
     if not TURN_ID.fullmatch(turn) or _has_turn(context.chat, turn):
@@ -30,10 +30,10 @@ def reopen_chat_of(context: CommandContext, turn: str) -> str:
     if not chat_ids:
         raise BadUsage(
             f"The turn {shorten(turn, 60)} is neither in this chat nor in the journal.",
-            fix="Run its cell again, or `%chat open FILE` where you exported it.",
+            fix="Run its cell again, or `%chat open FILE` if you exported it.",
         )
     if len(chat_ids) > 1:
-        raise BadUsage(f"In the journal several turns begin with {shorten(turn, 60)}.", fix="Name more of its id.")
+        raise BadUsage(f"Several turn ids in the journal start with {shorten(turn, 60)}.", fix="Give more of the id.")
     if context.chat.tree.roots:
         raise BadUsage(
             f"The turn {shorten(turn, 60)} belongs to an earlier chat.",
@@ -44,7 +44,7 @@ def reopen_chat_of(context: CommandContext, turn: str) -> str:
 
 
 def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
-    """Let a chat without turns go on with one of the journal; returns what came back and what did not.
+    """Continue a chat of the journal in a chat without turns; return what was restored and what was not.
 
     Raises:
         nbtool.errors.JournalError: the journal cannot be read.
@@ -52,7 +52,7 @@ def continue_chat(context: CommandContext, chat: Chat, chat_id: str) -> str:
     events = journal().read(lambda connection: queries.chat_events(connection, chat_id))
     restore.restore_into(chat, chat_id, events)
     turns = len(chat.tree.active_path)
-    message = f"{chat_id} goes on here as {context.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
+    message = f"{chat_id} continues here as {context.name!r}: {turns} turn{'' if turns == 1 else 's'} on its line."
     return f"{message}{restore_names(context.kernel.names, chat)}{_interrupted_note(chat)}"
 
 
@@ -61,7 +61,7 @@ def _has_turn(chat: Chat, turn: str) -> bool:
 
 
 def _interrupted_note(chat: Chat) -> str:
-    """Say that the last turn of the line broke off with its kernel, and what goes on with it."""
+    """Return a note that the last turn was interrupted with its kernel, and the command that continues it."""
     last = next((node.turn for node in chat.tree.active_path[-1:]), None)
     is_broken = last is not None and isinstance(last.error, restore.Interrupted)
-    return " Its last turn was interrupted; `%%chat --resume` goes on with it." if is_broken else ""
+    return " Its last turn was interrupted; `%%chat --resume` continues it." if is_broken else ""

@@ -1,4 +1,4 @@
-"""What was said, to be read: `show`."""
+"""The conversation or a turn, to read: `show`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from nbtool.magics.kernel.messages import has_front_end
 
 
 def show(context: CommandContext, words: list[str]) -> str:
-    """Show the active line as one conversation, with a box to go on in; `show TURN` shows one turn again.
+    """Show the active line as one conversation, with a box for the next prompt; `show TURN` shows one turn.
 
-    `show [TURN] --whole` prints a turn, the last unless named, with nothing left out.
-    What is sent from the box, and what the buttons do, is a cell that is put below, for you to run. Below the view
-    stands the same as text, which a saved notebook keeps.
+    `show [TURN] --whole` prints a turn, by default the last, without omissions.
+    Sending from the box and the buttons insert a cell below for the person to run. Below the widget is a text version,
+    which a saved notebook keeps.
     """
     if omission.WHOLE_FLAG in words:
         turn = find_turn(context.chat, [word for word in words if word != omission.WHOLE_FLAG])
@@ -34,7 +34,7 @@ def show(context: CommandContext, words: list[str]) -> str:
         return ""
     turns = conversation_turns(context)
     if not turns:
-        return "Nothing was said yet."
+        return "This chat is empty."
     if getattr(context.kernel.shell, "kernel", None) is None:
         return conversation.mimebundle(turns)["text/plain"]
     is_watched = has_front_end(context.kernel.shell)
@@ -42,7 +42,7 @@ def show(context: CommandContext, words: list[str]) -> str:
         # Only who reads a conversation pays for importing a widget.
         from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
 
-        title = "The conversation" if context.name == "main" else f"The conversation {context.name}"
+        title = "Conversation" if context.name == "main" else f"Conversation {context.name}"
         magic, media_bytes = context.cells.cell_magic, partial(_bytes, context)
         widget = ConversationWidget(
             lambda: conversation.page_data(conversation_turns(context)), title=title, magic=magic, media=media_bytes
@@ -53,7 +53,7 @@ def show(context: CommandContext, words: list[str]) -> str:
 
 
 def conversation_turns(context: CommandContext) -> list[ConversationTurn]:
-    """Give the turns of the active line that have ended, with the cells that do something with them."""
+    """Return the ended turns of the active line, with the cell actions for them."""
     line = (node.turn for node in context.chat.tree.active_path if node.turn)
     turns = [turn for turn in line if turn.done.done()]
     return [
@@ -65,7 +65,7 @@ COMMANDS: dict[str, Command] = {"show": show}
 
 
 def _bytes(context: CommandContext, turn_id: str, key: str) -> bytes | None:
-    """Give the bytes of an image or a sound that a page asks for."""
+    """Return the bytes of an image or a sound that a page requests."""
     return displayable_bytes(media(context.chat.tree.get(turn_id)[1]).get(key))
 
 

@@ -1,4 +1,4 @@
-"""What the chat is made of: `status`, `models`, `tools`, `vars`, `config`."""
+"""The configuration and contents of a chat: `status`, `models`, `tools`, `vars`, `config`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
 def status(context: CommandContext, _: list[str]) -> str:
-    """Say what the chat is made of and why, what the model can see, and what has left this kernel."""
+    """Show the model, settings, tools and variables of the chat, their sources, and what has left this kernel."""
     chat = context.chat
     turns = [node.turn for node in chat.tree.active_path if node.turn]
     rows = [
@@ -33,23 +33,23 @@ def status(context: CommandContext, _: list[str]) -> str:
         *_settings(context),
         ("replay", describe_recording(context)),
         ("journal", _journal()),
-        ("left here", "" if totals() else "nothing"),
+        ("data sent", "" if totals() else "nothing"),
         *((f"  {host}", f"{one.requests} requests, {_format_size(one.size)}") for host, one in totals().items()),
     ]
     return format_table(*rows)
 
 
 def models(context: CommandContext, _: list[str]) -> str:
-    """List what the chat's provider offers."""
+    """List the models of the chat's provider."""
     context.kernel.model_list[:] = context.chat.model.list_models()
     return (
         "\n".join(context.kernel.model_list)
-        or f"The provider of {context.chat.model.name or 'this chat'} lists no models."
+        or f"The provider of {context.chat.model.name or 'this chat'} returned no models."
     )
 
 
 def tools(context: CommandContext, _: list[str]) -> str:
-    """List the tools, with when they ask."""
+    """List the tools and when they need approval."""
     offered = context.chat.tools.tools().values()
     rows = [(tool.name, f"{tool.policy.run}; {one_line(tool.description, 80)}") for tool in offered]
     return (
@@ -58,7 +58,7 @@ def tools(context: CommandContext, _: list[str]) -> str:
 
 
 def variables(context: CommandContext, _: list[str]) -> str:
-    """List the exposed variables as the model is told of them, and the results that `bind` can bind."""
+    """List the exposed variables as the model sees them, and the results available to `bind`."""
     results = [entry for entry in context.chat.variables.list_entries() if entry.kind != "exposed"]
     rows = [(entry.name, _visibility(context.chat, entry)) for entry in context.chat.exposed_variables()]
     rows += [(entry.name, f"{entry.kind}: {context.chat.variables.describe(entry.name)}") for entry in results]
@@ -66,7 +66,7 @@ def variables(context: CommandContext, _: list[str]) -> str:
 
 
 def config(context: CommandContext, words: list[str]) -> str:
-    """List the settings and who set them; `config KEY VALUE` sets one, `config KEY default` takes it back."""
+    """List the settings and their sources; `config KEY VALUE` sets one, `config KEY default` resets it."""
     settings = context.kernel.settings
     match words:
         case []:
@@ -84,7 +84,7 @@ def config(context: CommandContext, words: list[str]) -> str:
             return f"{name}: {_format_value(settings.setting(name).value)}"
         case _:
             raise BadUsage(
-                "%chat config takes nothing, KEY, or KEY VALUE.", fix="Put quotes around a value with spaces."
+                "%chat config takes no arguments, KEY, or KEY VALUE.", fix="Put quotes around a value with spaces."
             )
 
 
@@ -98,10 +98,10 @@ COMMANDS: dict[str, Command] = {
 
 
 def _tool_names(chat: Chat) -> str:
-    """Name the tools that a turn offers: the chat's, and those that read its variables."""
+    """Return the tool names that a turn offers: the chat's own, and those that read its variables."""
     readers = [name for name in chat.turn_tools().tools() if name not in chat.tools.tools()]
     own = ", ".join(chat.tools.tools())
-    return f"{own or 'none of yours'}; for variables {', '.join(readers)}" if readers else own or "none"
+    return f"{own or 'none of your own'}; for variables: {', '.join(readers)}" if readers else own or "none"
 
 
 def _host(chat: Chat) -> str:
@@ -112,7 +112,7 @@ def _host(chat: Chat) -> str:
 
 
 def _forced_settings(chat: Chat) -> list[tuple[str, str]]:
-    """Say what the person has said of how the model is spoken with; it holds until it is said otherwise."""
+    """Return the connection settings that the person set explicitly; they stay until changed."""
     wire, mode = chat.model.wire, chat.model.tool_mode
     return [
         *([("wire", f"{wire} (as you said)")] if isinstance(wire, str) else []),
@@ -121,7 +121,7 @@ def _forced_settings(chat: Chat) -> list[tuple[str, str]]:
 
 
 def _settings(context: CommandContext) -> list[tuple[str, str]]:
-    """Say how history is told, and every other setting that is not the default; each with who set it."""
+    """Return the history mode and every setting that is not the default, each with its source."""
     settings = context.kernel.settings
     values = {name: settings.setting(name) for name in FLAGS if name != "replay"}
     history_mode = values.pop("history")
@@ -131,20 +131,20 @@ def _settings(context: CommandContext) -> list[tuple[str, str]]:
 
 
 def _results(chat: Chat) -> str:
-    """Say how much is kept of what calls gave, what the bound is, and what was dropped for it."""
+    """Return the size of the stored results, the limit, and how many were dropped because of it."""
     result_count, variables = sum(entry.kind == "result" for entry in chat.variables.list_entries()), chat.variables
-    count = f"{result_count} kept by reference, " if result_count else "none kept by reference, "
+    count = f"{result_count} by reference, " if result_count else "none by reference, "
     dropped = f"; {variables.evicted_count} dropped to make room" if variables.evicted_count else ""
     stored, limit = _format_size(variables.stored_bytes), _format_size(variables.max_bytes)
-    return f"{count}{stored} of {limit} in all (result_bytes){dropped}"
+    return f"{count}{stored} of {limit} in total (result_bytes){dropped}"
 
 
 def _visibility(chat: Chat, entry: Variable) -> str:
-    """Say what the model sees of a variable, how large it is here, and whether its values may leave."""
+    """Return what the model sees of a variable, its size, and whether its values may be sent."""
     try:
         size = f"; {_format_size(size_of(chat.variables.value(entry.name)))}"
     except UnknownReference:
-        return "gone from the notebook: references to it fail"
+        return "no longer in the notebook: references to it fail"
     return f"{chat.variables.describe(entry.name)}{size}; values {'may be read' if entry.is_readable else 'withheld'}"
 
 

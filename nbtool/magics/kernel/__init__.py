@@ -1,1 +1,1 @@
-"""What touches the private names of ipykernel, and nothing else does."""
+"""The only code that uses private names of ipykernel."""

@@ -1,17 +1,17 @@
-"""How a click reaches a cell that is running; the only module that knows ipykernel's inside.
+"""Delivers messages of a page to a cell that is running; depends on ipykernel internals.
 
 While `%%chat` waits, the main thread is busy with the cell, and a message from the page would queue behind it. Two
-roads lead past the queue:
+mechanisms bypass the queue:
 
-- ipykernel 7 receives every shell message in a thread of its own. The *tap* takes the place of that thread's receiver,
-  keeps what is meant for our widget, and passes everything else on.
-- ipykernel 6 receives on the main thread. The *poll* looks into the kernel's queue between two ticks of the waiting
-  loop, takes what is ours, and puts the rest back in its order.
+- ipykernel 7 receives every shell message in a separate thread. The *tap* wraps that thread's receiver, handles the
+  messages for our widgets, and passes everything else on.
+- ipykernel 6 receives on the main thread. The *poll* reads the kernel's queue between two ticks of the waiting
+  loop, handles our messages, and puts the others back in order.
 
-Both use names that ipykernel does not promise. Each is looked for before it is used, an error closes the road, and
-whether a road really carries is not believed but tested: the page says hello over it.
+Both use private names of ipykernel. Each name is checked before use, an error disables the mechanism, and
+whether it works is tested, not assumed: the page sends a hello through it.
 
-A kernel has one road for all widgets that are to be heard: that of the waiting cell, and the cards of parked turns.
+A kernel has one listener for all widgets that need it: that of the waiting cell, and the cards of parked turns.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ OnMessage = Callable[[Mapping[str, Any]], object]
 
 
 class KernelListener(Protocol):
-    """The road on which widgets are heard while cells run."""
+    """Delivers messages to widgets while cells run."""
 
     name: str
 
     def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
-        """Begin to listen for a widget; `in_cell` says that the cell which runs now waits for it."""
+        """Start listening for a widget; `in_cell` is whether the running cell waits for it."""
 
     def poll(self) -> None:
-        """Look around; called on the waiting thread every tick."""
+        """Check for messages; called on the waiting thread every tick."""
 
     def close(self, comm_id: str) -> None:
-        """Stop listening for a widget; after the last one the kernel is as it was."""
+        """Stop listening for a widget; after the last one the kernel is restored."""
 
 
 @cache
 def listener_for(kernel: Any) -> KernelListener | None:
-    """Give the road of this kernel, None where there is none."""
+    """Return the listener of this kernel, None if neither mechanism is available."""
     thread = getattr(kernel, "shell_channel_thread", None)
     if thread is not None and hasattr(kernel, "shell_channel_thread_main") and hasattr(thread, "io_loop"):
         return ShellThreadListener(kernel)
@@ -53,10 +53,10 @@ def listener_for(kernel: Any) -> KernelListener | None:
 
 
 def patch_reply_socket(kernel: Any) -> None:
-    """Have ipykernel 7.0 to 7.3 reply through the stream that reads its requests, as 7.4 does.
+    """Make ipykernel 7.0 to 7.3 reply through the stream that reads its requests, as 7.4 does.
 
-    They reply past it, on the same socket, and a request that arrives meanwhile may then never be read: of cells that
-    follow one another at once, one of 200 never begins. https://github.com/ipython/ipykernel/pull/1529
+    They bypass it on the same socket, and a request that arrives meanwhile may then never be read: of cells that
+    are run in quick succession, one in 200 never starts. https://github.com/ipython/ipykernel/pull/1529
     """
     manager, stream = _reply_parts(kernel)
     if hasattr(manager, "_shell_socket") and manager._shell_socket is stream.socket:
@@ -64,22 +64,22 @@ def patch_reply_socket(kernel: Any) -> None:
 
 
 def unpatch_reply_socket(kernel: Any) -> None:
-    """Take that back."""
+    """Undo `patch_reply_socket`."""
     manager, stream = _reply_parts(kernel)
     if hasattr(manager, "_shell_socket") and manager._shell_socket is stream:
         manager._shell_socket = stream.socket
 
 
 def _reply_parts(kernel: Any) -> tuple[Any, Any]:
-    """Give what sends the replies of ipykernel 7, and the stream that reads its requests."""
+    """Return the object that sends the replies of ipykernel 7, and the stream that reads its requests."""
     thread = getattr(kernel, "shell_channel_thread", None)
     return getattr(thread, "manager", None), getattr(kernel, "shell_stream", None)
 
 
 def has_front_end(shell: Any) -> bool:
-    """Whether somebody could click, in this cell or after it: a front end takes lines of input, or names its cells.
+    """Return whether somebody could click, now or later: the front end supports input lines, or names its cells.
 
-    What runs a notebook that nobody watches (nbclient, papermill) does neither.
+    Unattended runs (nbclient, papermill) do neither.
     """
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
@@ -88,32 +88,32 @@ def has_front_end(shell: Any) -> bool:
 
 
 def cell_id(shell: Any) -> str:
-    """Give the id of the cell that runs, as the front end names it; empty where it names none."""
+    """Return the id of the running cell from the front end; empty if it sends none."""
     kernel = getattr(shell, "kernel", None)
     parent = kernel.get_parent("shell") if kernel else None
     return str((parent or {}).get("metadata", {}).get("cellId") or "")
 
 
 def routes_output_by_context(kernel: Any) -> bool:
-    """Whether what is displayed from a thread lands in the cell that started it, later too: since ipykernel 7."""
+    """Return whether output displayed from a thread goes to the cell that started it, also later: since ipykernel 7."""
     return getattr(kernel, "shell_channel_thread", None) is not None
 
 
 def can_ask_for_input(shell: Any) -> bool:
-    """Whether a line of input would reach a person: the front end has said so, or there is a terminal.
+    """Return whether a line of input would reach a person: the front end supports it, or there is a terminal.
 
-    Piped data is no person: it must never be taken for consent.
+    Piped data is not a person: it must never be taken for consent.
     """
     kernel = getattr(shell, "kernel", None)
     if kernel is not None:
         return bool(getattr(kernel, "_allow_stdin", False))
-    import sys  # noqa: PLC0415 - asked at call time: tests and hosts swap the streams
+    import sys  # noqa: PLC0415 - looked up at call time: tests and hosts replace the streams
 
     return bool(sys.stdin and sys.stdin.isatty() and sys.stdout.isatty())
 
 
 class _MessageFilter:
-    """Reads shell messages just far enough to know whether they are for one of our widgets."""
+    """Parses shell messages just far enough to detect those for one of our widgets."""
 
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
@@ -124,19 +124,19 @@ class _MessageFilter:
         return bool(self._widgets)
 
     def add(self, comm_id: str, on_message: OnMessage, *, in_cell: bool) -> None:
-        """Be there for a widget."""
+        """Add a widget."""
         self._widgets = {**self._widgets, comm_id: (on_message, self._kernel.get_parent("shell") if in_cell else None)}
 
     def remove(self, comm_id: str) -> None:
-        """Be no longer there for it."""
+        """Remove a widget."""
         self._widgets = {key: widget for key, widget in self._widgets.items() if key != comm_id}
 
     def handle(self, message: Any) -> bool:
-        """Hear a message if it is ours, and answer it if a page asks what it needs to show us; says whether it did."""
+        """Handle a message if it is ours, and answer requests for widget state; return whether it was handled."""
         widgets = self._widgets
         try:
             head, action = self._read(message)
-        except Exception:  # noqa: BLE001 - whatever cannot be read is not ours, and the kernel will say so itself
+        except Exception:  # noqa: BLE001 - an unreadable message is not ours, and the kernel reports it
             return False
         if action is None:
             return False
@@ -144,15 +144,15 @@ class _MessageFilter:
         action()
         self._publish("idle", head)
         for cell in (cell for _, cell in widgets.values() if cell):
-            # The page takes our `idle` for the kernel's; the cell is still running, and says so again.
+            # The page takes our `idle` for the kernel's; the cell is still running, so send `busy` again.
             self._publish("busy", cell)
         return True
 
     def _read(self, message: Any) -> tuple[Any, Callable[[], object] | None]:
-        """Give the head of a message, and what it asks of us; None where it is the kernel's."""
+        """Return a message's header and what it requests of us; None if it is the kernel's."""
         session = self._kernel.session
         identities, frames = session.feed_identities(message, copy=False)
-        # With content=False the signature is checked but not stored: the kernel can still read the message itself.
+        # With content=False the signature is checked but not stored: the kernel can still read the message.
         head = session.deserialize(frames, content=False, copy=False)
         kind = head["header"]["msg_type"]
         if kind not in HANDLED_TYPES:
@@ -173,7 +173,7 @@ class _MessageFilter:
 
 
 class ShellThreadListener:
-    """Hears in the thread where ipykernel 7 receives; also while a tool occupies the main thread."""
+    """Listens in the thread where ipykernel 7 receives, also while a tool occupies the main thread."""
 
     name = "tap"
 
@@ -182,17 +182,17 @@ class ShellThreadListener:
         self._messages = _MessageFilter(kernel)
 
     def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
-        """Listen for a widget; the first one takes the receiver's place."""
+        """Listen for a widget; the first one replaces the receiver."""
         was_open = bool(self._messages)
         self._messages.add(comm_id, on_message, in_cell=in_cell)
         if not was_open:
             self._receive_with(self._receive)
 
     def poll(self) -> None:
-        """Nothing to do: the other thread listens."""
+        """Do nothing: the other thread listens."""
 
     def close(self, comm_id: str) -> None:
-        """Forget a widget; after the last one the receiver has its place back."""
+        """Remove a widget; after the last one the receiver is restored."""
         was_open = bool(self._messages)
         self._messages.remove(comm_id)
         if was_open and not self._messages:
@@ -208,7 +208,7 @@ class ShellThreadListener:
 
 
 class QueuePoller:
-    """Hears on the main thread between two ticks, where ipykernel 6 queues; after the cell, the kernel itself hears."""
+    """Listens on the main thread between two ticks, where ipykernel 6 queues; after the cell the kernel delivers."""
 
     name = "poll"
 
@@ -218,20 +218,20 @@ class QueuePoller:
         self._is_broken = False
 
     def open(self, comm_id: str, on_message: OnMessage, *, in_cell: bool = True) -> None:
-        """Begin to look for a widget's messages."""
+        """Start polling for a widget's messages."""
         self._messages.add(comm_id, on_message, in_cell=in_cell)
 
     def poll(self) -> None:
-        """Let what has arrived into the queue, take what is ours, and put the rest back in its order."""
+        """Read new messages into the queue, handle ours, and put the others back in order."""
         if self._is_broken or not self._messages:
             return
-        import zmq  # noqa: PLC0415 - there only under ipykernel
+        import zmq  # noqa: PLC0415 - installed only with ipykernel
 
         queue = self._kernel.msg_queue
         try:
             self._kernel.shell_stream.flush(zmq.POLLIN, 64)
             waiting = [queue.get_nowait() for _ in range(queue.qsize())]
-        except Exception:  # noqa: BLE001 - a kernel that is built otherwise: this road is closed
+        except Exception:  # noqa: BLE001 - a kernel with other internals: disable this mechanism
             self._is_broken = True
             return
         for entry in waiting:
@@ -240,5 +240,5 @@ class QueuePoller:
                 queue.put_nowait(entry)
 
     def close(self, comm_id: str) -> None:
-        """Stop looking for it."""
+        """Stop polling for it."""
         self._messages.remove(comm_id)

@@ -1,13 +1,13 @@
-"""What a page asks of the kernel when it is loaded anew, answered while a cell runs.
+"""Answers a reloaded page's requests for widget state while a cell runs.
 
-A page that is loaded (again, or in a second browser) wants to know which widgets live. JupyterLab's manager of widgets
-asks for the states of all over a comm that it opens for that; where no answer comes within four seconds it asks which
-comms there are, and each of them for its state:
+A page that is loaded (again, or in a second browser) needs to know which widgets exist. JupyterLab's widget manager
+requests all states over a comm that it opens for that; without an answer within four seconds it requests the list
+of comms, and the state of each:
 https://github.com/jupyter-widgets/ipywidgets/blob/main/packages/schema/messages.md
 
-A kernel answers when its cell is over, and until then the page shows nothing of a turn, its question neither. So these
-messages, and only these, are answered on the road on which clicks are heard (see `waiting`), by the kernel's own parts:
-here too nothing is changed, and nothing of the person's runs.
+A kernel answers when its cell is finished, and until then the page shows nothing of a turn, including its question.
+So these messages, and only these, are answered by the listener that delivers clicks (see `messages`), with the
+kernel's own functions: nothing is changed, and none of the person's code runs.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from typing import Any
 
 CONTROL_TARGET = "jupyter.widget.control"
-"""The target of the comm that asks for the states of all widgets."""
+"""The target of the comm that requests the states of all widgets."""
 
 WIDGET_TARGET = "jupyter.widget"
 
 HANDLED_TYPES = frozenset(("kernel_info_request", "comm_info_request", "comm_open", "comm_msg", "comm_close"))
-"""The kinds of messages among which those are."""
+"""The message types that contain those requests."""
 
 
 class WidgetStateResponder:
@@ -32,7 +32,7 @@ class WidgetStateResponder:
         self._kernel = kernel
 
     def handles(self, kind: str, body: Mapping[str, Any]) -> bool:
-        """Whether a message of this kind and content is one that a page sends when it is loaded."""
+        """Return whether a page sends a message of this type and content when it is loaded."""
         if not hasattr(self._kernel, "comm_manager"):
             return False
         match kind:
@@ -57,8 +57,8 @@ class WidgetStateResponder:
             else:
                 with self._parent(message):
                     getattr(kernel.comm_manager, kind)(None, identities, message)
-        except Exception:  # an error must not end the thread, or the cell that waits; the page asks again in its way
-            kernel.log.warning("nbtool could not answer a page that was loaded.", exc_info=True)
+        except Exception:  # an error must not end the thread, or the cell that waits; the page repeats the request
+            kernel.log.warning("nbtool could not answer a page that was reloaded.", exc_info=True)
 
     def _reply(self, kind: str, content: dict[str, Any], identities: Any, message: dict[str, Any]) -> None:
         kernel = self._kernel
@@ -70,9 +70,9 @@ class WidgetStateResponder:
 
     @contextmanager
     def _parent(self, message: dict[str, Any]) -> Iterator[None]:
-        """Let what comms send meanwhile be an answer to this message: a page knows its answers by that."""
+        """Make comm messages sent meanwhile replies to this message: the page matches them by their parent."""
         own = getattr(self._kernel, "_shell_parent", None)
-        if own is not None:  # ipykernel 7 keeps it for each context
+        if own is not None:  # ipykernel 7 stores it in a context variable
             token = own.set(message)
             try:
                 yield

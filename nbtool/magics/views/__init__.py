@@ -1,4 +1,4 @@
-"""Where a cell's turn is shown: the widget in a page, lines in a terminal, or a static twin at the end."""
+"""Where a cell's turn is shown: the widget in a page, lines in a terminal, or static output at the end."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ __all__ = ["View", "can_park", "make_view"]
 
 
 def make_view(shell: Any, *, quiet: bool, turn: Turn, chat: Chat, cells: CellSource | None = None) -> View:
-    """Give the view that fits where the cell runs; `cells` writes those that its buttons put below."""
+    """Return the view that fits the front end; `cells` writes the source of cells that its buttons insert."""
     if quiet:
         return NullView()
     if getattr(shell, "kernel", None) is None:
         return TerminalView()
-    # Without a front end nobody watches, and a widget would only be saved.
+    # Unattended runs have no front end, and a widget would only be saved.
     return WidgetView(shell, turn, chat, cells) if has_front_end(shell) else StaticView()
 
 
 def can_park(shell: Any) -> bool:
-    """Whether somebody could answer after the cell: a page, or a person at a terminal, has `%chat approve`."""
+    """Return whether somebody could answer after the cell: in a page, or at a terminal with `%chat approve`."""
     return has_front_end(shell) or (getattr(shell, "kernel", None) is None and can_ask_for_input(shell))

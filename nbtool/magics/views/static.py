@@ -1,4 +1,4 @@
-"""What every view of a turn can do, and the views that need no page: none, a terminal, a notebook nobody watches."""
+"""The interface of views, and the views that need no page: none, a terminal, an unattended notebook."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from nbtool.chat.turn import Turn
     from nbtool.messages import Media
 
-PARKED = "Parked: the turn waits for you, and the cell has ended. {ways}; `%chat approvals` lists what waits."
+PARKED = "Parked: the cell has ended, and the turn needs a decision. {ways}; `%chat approvals` lists pending calls."
 SHOWN_DIGEST = 12
-"""Characters of a question's digest that name it."""
+"""Characters of a question's digest that are shown as its id."""
 
 
 class View(Protocol):
-    """Shows one turn. `hello` is set when a page can be heard, None where there is none."""
+    """Shows one turn. `page_ready` is set when a page has connected, None if there is none."""
 
     page_ready: ThreadEvent | None
 
@@ -31,20 +31,20 @@ class View(Protocol):
         """Show the next event; on nbtool's own thread."""
 
     def poll(self) -> None:
-        """Look around; on the waiting thread, every tick."""
+        """Process messages; on the waiting thread, every tick."""
 
     def on_parked(self, turn: Turn) -> None:
-        """Leave what stays when the cell ends before the turn; on the waiting thread."""
+        """Write the output that remains when the cell ends before the turn; on the waiting thread."""
 
     def on_finished(self, turn: Turn) -> None:
-        """Leave what stays when the turn is over; on the waiting thread, or nbtool's own after the cell."""
+        """Write the final output when the turn ends; on the waiting thread, or nbtool's own after the cell."""
 
     def show_media(self, media: Sequence[Media]) -> None:
-        """Show the images and sounds that the turn brought, each as an output of the cell; on the same thread."""
+        """Show the images and sounds of the turn, each as an output of the cell; on the same thread."""
 
 
 class NullView:
-    """Shows nothing; but that a turn waits is said, for nothing waits in silence."""
+    """Shows nothing, except that a turn waits for a decision."""
 
     page_ready: ThreadEvent | None = None
 
@@ -52,32 +52,32 @@ class NullView:
         """Show nothing."""
 
     def poll(self) -> None:
-        """Hear nothing."""
+        """Do nothing."""
 
     def on_parked(self, turn: Turn) -> None:
-        """Say what waits, and how it is answered."""
+        """Print what needs a decision, and how to decide."""
         ids = [digest[:SHOWN_DIGEST] for digest in turn.parking.questions]
-        hint = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It goes on in the background"
-        print(PARKED.format(ways=hint))  # noqa: T201 - what the person has to see
+        hint = f"`%chat approve {ids[0]}` or `%chat deny {ids[0]} REASON`" if ids else "It continues in the background"
+        print(PARKED.format(ways=hint))  # noqa: T201 - a notice for the person
 
     def on_finished(self, turn: Turn) -> None:
-        """Leave nothing."""
+        """Write nothing."""
 
     def show_media(self, media: Sequence[Media]) -> None:
-        """Show none."""
+        """Show nothing."""
 
 
 class OutputView(NullView):
-    """Shows what the notebook itself can show, and of a turn nothing else."""
+    """Shows the media of a turn as notebook outputs, and nothing else."""
 
     def show_media(self, media: Sequence[Media]) -> None:
-        """Show each as an output of its own, which the notebook keeps as it keeps any image."""
+        """Show each as a separate output, which the notebook saves like any image."""
         for one in media:
             display(one)  # type: ignore[no-untyped-call]  # IPython ships no types for it
 
 
 class StaticView(OutputView):
-    """Shows the finished turn, for runs that nobody watches (nbclient, papermill)."""
+    """Shows the finished turn, for unattended runs (nbclient, papermill)."""
 
     def on_finished(self, turn: Turn) -> None:
         """Show the turn."""
@@ -86,23 +86,23 @@ class StaticView(OutputView):
 
 
 class TerminalView(OutputView):
-    """Shows a turn as it goes in a terminal; what comes after the cell is not said aloud, `%chat show` shows it."""
+    """Streams a turn to a terminal; what happens after the cell is not printed, `%chat show` shows it."""
 
     def __init__(self) -> None:
         self._terminal = Terminal(sys.stdout)
         self._is_parked = False
 
     def feed(self, event: Event) -> None:
-        """Write the next piece."""
+        """Write the next event."""
         if not self._is_parked:
             self._terminal.feed(event)
 
     def on_parked(self, turn: Turn) -> None:
-        """Say what waits, and write no more."""
+        """Print what needs a decision, and stop writing."""
         self._is_parked = True
         super().on_parked(turn)
 
     def show_media(self, media: Sequence[Media]) -> None:
-        """Show each, unless somebody types at the next prompt by now."""
+        """Show each, unless a later prompt is already being edited."""
         if not self._is_parked:
             super().show_media(media)

@@ -1,4 +1,4 @@
-"""A turn in a page: the widget, its clicks, the live card of a turn that outlives its cell, and the static twin."""
+"""A turn in a page: the widget, its clicks, the live card of a turn that outlives its cell, and the static output."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ if TYPE_CHECKING:
     from nbtool.view.turn_messages import ActionRequest
 
 PARKED = (
-    "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools run in a worker "
-    "thread from here on. A kernel that restarts does not go on with it."
+    "Parked at {at}: the cell has ended, and the turn waits for the decision below. Synchronous tools now run in a "
+    "worker thread. A restarted kernel does not continue it."
 )
 PARKED_NOTICE = "This turn outlived its cell: parked at {at}, ended at {end}."
 
 
 MAX_CLOSING = 16
-"""How many widgets of finished turns wait for a page that went away; what waits longest is closed."""
+"""How many widgets of finished turns wait for a disconnected page; beyond that, the oldest is closed."""
 
 _closing_widgets: dict[str, TurnWidget] = {}
-"""Them, by their cells."""
+"""Those widgets, by their cells."""
 
 
 class WidgetView(OutputView):
-    """Shows a turn in the page, hears its clicks, and leaves a static twin in the widget's place.
+    """Shows a turn in the page, receives its clicks, and replaces the widget by static output at the end.
 
-    When the turn is parked, the output becomes the static transcript so far, and below it a card goes on living.
+    When the turn is parked, the output becomes the static transcript so far, and a live card is shown below it.
     """
 
     def __init__(self, shell: Any, turn: Turn, chat: Chat, cells: CellSource | None = None) -> None:
@@ -54,13 +54,13 @@ class WidgetView(OutputView):
         self._parked_at = ""
         self._above: dict[str, Any] = {}
         if former := _closing_widgets.pop(turn.cell_id, None):
-            former.close()  # its cell shows another turn from now on
+            former.close()  # its cell now shows another turn
         self._widget = self._create_widget()
         self.page_ready = self._widget.page_ready
         self._handle = self._card = _displayed(self._widget)
 
     def feed(self, event: Event) -> None:
-        """Show the next event; after the first one, when the turn has its place, what is known of it besides."""
+        """Show the next event; after the first one, with the turn in the tree, also head fields that events lack."""
         self._widget.feed(event)
         if event.kind != "turn_started" and not self._is_introduced:
             self._is_introduced = True
@@ -68,12 +68,12 @@ class WidgetView(OutputView):
             self._widget.update_head(**_head_fields(self._turn, self._chat), **of_chat, acts=list(TURN_ACTIONS))
 
     def poll(self) -> None:
-        """Hear what has come."""
+        """Process received messages."""
         if self._listener:
             self._listener.poll()
 
-    def on_parked(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has folded the turn itself
-        """Put the transcript so far into the output, and a card of what waits and what comes below it."""
+    def on_parked(self, turn: Turn) -> None:  # noqa: ARG002 - the widget has its own transcript
+        """Replace the output by the transcript so far, and a live card of the question and what follows."""
         before, self._parked_at = self._widget, _clock()
         document, since = run_sync(_snapshot(before.transcript))
         above, below = document["blocks"][:since], document["blocks"][since:]
@@ -87,7 +87,7 @@ class WidgetView(OutputView):
         self._replace_when_loaded(before, (before.place, self._above))
 
     def on_finished(self, turn: Turn) -> None:  # noqa: ARG002 - the same
-        """Put the static twin into the output, and leave the widget."""
+        """Replace the output by the static one, and release the widget."""
         if not self._parked_at:
             bundle = self._widget.finish()
             self._handle.update(bundle, raw=True)
@@ -102,12 +102,12 @@ class WidgetView(OutputView):
         self._replace_when_loaded(self._widget, (self._above["text/plain"], bundle), (self._widget.place, rest))
 
     def show_media(self, media: Any) -> None:
-        """Show each as an output of the cell; after the cell only where the kernel finds it again."""
+        """Show each as an output of the cell; after the cell only if the kernel can find the cell."""
         if not self._parked_at or routes_output_by_context(self._kernel):
             super().show_media(media)
 
     def _create_widget(self, *, in_cell: bool = True, **options: Any) -> TurnWidget:
-        # Only a cell that shows a widget pays for importing one.
+        # Imported here, so that only cells that show a widget pay for it.
         from nbtool.view.turn import TurnWidget  # noqa: PLC0415
 
         approvals = self._chat.approvals
@@ -125,11 +125,11 @@ class WidgetView(OutputView):
         if self._listener and widget.comm:
             self._listener.open(widget.comm.comm_id, widget.receive, in_cell=in_cell)
         else:
-            widget.embed_lazy_module()  # the page cannot ask for it
+            widget.embed_lazy_module()  # the page cannot request it
         return widget
 
     def _cell_source(self, action: ActionRequest) -> str:
-        """Write the cell that does what the page asks for."""
+        """Return the source of the cell that the page requests."""
         if action.action == "version":
             return self._cells.turn_command("switch", _version(self._turn, self._chat, action.version))
         if action.action == "code":
@@ -141,7 +141,7 @@ class WidgetView(OutputView):
         card.resume()
 
     def _replace_when_loaded(self, widget: TurnWidget, *replacements: tuple[str, dict[str, Any]]) -> None:
-        """Listen no more, and have a page that was loaded anew put into these places what stays."""
+        """Stop listening, and replace these outputs also in a page that is reloaded."""
         if self._listener and widget.comm:
             self._listener.close(widget.comm.comm_id)
         widget.close_when_replaced(*replacements)
@@ -153,7 +153,7 @@ class WidgetView(OutputView):
 
 
 def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
-    """Give why this model answers, and which version of its place a turn is where there are others."""
+    """Return the reason for the model, and the turn's version number if there are several."""
     versions = chat.tree.find(turn.turn_id).versions
     fields: dict[str, Any] = {}
     if len(versions) > 1:
@@ -164,7 +164,7 @@ def _head_fields(turn: Turn, chat: Chat) -> dict[str, Any]:
 
 
 def _version(turn: Turn, chat: Chat, number: int) -> Turn:
-    """Give a version of a turn's place; raises BadUsage where there is none of this number."""
+    """Return a version of a turn; raises BadUsage if there is none with this number."""
     versions = chat.tree.find(turn.turn_id).versions
     if number > len(versions):
         raise BadUsage(f"There is no version {number} of this turn.", fix=f"It has {len(versions)}.")
@@ -172,7 +172,7 @@ def _version(turn: Turn, chat: Chat, number: int) -> Turn:
 
 
 async def _snapshot(transcript: Transcript) -> tuple[Document, int]:
-    """Give the turn as it stands, and which of its blocks is the first that waits for a person; on the loop."""
+    """Return the current document of a turn, and the index of its first pending block; on the loop."""
     document = transcript.document()
     blocks = document["blocks"]
     waiting = (at for at, block in enumerate(blocks) if block["kind"] == "call" and block["question"])
@@ -180,7 +180,7 @@ async def _snapshot(transcript: Transcript) -> tuple[Document, int]:
 
 
 def _partial_bundle(document: Document, media: Mapping[str, Media] | None = None) -> dict[str, Any]:
-    """Give a part of a turn as a notebook keeps it: nothing is said of the whole, and it is no data of a turn."""
+    """Return a part of a turn as a notebook saves it: without totals, and not as data of a turn."""
     head: Any = {**document["head"], "model": "", "status": "completed", "round": 0, "calls": 0, "seconds": None}
     head["usage"] = {**head["usage"], "input_tokens": 0, "output_tokens": 0, "cost": None}
     return {

@@ -34,8 +34,8 @@ def test_a_conversation_is_told_with_its_totals_versions_and_branches() -> None:
     html = render_history(build_tree(50))["text/html"]
 
     assert html.startswith("<details")
-    assert "History: 43 places, 50 turns" in html
-    assert "50 calls, 10 not done" in html
+    assert "History: 43 positions, 50 turns" in html
+    assert "50 calls, 10 not completed" in html
     assert " · branch · " in html
     assert "This is the answer to question 49." in html
     assert render_history(build_tree(30))["text/html"].count("Another version: ") == 4
@@ -59,7 +59,7 @@ def test_a_thousand_turns_stay_within_the_limit_and_what_is_left_out_is_counted(
     made = render_history(build_tree(1_000))
 
     assert len(made["text/html"].encode()) <= HTML_LIMIT + TURN_LIMIT
-    assert "earlier places are not listed here" in made["text/html"]
+    assert "earlier turns are not listed" in made["text/html"]
     assert made["text/html"].count("Question ") >= MAX_LINES
     assert "This is the answer to question 999." in made["text/html"]
     assert len(made["text/plain"].splitlines()) < 60

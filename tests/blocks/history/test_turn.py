@@ -45,7 +45,7 @@ def test_each_step_says_what_happened_and_when() -> None:
     found = detail(make_turn(8, node="n"))
 
     labels = [step["label"] for step in found["steps"]]
-    assert labels[:4] == ["The turn began", "Round 1: asked", "Round 1: the reply came", "price is asked for"]
+    assert labels[:4] == ["The turn started", "Round 1: request sent", "Round 1: reply complete", "price: requested"]
     assert "order denied" in labels
     assert "order: denied" in labels
     assert labels[-1] == "The turn ended: completed"
@@ -93,7 +93,7 @@ def test_steps_are_bounded_and_what_is_over_is_one_more(monkeypatch: pytest.Monk
 
     found = detail(turn)
 
-    assert [step["label"] for step in found["steps"]][-1] == "All that came after"
+    assert [step["label"] for step in found["steps"]][-1] == "All later steps"
     assert len(found["steps"]) == 5
     assert fold_steps(found)["blocks"] == turn.transcript().document()["blocks"]
 

@@ -23,7 +23,9 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
 ) -> None:
     shell.run_cell("@tool(run='ask_once')\ndef once(n: int) -> int:\n    'Once.'\n    return n")
     shell.run_cell("%%chat -q --approve auto -m practice:fast\nUse &`once` with 3.")
-    assert "no approval is remembered" in run_command(shell, "approvals", capsys)  # nobody saw what was approved
+    assert "No pending or remembered approvals" in run_command(
+        shell, "approvals", capsys
+    )  # nobody saw what was approved
     chat = shell.magics_manager.registry["ChatMagics"].chats["main"]
     chat.approver = lambda _: Approved()
     chat.send("Use &`once` with 3.")
@@ -33,8 +35,8 @@ def test_an_approval_that_was_remembered_is_listed_and_can_be_revoked(
     approval_id = listed.split()[0]
 
     assert "once" in listed
-    assert "is forgotten" in run_command(shell, f"approvals revoke {approval_id}", capsys)
-    assert "no approval is remembered" in run_command(shell, "approvals", capsys)
+    assert "Revoked" in run_command(shell, f"approvals revoke {approval_id}", capsys)
+    assert "No pending or remembered approvals" in run_command(shell, "approvals", capsys)
 
 
 def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
@@ -44,7 +46,7 @@ def test_a_parked_call_is_approved_without_its_id_when_it_waits_alone(
 
     told = run_command(shell, "approve", capsys)
 
-    assert told.startswith("Approved. The turn goes on in the background")
+    assert told.startswith("Approved. The turn continues in the background")
     assert (wait_end(turn).status, len(desk.threads)) == ("completed", 1)
     assert turn.calls[0].decisions[0].by == "%chat approve"
 

@@ -29,16 +29,14 @@ def shell_with_result(shell: Any) -> Any:
 def test_a_result_is_bound_as_the_very_object(shell_with_result: Any, capsys: pytest.CaptureFixture[str]) -> None:
     told = run_command(shell_with_result, "bind find_1_result things", capsys)
 
-    assert told == "things is bound in the notebook.\n"
+    assert told == "Bound things in the notebook.\n"
     assert shell_with_result.user_ns["things"] is shell_with_result.user_ns["answer"].calls[0].result
 
 
 def test_without_a_name_one_is_made_of_the_reference(
     shell_with_result: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_command(shell_with_result, "bind '$VAR_REF{{find_1_result}}'", capsys).startswith(
-        "find_1_result is bound"
-    )
+    assert run_command(shell_with_result, "bind '$VAR_REF{{find_1_result}}'", capsys).startswith("Bound find_1_result")
 
 
 def test_a_name_that_is_taken_is_taken_only_when_you_say_so(
@@ -72,9 +70,9 @@ def test_a_result_of_another_chat_is_named_with_the_line_that_binds_it(
     out = capsys.readouterr()
     text = out.out + out.err
 
-    assert "The chat 'side' was looked in: There is no variable 'find_1_result'." in text
+    assert "In the chat 'side': There is no variable 'find_1_result'." in text
     assert "It is in another chat: `%chat bind find_1_result`." in text
     shell_with_result.run_cell("%chat -c main bind nothing_1_result")
     out = capsys.readouterr()
-    assert "The chat 'main' was looked in: There is no variable 'nothing_1_result'." in out.out + out.err
+    assert "In the chat 'main': There is no variable 'nothing_1_result'." in out.out + out.err
     assert "-c NAME" in run_command(shell_with_result, "help", capsys)

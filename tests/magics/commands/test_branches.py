@@ -57,7 +57,7 @@ def test_a_switch_goes_by_number_or_by_turn(chat_shell: Any, capsys: pytest.Capt
     run_command(chat_shell, "branch", capsys)
     chat_shell.run_cell("%%chat -q\nTHREE")
 
-    assert run_command(chat_shell, "switch 1", capsys).startswith(f"{third} counts now; the line has 3 turns")
+    assert run_command(chat_shell, "switch 1", capsys).startswith(f"Switched to {third}; the line has 3 turns")
     assert line(chat_shell) == ["one", "two", "three"]
     run_command(chat_shell, "switch 2", capsys)
     assert line(chat_shell) == ["one", "two", "THREE"]
@@ -82,12 +82,12 @@ def test_hidden_and_pinned_turns_are_marked_in_the_history(chat_shell: Any, caps
 def test_a_deletion_is_undone(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     second = ids(chat_shell)[1]
 
-    assert "and what followed (2 in all)" in run_command(chat_shell, f"delete {second} --below", capsys)
+    assert "and the turns after it (2 in all)" in run_command(chat_shell, f"delete {second} --below", capsys)
     assert line(chat_shell) == ["one"]
-    assert run_command(chat_shell, "undo", capsys) == "2 versions are back.\n"
+    assert run_command(chat_shell, "undo", capsys) == "Restored 2 versions.\n"
     run_command(chat_shell, f"delete {second}", capsys)
     assert line(chat_shell) == ["one", "three"]
-    assert run_command(chat_shell, "undo", capsys) == "1 version is back.\n"
+    assert run_command(chat_shell, "undo", capsys) == "Restored 1 version.\n"
     assert line(chat_shell) == ["one", "two", "three"]
 
 
@@ -102,13 +102,13 @@ def test_other_versions_stand_in_the_history(chat_shell: Any, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("delete", "%chat delete takes one turn, and none was named."),
-        ("switch", "%chat switch takes one turn, and none was named."),
+        ("delete", "%chat delete takes one turn, and none was given."),
+        ("switch", "%chat switch takes one turn, and none was given."),
         ("switch 9", "There are 1 branches, and no number 9."),
         ("hide a b", "%chat hide takes one turn, not 'a b'."),
         ("pin nothing", "In this chat no turn begins with 'nothing'."),
         ("undo", "Nothing was deleted, so there is nothing to undo."),
-        ("undo it", "%chat undo takes no words, not 'it'."),
+        ("undo it", "%chat undo takes no arguments, not 'it'."),
     ],
 )
 def test_bad_usage_is_one_line(chat_shell: Any, capsys: pytest.CaptureFixture[str], command: str, told: str) -> None:

@@ -37,7 +37,7 @@ def test_without_a_page_the_history_is_printed(chat_shell: Any, capsys: pytest.C
 
 
 def test_nothing_said_is_said_in_a_line(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Nothing was said yet." in run_command(shell, "explore", capsys)
+    assert "This chat is empty." in run_command(shell, "explore", capsys)
 
 
 def test_a_past_chat_of_the_journal_is_looked_at_by_its_id(chat_shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,7 +57,7 @@ def test_a_past_chat_of_the_journal_is_looked_at_by_its_id(chat_shell: Any, caps
 def test_a_chat_that_is_not_there_and_too_many_words_are_refused(chat_shell: Any) -> None:
     magics = chat_shell.magics_manager.registry["ChatMagics"]
 
-    for line, expected in (("explore chat_nobody", "no chat begins"), ("explore a b", "takes one chat at most")):
+    for line, expected in (("explore chat_nobody", "no chat id starts"), ("explore a b", "takes at most one chat")):
         with pytest.raises(Exception, match=expected):
             magics.chat(line)
 
@@ -118,5 +118,5 @@ def test_the_turn_that_is_named_is_open_first(chat_shell: Any) -> None:
     assert turn_to_open(history_source(chat_shell), [first[:12]]) == first
     assert turn_to_open(history_source(chat_shell), []) == ""
     assert ExplorerWidget(history_source(chat_shell), title="x", acts=(), turn=first).turn == first
-    with pytest.raises(BadUsage, match="one turn or one chat"):
+    with pytest.raises(BadUsage, match="at most one turn or chat"):
         chat_shell.magics_manager.registry["ChatMagics"].kernel_chats.run_line(f"explore {first} {first}")

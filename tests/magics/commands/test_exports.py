@@ -30,7 +30,7 @@ def test_code_puts_the_calls_into_the_next_cell(chat_shell: Any, capsys: pytest.
     chat_shell.user_ns.pop("r1", None)
     assert chat_shell.run_cell(chat_shell.rl_next_input).success
 
-    assert "next cell (2 calls)" in text
+    assert "as a new cell below (2 calls)" in text
     assert (chat_shell.user_ns["r1"], chat_shell.user_ns["r2"]) == (8, 3)
     assert chat_shell.user_ns["received"][-1] is chat_shell.user_ns["frame"]
 
@@ -41,7 +41,7 @@ def test_code_of_a_named_turn(chat_shell: Any, capsys: pytest.CaptureFixture[str
 
     assert "2 calls" in run_command(chat_shell, f"code {turn_id}", capsys)
     assert turn_id in chat_shell.rl_next_input
-    assert "takes one turn at most" in command_error(chat_shell, "code a b", capsys)
+    assert "takes at most one turn" in command_error(chat_shell, "code a b", capsys)
 
 
 def command_error(shell: Any, command: str, capsys: pytest.CaptureFixture[str]) -> str:
@@ -82,8 +82,8 @@ def test_a_wrong_export_says_what_there_is(chat_shell: Any, capsys: pytest.Captu
 
 
 def test_before_anything_was_said_there_is_nothing_to_export(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Nothing was said yet" in command_error(shell, "export md", capsys)
-    assert "Nothing was said yet" in command_error(shell, "code", capsys)
+    assert "This chat is empty" in command_error(shell, "export md", capsys)
+    assert "This chat is empty" in command_error(shell, "code", capsys)
 
 
 def test_an_exported_conversation_is_opened_again_without_its_approvals(
@@ -95,7 +95,7 @@ def test_an_exported_conversation_is_opened_again_without_its_approvals(
     text = run_command(chat_shell, "open out.json", capsys)
 
     chat = bench.chat("main")
-    assert "1 turn imported; nothing of them ran here, and no approval came along." in text
+    assert "1 turn imported; nothing was run, and no approval was imported." in text
     assert f"`%chat open {before.chat_id}`" in text
     assert (chat.tree.active_path[0].turn.text, chat.chat_id != before.chat_id) == ("Eight and three.", True)
     assert chat.approvals is not before.approvals

@@ -11,11 +11,11 @@ def test_new_begins_afresh_and_keeps_what_was_said(shell: Any, capsys: pytest.Ca
     shell.run_cell("%%chat -q -m practice:fast\nHello")
     run_command(shell, "new", capsys)
 
-    assert "Nothing was said yet" in run_command(shell, "history", capsys)
+    assert "This chat is empty" in run_command(shell, "history", capsys)
 
 
 def test_show_shows_the_whole_line_and_a_turn_that_is_named(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(shell, "show", capsys).strip() == "Nothing was said yet."
+    assert run_command(shell, "show", capsys).strip() == "This chat is empty."
     shell.run_cell("%%chat -q -m practice:fast -o first\nHello")
     shell.run_cell("%%chat -q -m practice:fast\nHello again")
 

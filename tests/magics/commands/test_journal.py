@@ -27,7 +27,7 @@ def test_chats_are_listed_searched_and_framed(shell: Any, capsys: pytest.Capture
 
     assert "A marmot, please" in run_command(shell, "history chats", capsys)
     assert "prompt" in run_command(shell, "history search marmot", capsys)
-    assert "Nothing in the journal holds 'badger'" in run_command(shell, "history search badger", capsys)
+    assert "No match in the journal for 'badger'" in run_command(shell, "history search badger", capsys)
     assert "1 turns" in run_command(shell, "history frame past", capsys)
     frame = shell.user_ns["past"]
     assert list(frame.prompt) == ["A marmot, please"]
@@ -48,7 +48,7 @@ def test_an_old_chat_goes_on_in_a_new_kernel(shell: Any, capsys: pytest.CaptureF
     assert begun in opened
     assert "2 turns" in opened
     assert "And the second" in run_command(shell, "history", capsys)
-    assert "Exposed again, by reference: df; none of them can be read until `--read NAME` opens it" in opened
+    assert "Exposed again, by reference: df; their values cannot be read until `--read NAME`" in opened
     assert run_command(shell, "vars", capsys).startswith("df  int; 28 bytes; values withheld")
     shell.run_cell("%%chat -q -m practice:fast\nThird")
     assert "3 turns" in run_command(shell, f"open {begun}", capsys)
@@ -63,7 +63,7 @@ def test_a_turn_that_broke_off_is_told_as_interrupted_with_what_goes_on_with_it(
 
     opened = run_command(shell, f"-c past open {desk.chat.chat_id}", capsys)  # the journal tells of no end yet
 
-    assert opened.endswith("Its last turn was interrupted; `%%chat --resume` goes on with it.\n")
+    assert opened.endswith("Its last turn was interrupted; `%%chat --resume` continues it.\n")
     assert f"{turn.turn_id}  interrupted; Pay." in run_command(shell, "-c past history", capsys)
     turn.abort()
 
@@ -79,28 +79,28 @@ def test_what_is_erased_is_gone(shell: Any, capsys: pytest.CaptureFixture[str]) 
 def test_erasing_all_says_how_much(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
-    assert "1 turns are erased" in run_command(shell, "history erase all", capsys)
+    assert "1 turns erased" in run_command(shell, "history erase all", capsys)
 
 
 def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     shell.run_cell("%%chat -q -m practice:fast\nA marmot, please")
 
-    assert "0 turns are gone" in run_command(shell, "history vacuum 30", capsys)
-    assert "1 turns are gone" in run_command(shell, "history vacuum 0", capsys)
+    assert "0 turns deleted" in run_command(shell, "history vacuum 30", capsys)
+    assert "1 turns deleted" in run_command(shell, "history vacuum 0", capsys)
 
 
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        ("history nonsense", "does not know 'nonsense'"),
-        ("history erase", "does not know"),
-        ("history erase chat_nothing", "no chat or turn begins"),
+        ("history nonsense", "Unknown arguments of %chat history: 'nonsense'"),
+        ("history erase", "Unknown arguments of %chat history"),
+        ("history erase chat_nothing", "no chat or turn id starts"),
         ("history vacuum soon", "a number of 0 or more"),
-        ("history frame 1x", "no name for a variable"),
+        ("history frame 1x", "not a valid variable name"),
         ("history search ???", "no word"),
         ("open", "takes the id"),
         ("-c", "takes the name of a chat"),
-        ("open chat_nothing", "no chat begins"),
+        ("open chat_nothing", "no chat id starts"),
     ],
 )
 def test_bad_usage_is_one_line(shell: Any, capsys: pytest.CaptureFixture[str], command: str, why: str) -> None:
@@ -139,6 +139,6 @@ def test_other_notebooks_are_named_without_folders_and_their_prompts_are_told_wh
     assert "`%chat history chats --all` shows them" in listed
     assert "A badger" in every
     assert list(shell.user_ns["own"].prompt) == ["A marmot"]
-    assert "own is a frame of 1 turns. 1 of other notebooks are not in it; `%chat history frame --all`" in own
+    assert "own is a data frame of 1 turns. 1 of other notebooks are not included; `%chat history frame --all`" in own
     assert sorted(shell.user_ns["every"].notebook) == ["other.ipynb", "sub/near.ipynb"]
     assert "not in it" not in frames

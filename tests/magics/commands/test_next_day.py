@@ -64,8 +64,8 @@ def test_with_its_tool_in_the_notebook_it_works(
     shell.run_cell(PRICE)
     told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "goes on here as 'main': 1 turn on its line." in told
-    assert "Tools that are here again: price." in told
+    assert "continues here as 'main': 1 turn on its line." in told
+    assert "Tools added again: price." in told
     assert "no turn begins" not in told
     tree = shell.magics_manager.registry["ChatMagics"].chats["main"].tree
     said_now = {"rerun": (1, 2), "edit": (2, 1)}.get(button, (1, 1))
@@ -78,7 +78,7 @@ def test_without_its_tool_it_says_which_is_missing(
 ) -> None:
     told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
-    assert "Tools that are not in this notebook: price; give them with `-t NAME`." in told
+    assert "Missing tools: price; add them with `-t NAME`." in told
     assert "no turn begins" not in told
 
 
@@ -103,7 +103,7 @@ def test_where_the_journal_is_gone_it_says_what_to_do(
     told = run_cell(shell, WRITTEN[button].format(turn=yesterday), capsys)
 
     assert f"The turn {yesterday} is neither in this chat nor in the journal." in told
-    assert "Run its cell again, or `%chat open FILE` where you exported it." in told
+    assert "Run its cell again, or `%chat open FILE` if you exported it." in told
 
 
 def test_a_tool_that_comes_with_nbtool_is_said_with_the_name_of_its_toolset(
@@ -131,10 +131,10 @@ def test_a_turn_is_not_said_again_without_its_tools_and_finds_them_once_they_are
     shell.run_cell(PRICE)
     again = run_cell(shell, f"%%chat --{deed} {yesterday} --approve auto", capsys)
 
-    assert "was said with the tool price, which this chat does not have here; nothing was sent." in refused
+    assert "used the tool price, missing in this chat; nothing was sent." in refused
     assert "Run the cells that define them and then this cell again, or add `-t NAME`; `-T NAME`" in refused
     assert versions == 1
-    assert "Tools that are here again: price." in again
+    assert "Tools added again: price." in again
     last = chat_of(shell).tree.roots[0].versions[-1]
     assert [(call.name, call.status) for call in last.calls] == [("price", "ok")]
 
@@ -157,7 +157,7 @@ def test_a_tool_that_was_offered_and_never_called_is_looked_for_too(
     shell.user_ns.pop("price")
     shell.run_line_magic("reload_ext", "nbtool")
 
-    assert "was said with the tool price" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
+    assert "used the tool price" in run_cell(shell, f"%%chat --rerun {turn}", capsys)
 
 
 @pytest.fixture
@@ -184,7 +184,7 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
     told = run_cell(shell, f"%%chat --rerun {with_frames} --approve auto", capsys)
 
     assert (
-        "Exposed again, by reference: given, penguins, readable; none of them can be read until `--read NAME` opens it"
+        "Exposed again, by reference: given, penguins, readable; their values cannot be read until `--read NAME`"
         in told
     )
     assert {entry.name: entry.is_readable for entry in chat_of(shell).exposed_variables()} == {
@@ -200,16 +200,16 @@ def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_cou
 ) -> None:
     told = run_command(shell, f"switch {with_frames}", capsys)
 
-    assert "Variables that are not in this notebook: given, penguins, readable; define them, and give" in told
+    assert "Missing variables: given, penguins, readable; define them, and expose" in told
     assert "`-v NAME`" in told
     assert "_result" not in told
-    assert "result is gone with the earlier kernel." in told
+    assert "result was lost with the earlier kernel." in told
     refused = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
-    assert "was said with the variables given, penguins, readable, which this chat does not have here" in refused
+    assert "used the variables given, penguins, readable, missing in this chat" in refused
     shell.run_cell("penguins, given, readable = [1, 2], {'a': 1}, [3]")
     again = run_cell(shell, f"%%chat --rerun {with_frames} -T price", capsys)
     assert (
-        "Exposed again, by reference: given, penguins, readable; none of them can be read until `--read NAME` opens it"
+        "Exposed again, by reference: given, penguins, readable; their values cannot be read until `--read NAME`"
         in again
     )
 

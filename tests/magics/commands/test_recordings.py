@@ -24,7 +24,7 @@ def test_record_adds_turns_and_tells_them_again(shell: Any, path: Path, capsys: 
     shell.run_cell(f"{USE}\nUse &`double` with 21.")
     shell.run_cell(f"{USE} --new\nUse &`double` with 21.")
 
-    assert before == "notebook.nbtool.json: 0 turns, new ones are added; replay is auto (default).\n"
+    assert before == "notebook.nbtool.json: 0 turns, new turns are added; replay is auto (default).\n"
     assert run_command(shell, "record", capsys).startswith("notebook.nbtool.json: 1 turn,")
     assert answer(shell).replayed is not None
     assert answer(shell).calls[0].result == 42
@@ -48,13 +48,13 @@ def test_replaying_a_file_that_is_not_there_is_refused(
     told = capsys.readouterr()
 
     assert f"{path} does not exist" in told.out + told.err
-    assert run_command(shell, "replay", capsys) == "No recording is set; replay is off (default).\n"
+    assert run_command(shell, "replay", capsys) == "No recording is active; replay is off (default).\n"
 
 
 def test_off_ends_it(shell: Any, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_command(shell, f"record {path}", capsys)
 
-    assert run_command(shell, "record off", capsys) == "No recording is set; replay is off (default).\n"
+    assert run_command(shell, "record off", capsys) == "No recording is active; replay is off (default).\n"
     shell.run_cell(f"{USE}\nHello")
     assert not path.exists()
 
@@ -117,6 +117,6 @@ def test_an_option_that_a_command_does_not_have_is_taken_for_nothing_else(
     shell.run_cell(f"%chat {line}")
     told = capsys.readouterr()
 
-    assert f"knows no option {line.split()[-1]}" in told.out + told.err
-    assert run_command(shell, "record", capsys).startswith("No recording is set")
+    assert f"Unknown option {line.split()[-1]}" in told.out + told.err
+    assert run_command(shell, "record", capsys).startswith("No recording is active")
     assert not list(tmp_path.iterdir())

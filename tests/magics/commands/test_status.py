@@ -59,7 +59,7 @@ def test_words_that_a_command_does_not_take_are_refused_in_one_line(
     if takes_none:
         shell.run_cell(f"%chat {command} foo bar")
         told = capsys.readouterr()
-        assert f"%chat {command} takes no more words, and 'foo bar' came." in told.out + told.err
+        assert f"%chat {command} takes no arguments, not 'foo bar'." in told.out + told.err
 
 
 def test_a_provider_that_lists_no_models_is_told_so(
@@ -71,7 +71,7 @@ def test_a_provider_that_lists_no_models_is_told_so(
         shell.run_cell("%%chat -q -m openai:a-model\nHello")
         told = run_command(shell, "models", capsys)
 
-    assert told == "The provider of openai:a-model lists no models.\n"
+    assert told == "The provider of openai:a-model returned no models.\n"
 
 
 def test_help_lists_every_command(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +102,7 @@ def test_results_are_listed_with_the_variables_for_bind_to_name(shell: Any, caps
     name = listed.split()[0]
 
     assert "result: " in listed
-    assert run_command(shell, f"bind {name} eight", capsys) == "eight is bound in the notebook.\n"
+    assert run_command(shell, f"bind {name} eight", capsys) == "Bound eight in the notebook.\n"
     assert shell.user_ns["eight"] == 8
 
 
