@@ -159,7 +159,7 @@ def _table(title: str, rows: list[tuple[str, float, str]]) -> str:
 
 
 def _call_counts(one: TotalRow) -> str:
-    failed = f", {one['failed']:,} not completed" if one["failed"] else ""
+    failed = f", {one['failed']:,} not done" if one["failed"] else ""
     return f"{one['count']:,} call{'' if one['count'] == 1 else 's'}{failed}, {format_seconds(one['seconds'])}"
 
 

@@ -35,7 +35,7 @@ def test_a_conversation_is_told_with_its_totals_versions_and_branches() -> None:
 
     assert html.startswith("<details")
     assert "History: 43 positions, 50 turns" in html
-    assert "50 calls, 10 not completed" in html
+    assert "50 calls, 10 not done" in html
     assert " · branch · " in html
     assert "This is the answer to question 49." in html
     assert render_history(build_tree(30))["text/html"].count("Another version: ") == 4
