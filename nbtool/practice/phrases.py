@@ -40,11 +40,11 @@ def thinking_about_calls(names: Sequence[str], outcomes: Sequence[ToolOutcome]) 
 def introduction(request: ParsedRequest) -> str:
     """Say what answers here, what it was offered, and how to get more."""
     hint = f" Name one in the prompt and I call it: ``Use &`{request.tools[0].name}` …``" if request.tools else ""
-    tools = _join_names(offer.name for offer in request.tools) or "none"
+    tools = _join_names(tool.name for tool in request.tools) or "none"
     variables = _join_names(request.variables) or "none"
     attachments = "".join(f"\n- I was shown: {attachment}." for attachment in request.attachments)
-    offered = f"- Tools I was offered: {tools}.{hint}"
-    return f"{SELF_DESCRIPTION}\n\n{offered}\n- Variables I know of: {variables}.{attachments}\n\n{REAL_MODEL_HINT}"
+    tool_list = f"- Tools I was offered: {tools}.{hint}"
+    return f"{SELF_DESCRIPTION}\n\n{tool_list}\n- Variables I know of: {variables}.{attachments}\n\n{REAL_MODEL_HINT}"
 
 
 def missing_argument(tool: OfferedTool, parameter: str) -> str:

@@ -134,14 +134,14 @@ class _RequestHandler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise RequestRejected(400, f"We could not read your request: {error}") from error
 
-    def _stream(self, pace: float, chunks_to_send: Iterator[tuple[dict[str, Any], int]]) -> None:
+    def _stream(self, chars_per_second: float, chunks_to_send: Iterator[tuple[dict[str, Any], int]]) -> None:
         """Send server-sent events, one `data:` line each, at a pace in characters a second."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         for chunk, size in chunks_to_send:
-            if pace and self.server.closing.wait(size / pace):
+            if chars_per_second and self.server.closing.wait(size / chars_per_second):
                 self.close_connection = True
                 return
             self._send_event(json.dumps(chunk))

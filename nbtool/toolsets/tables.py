@@ -136,7 +136,7 @@ class PandasInspector(_TableInspector):
 
     def _missing_counts(self) -> list[int]:
         table = self._table.iloc[:, :MAX_COLUMNS]
-        return [int(table.iloc[:, place].isna().sum()) for place in range(table.shape[1])]
+        return [int(table.iloc[:, index].isna().sum()) for index in range(table.shape[1])]
 
     def _render_rows(self, part: Any) -> str:
         text = str(part.iloc[:, :MAX_COLUMNS].to_string(max_colwidth=MAX_CELL))

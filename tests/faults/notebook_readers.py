@@ -76,7 +76,7 @@ def _completed(text: str) -> None:
     _, magics = _magics()
     for whole in (f"%%chat {text}", f"%%chat\n{text}", f"%chat {text}"):
         *above, last = whole.split("\n")
-        magics.completes(CompletionContext(text, whole, len(last), len(above), 50))
+        magics.completer(CompletionContext(text, whole, len(last), len(above), 50))
 
 
 @cache

@@ -171,7 +171,8 @@ class McpServer:
             if len(changed) > MAX_DIFFERENCE:
                 rejection = (
                     f"{server_label(self.name)} changed this tool by more than can be shown at a gate ({len(changed)} "
-                    "characters), so it is not called. The user can print the server's `changes()` and `accept()` them."
+                    "characters), so it is not called. "
+                    "The user can print the server's `pending_changes()` and call `accept_changes()`."
                 )
             notice = f"{server_label(self.name)} changed this tool after it was accepted:\n{changed}"
         return Tool(

@@ -45,7 +45,7 @@ MAX_NAME = 64
 """Characters of a tool's name."""
 
 MAX_DIFFERENCE = 50_000
-"""Characters of a change that are shown at a gate; a tool that changed by more is not called before `accept()`."""
+"""Characters of a change that are shown at a gate; a tool that changed by more waits for `accept_changes()`."""
 
 _INVALID_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 

@@ -91,8 +91,8 @@ class ReferenceTarget:
 
     def resolved(self) -> ResolvedReference:
         """Return what it stands for: name, type and shape; never a value."""
-        whole = "" if self.text is None else " (its text)"
-        part = whole if self.reference.start is None else " (a part of its text)"
+        note = "" if self.text is None else " (its text)"
+        part = note if self.reference.start is None else " (a part of its text)"
         return ResolvedReference(self.reference.path, f"{describe(self.value)}{part}", f"{summarize(self.value)}{part}")
 
 

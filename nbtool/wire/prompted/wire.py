@@ -43,7 +43,7 @@ class PromptedWire:
     """A wire that speaks an inner one and carries tools in its text.
 
     `fence` is a word that is unique to a chat: with it, and in the `json` form, nothing opens a call but a code
-    fence of that word, so a text that the model merely repeats cannot be one. `format` is what `forms.form_name`
+    fence of that word, so a text that the model merely repeats cannot be one. `format` is what `format_for`
     gives for the model. `names` are the tools there are, where that is known when the wire is made.
     """
 

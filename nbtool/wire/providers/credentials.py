@@ -139,7 +139,7 @@ def shown_path(path: str) -> str:
 def find_env_file() -> tuple[dict[str, SecretStr], str]:
     """Read the nearest `.env`, upwards from the working folder; give its values and its path.
 
-    It is read once; `env_file.cache_clear()` forgets it.
+    It is read once; `find_env_file.cache_clear()` forgets it.
     """
     try:
         start = Path.cwd()

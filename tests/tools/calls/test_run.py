@@ -78,10 +78,10 @@ CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut of
         (ask_for("double"), "invalid", "'n' is missing"),
         (ask_for("double", n="$VAR_REF{{x}}"), "invalid", "no variable 'x'"),
         (ask_for("double", n="$VAR_REF{{x!}}"), "invalid", "is no reference"),
-        (ask_for("asked", n=1), "denied", "there is no approver"),
+        (ask_for("double_if_allowed", n=1), "denied", "there is no approver"),
         (ask_for("failing", text="the market is closed"), "error", "^the market is closed$"),
         (ask_for("failing", text=""), "error", "The tool failed"),
-        (ask_for("gated"), "withheld", "there is no approver"),
+        (ask_for("secret_if_released"), "withheld", "there is no approver"),
     ],
 )
 def test_every_call_gets_one_outcome_that_the_model_can_read(call: ToolCall, status: str, text: str) -> None:

@@ -206,7 +206,7 @@ def test_a_change_too_large_to_be_shown_keeps_the_tool_closed_and_names_the_way(
 
     assert record.status == "invalid"
     assert "by more than can be shown at a gate" in record.shown
-    assert "`accept()`" in record.shown
+    assert "`accept_changes()`" in record.shown
     servers["shop"].accept_changes()
     assert desk.run(ask_for("shop_say", secrets="none")).status == "ok"
 

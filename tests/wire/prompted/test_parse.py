@@ -172,9 +172,9 @@ def test_a_tag_that_says_that_it_is_text_is_text() -> None:
 
 
 def test_without_a_closing_mark_nothing_is_added_to_what_was_cut_off() -> None:
-    assert body('{"name": "look", "arguments": {"a": 1}', closed=True) == [("look", {"a": 1})]
-    assert body('{"name": "look", "arguments": {"a": 1}', closed=False) is None
-    assert body(WRITTEN, closed=False) == [("look", {"a": 1})]
+    assert body('{"name": "look", "arguments": {"a": 1}', is_closed=True) == [("look", {"a": 1})]
+    assert body('{"name": "look", "arguments": {"a": 1}', is_closed=False) is None
+    assert body(WRITTEN, is_closed=False) == [("look", {"a": 1})]
 
 
 # --- without marks --------------------------------------------------------------------------------------------

@@ -71,17 +71,19 @@ def calls(found: Iterable[TextSegment | CallSegment]) -> list[tuple[str, dict[st
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize(("marks", "bare"), SETTINGS)
 def test_every_cut_in_two_gives_the_same(text: str, marks: Sequence[Delimiter], bare: bool) -> None:
-    expected = scan([text], marks=marks, bare=bare)
+    expected = scan([text], delimiters=marks, allow_undelimited=bare)
 
     assert whole(expected) == text
     for cut in range(len(text) + 1):
-        assert scan([text[:cut], text[cut:]], marks=marks, bare=bare) == expected
+        assert scan([text[:cut], text[cut:]], delimiters=marks, allow_undelimited=bare) == expected
 
 
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("complete", [True, False])
 def test_character_by_character_gives_the_same(text: str, complete: bool) -> None:
-    assert scan(text, complete=complete, bare=True) == scan([text], complete=complete, bare=True)
+    assert scan(text, complete=complete, allow_undelimited=True) == scan(
+        [text], complete=complete, allow_undelimited=True
+    )
 
 
 @given(
@@ -91,10 +93,10 @@ def test_any_mixture_cut_anywhere_gives_the_same_and_loses_nothing(parts: list[s
     text = "".join(parts)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=8)))
     pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
-    expected = scan([text], bare=True)
+    expected = scan([text], allow_undelimited=True)
 
     assert whole(expected) == text
-    assert scan(pieces, bare=True) == expected
+    assert scan(pieces, allow_undelimited=True) == expected
 
 
 def test_calls_and_prose_keep_their_order() -> None:
@@ -129,7 +131,7 @@ def test_a_reply_that_was_cut_short_makes_no_call_of_its_end() -> None:
     text = CALL + '<tool_call>{"name": "f", "arguments": {}}'
 
     assert calls(scan([text], complete=False)) == [("price", {"ticker": "A"})]
-    assert calls(scan(['{"name": "f", "arguments": {}}'], complete=False, bare=True)) == []
+    assert calls(scan(['{"name": "f", "arguments": {}}'], complete=False, allow_undelimited=True)) == []
 
 
 def test_brackets_that_lack_at_a_cut_are_not_added() -> None:
@@ -155,7 +157,7 @@ def test_a_call_that_is_only_shown_stays_text(text: str) -> None:
 
 def test_with_a_fence_word_nothing_else_opens_a_call() -> None:
     marks = PromptFormat("json", "7f3a").delimiters
-    found = scan([f"{CALL}\n{FENCED}\n```call-0000\n{{}}\n```"], marks=marks)
+    found = scan([f"{CALL}\n{FENCED}\n```call-0000\n{{}}\n```"], delimiters=marks)
 
     assert calls(found) == [("price", {"ticker": "B"})]
     assert found[0] == TextSegment(f"{CALL}\n")

@@ -35,7 +35,7 @@ BOUND = 1_000_000
 MOST = 16 * BOUND
 """Bytes of memory that no bomb may take where the bound on what is unpacked is `BOUND`."""
 
-READERS = {"unpacked", "beginning", "BodyReader"}
+READERS = {"read_body", "read_start", "BodyReader"}
 OWN_READERS = ("wire/transport/body.py", "tools/mcp/http.py")
 """Where bodies are read themselves; an MCP session has a client of its own, with tests of its own."""
 
@@ -90,7 +90,7 @@ PLACES: dict[str, tuple[Callable[[ChaosServer], None], int]] = {
     "wire/transport/endpoint.py:_attempt": (read_reply, 200),
     "wire/transport/endpoint.py:_error_body": (read_reply, 400),
     "wire/transport/model_list.py:fetch_model_list": (list_models, 200),
-    "wire/transport/fetch.py:_hop": (fetch_page, 200),
+    "wire/transport/fetch.py:_request": (fetch_page, 200),
     "wire/transport/discovery.py:_first_model": (find_first_model, 200),
 }
 """What reads a body there, and the status with which it is sent."""
@@ -294,7 +294,7 @@ def test_what_is_too_long_for_a_name_is_no_model() -> None:
 @pytest.mark.parametrize("sent", [b"[" + b"{}," * 1_000_001 + b"{}]", b"data: [" + b"[]," * 1_000_001 + b"0]\n\n"])
 def test_values_are_counted_before_a_text_is_read_as_json(sent: bytes) -> None:
     reader = PayloadReader()
-    with pytest.raises(ReplyTooLarge, match="holds more than 2,000,000 values"):
+    with pytest.raises(ReplyTooLarge, match="holds more than 1,000,000 values"):
         _ = [*reader.feed(sent), *reader.close()]
 
 

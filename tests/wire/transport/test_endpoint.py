@@ -193,14 +193,14 @@ def test_keep_alives_after_the_finish_reason_do_not_hold_the_reply() -> None:
 def test_the_usage_after_the_finish_reason_is_waited_for() -> None:
     usage = event({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}})
     with serve(head(), text("Hello"), finish(), Pause(0.05), usage, Silence()) as server:
-        deltas = ask(endpoint(server, timeouts=replace(SHORT, ending=1.0)))
+        deltas = ask(endpoint(server, timeouts=replace(SHORT, trailing=1.0)))
 
     assert [delta.usage.total_tokens for delta in deltas if isinstance(delta, UsageDelta)] == [7]
 
 
 def test_a_reset_after_the_finish_reason_does_no_harm() -> None:
     with serve(head(), text("Hello"), finish(), Pause(0.05), Reset()) as server:
-        deltas = ask(endpoint(server, timeouts=replace(SHORT, ending=2.0)))
+        deltas = ask(endpoint(server, timeouts=replace(SHORT, trailing=2.0)))
 
     assert isinstance(deltas[-1], ReplyEnd)
 

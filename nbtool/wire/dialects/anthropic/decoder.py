@@ -194,12 +194,12 @@ class AnthropicDecoder(TypedEventDecoder):
 
     def _is_new(self, kind: str, index: int) -> bool:
         """Whether text of a block begins a paragraph; blocks with citations go on in the middle of a sentence."""
-        known, self._last[kind] = self._last.get(kind, index), index
-        if known == index:
+        existing, self._last[kind] = self._last.get(kind, index), index
+        if existing == index:
             return False
-        if kind == "thinking" or abs(index - known) > 1:
+        if kind == "thinking" or abs(index - existing) > 1:
             return True
-        return not (self._blocks[known].has_citations or self._blocks[index].has_citations)
+        return not (self._blocks[existing].has_citations or self._blocks[index].has_citations)
 
     def _add(self, index: int, block: Block) -> None:
         require_few_items(len(self._blocks) + 1)
