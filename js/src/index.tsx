@@ -1,5 +1,6 @@
 import { render as mount } from "preact";
-import { type Connection, connectTurn, type Model } from "./kernel/turn";
+import { type Connection, connectTurn } from "./kernel/turn";
+import type { Model } from "./model";
 import "./styles.css";
 import { Turn } from "./views/Turn";
 

@@ -104,7 +104,7 @@ test("hello is said until the kernel answers, and then no more", () => {
   vi.advanceTimersByTime(10_000);
 
   expect(kernel.of("hello")).toHaveLength(2);
-  expect(page.state().link).not.toBe("unheard");
+  expect(page.state().link).not.toBe("noReply");
 });
 
 test("a kernel that never answers hello cannot hear the page", () => {
@@ -113,7 +113,7 @@ test("a kernel that never answers hello cannot hear the page", () => {
   page.sendHello();
   vi.advanceTimersByTime(5000);
 
-  expect(page.state().link).toBe("unheard");
+  expect(page.state().link).toBe("noReply");
   expect(kernel.of("ping")).toHaveLength(0);
 });
 
@@ -128,8 +128,8 @@ test("a click that is not acknowledged within two seconds is said to be unheard"
 
   expect([sent, unheard, page.state().requests.d]).toEqual([
     { state: "sent" },
-    { state: "unheard" },
-    { state: "taken", text: "" },
+    { state: "noReply" },
+    { state: "accepted", text: "" },
   ]);
 });
 
@@ -162,7 +162,7 @@ test("a kernel that falls silent is said to be gone within five seconds, and fou
   const silent = page.state().link;
   kernel.patches({ op: "open", block: prose("a") });
 
-  expect(silent).toBe("gone");
+  expect(silent).toBe("lost");
   expect(page.state().link).toBe("open");
 });
 

@@ -1,6 +1,6 @@
 import widget from "../src/index";
 import { setModule } from "../src/kernel/lazy";
-import type { Model } from "../src/kernel/turn";
+import type { Model } from "../src/model";
 import type { Document, KernelMessage, Patch } from "../src/protocol";
 import lazyModule from "../src/rich/index";
 

@@ -1,6 +1,5 @@
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
-import type { Model } from "../kernel/turn";
-import type { WithNotebook } from "../notebook/insertCell";
+import type { Model } from "../model";
 import { type Document, isDocument, type TurnAction } from "../protocol";
 import { type OfflineConnection, offlineConnection } from "../saved/offline";
 
@@ -36,10 +35,7 @@ interface Turn {
 }
 
 /** Read a conversation on behalf of one view, until the signal. */
-export function createConversationClient(
-  model: Model & WithNotebook,
-  signal: AbortSignal,
-): ConversationClient {
+export function createConversationClient(model: Model, signal: AbortSignal): ConversationClient {
   const initial: ConversationState = { ...INITIAL_STATE, turns: null, leftOut: 0 };
   const { request, insertCell, requestMedia, ...asks } = createClient<{ kind: "hello" }, ConversationState>(
     model,

@@ -1,6 +1,6 @@
 import { createClient, INITIAL_STATE, type ClientState as Known } from "../kernel/client";
-import type { Model } from "../kernel/turn";
-import { insertOrShow, type WithNotebook } from "../notebook/insertCell";
+import type { Model } from "../model";
+import { insertOrShow } from "../notebook/insertCell";
 import {
   type Answer,
   type CellRequest,
@@ -55,7 +55,7 @@ const INITIAL_EXPLORER_STATE: ExplorerState = {
 };
 
 /** Speak with the kernel on behalf of one explorer, until the signal. */
-export function createExplorerClient(model: Model & WithNotebook, signal: AbortSignal): ExplorerClient {
+export function createExplorerClient(model: Model, signal: AbortSignal): ExplorerClient {
   const client = createClient<ExplorerRequest, ExplorerState>(
     model,
     signal,
@@ -90,7 +90,7 @@ export function createExplorerClient(model: Model & WithNotebook, signal: AbortS
     },
     requestMedia: client.requestMedia,
     requestCell(wanted) {
-      show({ insertedCell: { state: "asked", text: "" } });
+      show({ insertedCell: { state: "requested", text: "" } });
       request({ kind: "cell", ...wanted });
     },
     dismissCell: client.dismissCell,
@@ -102,7 +102,7 @@ export function createExplorerClient(model: Model & WithNotebook, signal: AbortS
 
 /** What an answer changes. */
 function changesFrom(
-  model: Model & WithNotebook,
+  model: Model,
   heard: ExplorerState,
   question: ExplorerRequest,
   answer: Answer,

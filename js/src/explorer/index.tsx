@@ -1,5 +1,5 @@
 import { render as mount } from "preact";
-import type { Model } from "../kernel/turn";
+import type { Model } from "../model";
 import "../styles.css";
 import { Explorer } from "./Explorer";
 import "./explorer.css";

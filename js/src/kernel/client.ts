@@ -1,119 +1,83 @@
-import { type InsertedCell, insertOrShow, type WithNotebook } from "../notebook/insertCell";
-import { VERSION } from "../protocol";
-import { claimRequest, loadModule, onModule } from "./lazy";
-import type { Model } from "./turn";
+import type { Model } from "../model";
+import { type InsertedCell, insertOrShow } from "../notebook/insertCell";
+import { openChannel } from "./channel";
 
-/** Milliseconds without an answer after which the page says so; the kernel may only be busy. */
+/** Milliseconds without a reply after which the page says so; the kernel may only be busy. */
 const NO_REPLY_MS = 2500;
 
-/** What every view that asks shows of what it heard. */
+/** What every view shows that sends requests to the kernel. */
 export interface ClientState {
-  /** The cell that was asked for last. */
+  /** The cell that was requested last. */
   insertedCell: InsertedCell | null;
   hasNoReply: boolean;
   /** Bytes of images and sounds, by their keys. */
   media: ReadonlyMap<string, BlobPart>;
 }
 
-/** What nothing was heard of yet. */
+/** The state before any reply. */
 export const INITIAL_STATE: ClientState = { insertedCell: null, hasNoReply: false, media: new Map() };
 
-/** The side of a view that asks the kernel, and keeps what is answered; `T` is all that it shows. */
+/** Requests of a view to the kernel, and the state that their replies make; `T` is all that the view shows. */
 export interface KernelClient<Q, T extends ClientState> {
   state(): T;
-  /** Listen to changes; gives the undo. */
+  /** Add a listener for changes; return a function that removes it. */
   subscribe(listener: () => void): () => void;
-  show(change: Partial<ClientState | T>): void;
-  request(question: Q): void;
-  /** Whether an answer to such a question is waited for. */
-  isPending(about: (question: Q) => boolean): boolean;
-  /** Ask for the bytes of an image or a sound of a turn; they come to stand in `media`. */
+  show(change: Partial<T>): void;
+  request(request: Q): void;
+  /** Whether a matching request has no reply yet. */
+  isPending(matches: (request: Q) => boolean): boolean;
+  /** Request the bytes of an image or a sound of a turn; they arrive in `media`. */
   requestMedia(turn: string, key: string): void;
-  /** Put a cell below, where the page can; it does not run. */
+  /** Insert a cell below, where the page can, without running it. */
   insertCell(text: string): void;
   dismissCell(): void;
-  setTimer(deed: () => void, ms: number): ReturnType<typeof setTimeout>;
+  setTimer(callback: () => void, ms: number): ReturnType<typeof setTimeout>;
 }
 
 /**
- * Speak with the kernel on behalf of one view, until the signal. `answered` says what an answer changes, and null where it
- * is none that this page understands.
+ * Send requests to the kernel for one view, until the signal. `onAnswer` returns what a reply changes, and null where
+ * it is no reply that this page understands.
  */
 export function createClient<Q extends { kind: string }, T extends ClientState>(
-  model: Model & WithNotebook,
+  model: Model,
   signal: AbortSignal,
   initial: T,
-  onAnswer: (question: Q, message: unknown, state: T) => Partial<T> | null,
+  onAnswer: (request: Q, message: unknown, state: T) => Partial<T> | null,
 ): KernelClient<Q, T> {
-  const listeners = new Set<() => void>();
   const pending = new Map<string, Q>();
-  const page = Math.random().toString(36).slice(2, 10);
-  let heard = initial;
-  let isAnswered = false;
-  let count = 0;
+  let hasReply = false;
+  const channel = openChannel<T>(model, signal, initial, { isConnected: () => hasReply, onMessage });
 
-  function show(change: Partial<ClientState | T>): void {
-    heard = { ...heard, ...change };
-    for (const listener of [...listeners]) listener();
-  }
-
-  function send(message: object): string {
-    const id = `${page}-${++count}`;
-    model.send({ v: VERSION, nonce: model.get("nonce"), id, ...message });
-    return id;
-  }
-
-  function receive(message: unknown, buffers: unknown[] = []): void {
-    const content = (message ?? {}) as { kind?: unknown; id?: unknown; version?: unknown; key?: unknown };
-    if (content.kind === "rich") void loadModule(content.version, buffers[0]);
-    else if (content.kind === "media" && ArrayBuffer.isView(buffers[0]))
-      show({ media: new Map(heard.media).set(String(content.key), buffers[0] as BlobPart) });
-    else resolveRequest(String(content.id), message);
-  }
-
-  function resolveRequest(id: string, message: unknown): void {
+  function onMessage(message: unknown): void {
+    const id = String((message as { id?: unknown } | null)?.id);
     const request = pending.get(id);
-    const change = request && onAnswer(request, message, heard);
+    const change = request && onAnswer(request, message, channel.state());
     if (!change) return;
     pending.delete(id);
-    isAnswered = true;
-    show({ hasNoReply: false, ...change });
-    requestModule();
+    hasReply = true;
+    channel.show({ hasNoReply: false, ...change });
+    channel.requestModule();
   }
 
-  function requestModule(): void {
-    if (isAnswered && claimRequest()) send({ kind: "rich" });
-  }
-
-  function setTimer(deed: () => void, ms: number): ReturnType<typeof setTimeout> {
-    const timer = setTimeout(() => !signal.aborted && deed(), ms);
-    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
-    return timer;
-  }
-
-  const unsubscribe = onModule(requestModule);
-  model.on("msg:custom", receive);
-  signal.addEventListener("abort", () => {
-    unsubscribe();
-    model.off("msg:custom", receive);
-  });
+  const showCell = (insertedCell: InsertedCell | null): void =>
+    channel.show({ insertedCell } as Partial<ClientState> as Partial<T>);
 
   return {
-    state: () => heard,
-    subscribe(listener) {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    show,
+    state: channel.state,
+    subscribe: channel.subscribe,
+    show: channel.show,
     request(request) {
-      const id = send(request);
+      const id = channel.send(request);
       pending.set(id, request);
-      setTimer(() => pending.has(id) && show({ hasNoReply: true }), NO_REPLY_MS);
+      channel.setTimer(
+        () => pending.has(id) && channel.show({ hasNoReply: true } as Partial<ClientState> as Partial<T>),
+        NO_REPLY_MS,
+      );
     },
-    isPending: (about) => [...pending.values()].some(about),
-    requestMedia: (turn, key) => void send({ kind: "media", turn, key }),
-    insertCell: (text) => show({ insertedCell: insertOrShow(model, text) }),
-    dismissCell: () => show({ insertedCell: null }),
-    setTimer,
+    isPending: (matches) => [...pending.values()].some(matches),
+    requestMedia: (turn, key) => void channel.send({ kind: "media", turn, key }),
+    insertCell: (text) => showCell(insertOrShow(model, text)),
+    dismissCell: () => showCell(null),
+    setTimer: channel.setTimer,
   };
 }

@@ -20,7 +20,7 @@ export function offlineConnection(
   bytes?: MediaLoader,
 ): OfflineConnection {
   const listeners = new Set<() => void>();
-  let state: TurnState = { document, link: "still", requests: {} };
+  let state: TurnState = { document, link: "offline", requests: {} };
   return {
     drafts: { reasons: new Map(), focusedDigest: "" },
     state: () => (bytes ? { ...state, media: bytes.loaded() } : state),

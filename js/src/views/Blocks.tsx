@@ -106,7 +106,7 @@ function renderBlock(block: Block, connection: Connection): JSX.Element {
               requestMedia={requestMedia}
             />
           )}
-          {block.reference && state().link !== "still" && (
+          {block.reference && state().link !== "offline" && (
             <div class="nb-bind-row">
               <LazyView
                 view="toNotebook"

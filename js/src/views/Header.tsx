@@ -7,7 +7,7 @@ import { formatSeconds, NO_REPLY, plural, singleLine } from "../text/format";
 export function Header({ state, stop }: { state: TurnState; stop: () => void }): JSX.Element | null {
   const { document, link, requests } = state;
   if (!isLive(document)) return null;
-  const stopping = requests.stop?.state === "sent" || requests.stop?.state === "taken";
+  const stopping = requests.stop?.state === "sent" || requests.stop?.state === "accepted";
   const problem = problemOf(link, requests.stop);
   return (
     <header class="nb-header">
@@ -43,8 +43,8 @@ function activityOf({ head, blocks }: Document): string {
 }
 
 function problemOf(link: LinkState, sent: RequestState | undefined): string {
-  if (link === "gone") return "The kernel does not respond: it has stopped, or is busy.";
-  if (sent?.state === "unheard") return NO_REPLY;
+  if (link === "lost") return "The kernel does not respond: it has stopped, or is busy.";
+  if (sent?.state === "noReply") return NO_REPLY;
   return sent?.state === "refused" ? sent.text : "";
 }
 

@@ -3,7 +3,7 @@ import type { InsertedCell } from "../notebook/insertCell";
 import { Copy } from "./Copy";
 
 const STATE_TEXT: Record<InsertedCell["state"], string> = {
-  asked: "Writing the cell…",
+  requested: "Writing the cell…",
   below: "Added as a new cell below. Review, then run it.",
   here: "Copy it into a cell. Nothing has run.",
   refused: "Not possible: ",

@@ -72,7 +72,7 @@ export class Turn extends Component<{ connection: Connection }> {
           <InsertedCellNotice cell={shown.insertedCell} close={connection.dismissCell} />
         )}
         {isLive(shown.document) && <LiveRegion blocks={blocks} />}
-        {head.status === "completed" && shown.link !== "still" && (
+        {head.status === "completed" && shown.link !== "offline" && (
           <p class="nb-visually-hidden" role="status">
             The turn is complete.
           </p>

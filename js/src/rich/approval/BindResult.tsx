@@ -91,11 +91,11 @@ function requestStatus(sent: RequestState | undefined, name: string | null): str
   switch (sent?.state) {
     case "sent":
       return "Sent.";
-    case "taken":
+    case "accepted":
       return "Added to the notebook.";
     case "refused":
       return sent.text;
-    case "unheard":
+    case "noReply":
       return "The kernel has not confirmed it.";
     case undefined:
       return "";

@@ -219,7 +219,7 @@ export class Card extends Component<Props, State> {
         return {
           digest,
           line: `${singleLine(tool, 60)}: ${line}`,
-          elsewhere: !["sent", "taken"].includes(requests[digest]?.state ?? ""),
+          elsewhere: !["sent", "accepted"].includes(requests[digest]?.state ?? ""),
         };
       });
   }

@@ -106,20 +106,20 @@ export function decisionStatus(digest: string, { requests, link }: TurnState): s
   switch (request?.state) {
     case "sent":
       return "Sent.";
-    case "taken":
+    case "accepted":
       return "Taken.";
     case "refused":
       return request.text;
-    case "unheard":
+    case "noReply":
       return NO_REPLY;
   }
-  if (link === "unheard")
+  if (link === "noReply")
     return "The kernel cannot receive messages while the cell runs: use the interrupt button, or %chat.";
-  return link === "gone" ? "The kernel does not respond. No decision can be sent from here." : "";
+  return link === "lost" ? "The kernel does not respond. No decision can be sent from here." : "";
 }
 
 /** Whether a decision is on its way, or can have no effect. */
 export function isDisabled(digest: string, { requests, link }: TurnState): boolean {
   const state = requests[digest]?.state;
-  return link === "gone" || state === "sent" || state === "taken";
+  return link === "lost" || state === "sent" || state === "accepted";
 }

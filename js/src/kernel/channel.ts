@@ -1,0 +1,104 @@
+import type { Model } from "../model";
+import type { InsertedCell } from "../notebook/insertCell";
+import { VERSION } from "../protocol";
+import { claimRequest, loadModule, onModule } from "./lazy";
+
+/** What the state of every view has that talks to the kernel. */
+export interface ChannelState {
+  /** The cell that was requested last. */
+  insertedCell?: InsertedCell | null;
+  /** Bytes of images and sounds, by their keys. */
+  media?: ReadonlyMap<string, BlobPart>;
+}
+
+/** The state of one view, and its messages to the kernel. */
+export interface Channel<T extends ChannelState> {
+  /** Identifies this page in the ids of its messages. */
+  readonly page: string;
+  state(): T;
+  /** Change the state and notify the listeners. */
+  show(change: Partial<T>): void;
+  /** Add a listener for changes; return a function that removes it. */
+  subscribe(listener: () => void): () => void;
+  /** Send a message and return its id. */
+  send(message: object): string;
+  /** Call back after a time, unless the view was closed. */
+  setTimer(callback: () => void, ms: number): ReturnType<typeof setTimeout>;
+  /** Ask the kernel for the lazy module where a view needs it and nobody has asked. */
+  requestModule(): void;
+}
+
+interface Options<T> {
+  /** What every message carries besides version, nonce and id. */
+  envelope?: () => object;
+  /** Whether a message from the kernel is to be read at all. */
+  accepts?: (message: unknown) => boolean;
+  /** Whether the kernel is known to reply. */
+  isConnected: (state: T) => boolean;
+  /** Called with each message but those of the lazy module and of media. */
+  onMessage: (message: unknown) => void;
+}
+
+/** Open the one way between a view and the kernel, until the signal. */
+export function openChannel<T extends ChannelState>(
+  model: Model,
+  signal: AbortSignal,
+  initial: T,
+  { envelope, accepts = () => true, isConnected, onMessage }: Options<T>,
+): Channel<T> {
+  const page = Math.random().toString(36).slice(2, 10);
+  const listeners = new Set<() => void>();
+  let state = initial;
+  let count = 0;
+
+  function show(change: Partial<T>): void {
+    state = { ...state, ...change };
+    for (const listener of [...listeners]) listener();
+  }
+
+  function send(message: object): string {
+    const id = `${page}-${++count}`;
+    model.send({ v: VERSION, ...envelope?.(), nonce: model.get("nonce"), id, ...message });
+    return id;
+  }
+
+  function setTimer(callback: () => void, ms: number): ReturnType<typeof setTimeout> {
+    const timer = setTimeout(() => !signal.aborted && callback(), ms);
+    signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    return timer;
+  }
+
+  function requestModule(): void {
+    if (isConnected(state) && claimRequest()) send({ kind: "rich" });
+  }
+
+  function receive(message: unknown, buffers: unknown[] = []): void {
+    if (!accepts(message)) return;
+    onMessage(message);
+    const { kind, version, key } = (message ?? {}) as { kind?: unknown; version?: unknown; key?: unknown };
+    if (kind === "rich") void loadModule(version, buffers[0]);
+    if (kind !== "media" || !ArrayBuffer.isView(buffers[0])) return;
+    const media = new Map(state.media).set(String(key), buffers[0] as BlobPart);
+    show({ media } as Partial<ChannelState> as Partial<T>);
+  }
+
+  const unsubscribe = onModule(requestModule);
+  model.on("msg:custom", receive);
+  signal.addEventListener("abort", () => {
+    unsubscribe();
+    model.off("msg:custom", receive);
+  });
+
+  return {
+    page,
+    state: () => state,
+    show,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    send,
+    setTimer,
+    requestModule,
+  };
+}

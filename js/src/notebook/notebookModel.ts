@@ -1,0 +1,44 @@
+/** The one place that reads JupyterLab's notebook model; only JupyterLab's own widget manager has it. */
+import type { Model } from "../model";
+
+/** As much of an output as is used here. */
+export interface Output {
+  data?: Record<string, unknown>;
+}
+
+/** As much of a cell of the shared model as is used here; which of the methods it has depends on JupyterLab's version. */
+export interface Cell {
+  id?: string;
+  outputs?: Output[];
+  getOutputs?(): Output[];
+  setOutputs?(outputs: object[]): void;
+  updateOutputs?(start: number, end: number, outputs: object[]): void;
+}
+
+export interface NotebookModel {
+  sharedModel?: {
+    cells?: Cell[];
+    insertCell?(index: number, cell: { cell_type: "code"; source: string }): unknown;
+  };
+  cells?: Iterable<{ id: string; trusted: boolean }>;
+}
+
+export const WIDGET_MIME = "application/vnd.jupyter.widget-view+json";
+
+/** Return the notebook that shows a widget; undefined where the page does not know it. */
+export function notebookOf(model: Model): NotebookModel | undefined {
+  return (model.widget_manager as { context?: { model?: NotebookModel } } | undefined)?.context?.model;
+}
+
+/** Return the outputs of a cell. */
+export function outputsOf(cell: Cell): Output[] {
+  return cell.getOutputs?.() ?? cell.outputs ?? [];
+}
+
+/** Return which output of a cell shows a widget, by the id of its model; -1 where none does. */
+export function findWidget(cell: Cell, modelId: unknown): number {
+  return outputsOf(cell).findIndex(({ data }) => {
+    const view = data?.[WIDGET_MIME] as { model_id?: unknown } | undefined;
+    return Boolean(modelId) && view?.model_id === modelId;
+  });
+}
