@@ -55,20 +55,20 @@ class _Renderer(RendererHTML):
         words = self.renderInlineAsText(token.children, options, env) if token.children else ""
         label = escapeHtml(f"image: {words}" if words else "image")
         url = str(token.attrs.get("src", ""))
-        if env.get("link_in") is tokens or not is_safe_link(url):  # beside a link, or in one
+        if env.get("link_in") is tokens or not is_safe_link(url):  # links do not nest
             return f"[{label}]"
         return f"[{_anchor(url)}{label}</a>{_target(url, '')}]"
 
-    def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the shape of a rule
+    def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the signature of a render rule
         env["link_in"], env["link_at"] = tokens, idx
         return _anchor(str(tokens[idx].attrs.get("href", "")))
 
-    def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the shape of a rule
+    def link_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the signature of a render rule
         start = env["link_at"]
         words = "".join(token.content for token in tokens[start:idx])
         return "</a>" + _target(str(tokens[start].attrs.get("href", "")), words)
 
-    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the shape of a rule
+    def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Any) -> str:  # noqa: ARG002 - the signature of a render rule
         return f'<pre style="{_PRE}"><code>{escapeHtml(tokens[idx].content)}</code></pre>\n'
 
     code_block = fence

@@ -19,7 +19,7 @@ REASK_TITLES = {
     "unwatched": "Asked again, right before it runs: it may have changed since it was shown.",
     "invalid": "Asked again: the arguments that you put in do not fit.",
 }
-"""Why a call is asked about once more; the card shows the same."""
+"""Why approval is requested again; the card shows the same."""
 
 MAX_ARGUMENT_CHARS = 60
 """Characters of an argument in the sentence."""

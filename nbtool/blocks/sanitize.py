@@ -9,7 +9,7 @@ from itertools import groupby
 from nbtool.messages import clean_text
 
 _CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI sequences: colours, cursor movements (ECMA-48 section 5.4)
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI sequences: colors, cursor movements (ECMA-48 section 5.4)
     r"|\x1b[\]PX^_][^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC: titles, links, clipboard
     r"|\x1b[ -/]*[0-~]?"
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"

@@ -30,7 +30,7 @@ ToolMode = Literal["auto", "native", "prompted"]
 
 register_local_server("practice", practice.start)
 
-BY_USER = "as you said"
+BY_USER = "set by you"
 """Who chose a model that a cell or a call names."""
 
 _without_native_tools: set[tuple[str, str]] = set()

@@ -75,16 +75,16 @@ def format_table(*rows: tuple[str, Any]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def find_turn(chat: Chat, words: list[str]) -> Turn:
-    """Return the turn whose id starts with the first word; without one, the last turn of the active line.
+def find_turn(chat: Chat, args: list[str]) -> Turn:
+    """Return the turn whose id starts with the first argument; without one, the last turn of the active line.
 
     Raises:
         BadUsage: there is no such turn, or the chat is empty.
     """
     turns = [node.turn for node in chat.tree.active_path if node.turn]
-    if words:
-        node = chat.tree.find(words[0])
-        return next(turn for turn in node.versions if turn.turn_id.startswith(words[0]))
+    if args:
+        node = chat.tree.find(args[0])
+        return next(turn for turn in node.versions if turn.turn_id.startswith(args[0]))
     if not turns:
         raise BadUsage("This chat is empty.", fix="Write a prompt in a `%%chat` cell first.")
     return turns[-1]

@@ -44,11 +44,11 @@ def needs_of(turn: Turn) -> Needs:
 
     Model output adds no variable here: it could name one that was never exposed.
     """
-    began = next((event for event in turn.log if isinstance(event, TurnStarted)), None)
+    started = next((event for event in turn.log if isinstance(event, TurnStarted)), None)
     mentioned = mentions(turn.prompt.text)
     called_names = {call.name for call in turn.calls if call.status != "not_found"}
-    tools = {*mentioned.tools, *called_names} if began is None or began.tools is None else began.tools
-    variables = mentioned.variables if began is None or began.exposed is None else began.exposed
+    tools = {*mentioned.tools, *called_names} if started is None or started.tools is None else started.tools
+    variables = mentioned.variables if started is None or started.exposed is None else started.exposed
     return Needs(frozenset(tools) - _OWN, frozenset(variables))
 
 
@@ -59,9 +59,9 @@ def earlier_state(turns: Iterable[Turn]) -> EarlierState:
     ids: list[str] = []
     for turn in sorted(turns, key=lambda one: one.started or 0.0):
         ids.append(turn.turn_id)
-        needs, began = needs_of(turn), next((event for event in turn.log if isinstance(event, TurnStarted)), None)
-        tools = needs.tools if began and began.tools is not None else tools | needs.tools
-        variables = needs.variables if began and began.exposed is not None else variables | needs.variables
+        needs, started = needs_of(turn), next((event for event in turn.log if isinstance(event, TurnStarted)), None)
+        tools = needs.tools if started and started.tools is not None else tools | needs.tools
+        variables = needs.variables if started and started.exposed is not None else variables | needs.variables
     return EarlierState(Needs(tools, variables), frozenset(ids))
 
 

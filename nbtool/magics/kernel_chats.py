@@ -75,7 +75,7 @@ class KernelChats:
     def _run(self, flags: Flags, body: str) -> None:
         for turn in filter(None, (flags.rerun, flags.edit, flags.resume, flags.re_execute)):
             if note := reopen_chat_of(CommandContext(self, flags.chat), turn):
-                print(note)  # noqa: T201 - tells the person that a chat was continued
+                print(note)  # noqa: T201 - a notice for the person
         chat = self.chat(flags.chat)
         if flags.dry_run:
             work: Callable[[], object] = partial(cell.dry_run, self.shell, chat, self.names, flags, body)
@@ -93,20 +93,20 @@ class KernelChats:
             raise BadUsage(
                 f"%chat: the line has {len(line_text):,} characters, above {MAX_LINE:,}.", fix="See `%chat help`."
             )
-        words = shlex.split(line_text)
-        if words[:1] in (["-h"], ["--help"]):
+        args = shlex.split(line_text)
+        if args[:1] in (["-h"], ["--help"]):
             print(self.parser.format_help())  # noqa: T201 - the requested output
             return
-        name, words = _extract_chat_name(words)
-        if output := commands.run(CommandContext(self, name), words):
+        name, args = _extract_chat_name(args)
+        if output := commands.run(CommandContext(self, name), args):
             print(output)  # noqa: T201 - the requested output
 
 
-def _extract_chat_name(words: list[str]) -> tuple[str, list[str]]:
-    """Return the chat that `-c NAME` selects, before or after the command, and the other words."""
-    at = next((at for at, word in enumerate(words) if word in ("-c", "--chat")), -1)
+def _extract_chat_name(args: list[str]) -> tuple[str, list[str]]:
+    """Return the chat that `-c NAME` selects, before or after the command, and the other arguments."""
+    at = next((at for at, word in enumerate(args) if word in ("-c", "--chat")), -1)
     if at < 0:
-        return "main", words
-    if len(words) <= at + 1:
+        return "main", args
+    if len(args) <= at + 1:
         raise BadUsage("%chat -c takes the name of a chat.", fix="`%chat -c NAME history`")
-    return words[at + 1], [*words[:at], *words[at + 2 :]]
+    return args[at + 1], [*args[:at], *args[at + 2 :]]

@@ -62,47 +62,47 @@ class NotebookNamespace:
             BadUsage: the notebook does not have such a name, or the tool was removed.
         """
         coming, back = Toolset(), set()
-        for word in added:
-            if self._is_switched_off(chat, word):
-                back.add(word)
-            elif word != NOTES:
-                name, pattern = self._split(word)
+        for arg in added:
+            if self._is_disabled(chat, arg):
+                back.add(arg)
+            elif arg != NOTES:
+                name, pattern = self._split(arg)
                 for thing in choose_tools(name, self._find_tool_object(name), [pattern] if pattern else []):
                     coming.add(thing)
         offered = {*chat.tools.tools(), *coming.tools(), *back}
         wanted = [name for name in mentioned if name not in offered]
         for name in wanted:
-            if self._is_switched_off(chat, name):
+            if self._is_disabled(chat, name):
                 raise BadUsage(f"The tool {name!r} was removed from this chat.", fix=f"`-t {name}` adds it again.")
             self.find(name, "function or toolset")
         return wanted
 
-    def add_tools(self, chat: Chat, words: Iterable[str]) -> None:
+    def add_tools(self, chat: Chat, args: Iterable[str]) -> None:
         """Add functions, toolsets, and single tools of toolsets (`NAME.TOOL`, patterns) to a chat."""
-        for word in words:
-            if word == NOTES:
+        for arg in args:
+            if arg == NOTES:
                 chat.keeps_notes = True
-            elif self._is_switched_off(chat, word):
-                chat.tools.enable(word)
+            elif self._is_disabled(chat, arg):
+                chat.tools.enable(arg)
             else:
-                self._add(chat, *self._split(word))
+                self._add(chat, *self._split(arg))
 
-    def remove_tools(self, chat: Chat, words: Iterable[str]) -> None:
+    def remove_tools(self, chat: Chat, args: Iterable[str]) -> None:
         """Remove tools from a chat: an argument of `-t`, a tool, one of a toolset, or a pattern.
 
         Raises:
             UnknownTool: an argument matches no tool.
         """
-        for word in words:
-            if word == NOTES:
+        for arg in args:
+            if arg == NOTES:
                 chat.keeps_notes = False
-            elif offer := self._offers(chat).pop(word, None):
+            elif offer := self._offers(chat).pop(arg, None):
                 for name in offer.names:
                     chat.tools.remove(name)
-            elif any(source.name == word for source in chat.tools.sources):
-                chat.tools.remove(word)
+            elif any(source.name == arg for source in chat.tools.sources):
+                chat.tools.remove(arg)
             else:
-                self._switch_off(chat, word)
+                self._disable(chat, arg)
 
     def is_function(self, name: str) -> bool:
         """Return whether the notebook defines a function of this name."""
@@ -139,18 +139,18 @@ class NotebookNamespace:
         coming = Toolset(tools=choose_tools(name, self._find_tool_object(name), [pattern]) if pattern else things)
         chat.tools.enable(*coming.tools())
 
-    def _switch_off(self, chat: Chat, word: str) -> None:
+    def _disable(self, chat: Chat, arg: str) -> None:
         """Disable the tools that an argument selects, so that they stay disabled when their toolset is reloaded."""
         tools = chat.tools.all_tools()
-        matching = [name for name, tool in tools.items() if matches(tool, word)]
+        matching = [name for name, tool in tools.items() if matches(tool, arg)]
         if not matching:
-            name, pattern = self._split(word)
+            name, pattern = self._split(arg)
             offer = self._offers(chat).get(name, Offer(()))
             source = as_tool_source(self._names[name]) if pattern and name in self._names else None
             inside = {*offer.names, *(source.tools() if source else ())}
             matching = [name for name, tool in tools.items() if name in inside and matches(tool, pattern)]
         if not matching:
-            raise unknown_tool(word, tools)
+            raise unknown_tool(arg, tools)
         provided = {name for offer in self._offers(chat).values() for name in offer.names}
         for name in matching:
             if chat.tools.has_own(name) and name not in provided:
@@ -158,15 +158,15 @@ class NotebookNamespace:
             else:
                 chat.tools.disable(name)
 
-    def _is_switched_off(self, chat: Chat, word: str) -> bool:
-        return word not in self._names and word in chat.tools.all_tools() and word not in chat.tools
+    def _is_disabled(self, chat: Chat, arg: str) -> bool:
+        return arg not in self._names and arg in chat.tools.all_tools() and arg not in chat.tools
 
-    def _split(self, word: str) -> tuple[str, str]:
+    def _split(self, arg: str) -> tuple[str, str]:
         """Split an argument into a name of the notebook or of a standard toolset, and the selected part of it."""
-        if word in self._names:
-            return word, ""
-        prefix = STANDARD_PREFIX if word.startswith(STANDARD_PREFIX) else ""
-        name, _, pattern = word.removeprefix(prefix).partition(".")
+        if arg in self._names:
+            return arg, ""
+        prefix = STANDARD_PREFIX if arg.startswith(STANDARD_PREFIX) else ""
+        name, _, pattern = arg.removeprefix(prefix).partition(".")
         return prefix + name, pattern
 
     def _find_tool_object(self, name: str) -> Any:
@@ -181,20 +181,20 @@ class NotebookNamespace:
             self.find(name, "variable")
             chat.variables.expose(name, readable=read)
 
-    def attachments(self, words: Iterable[str]) -> list[Part]:
+    def attachments(self, args: Iterable[str]) -> list[Part]:
         """Build parts from what a cell attaches: names of the notebook, which have priority, or paths and addresses.
 
         Raises:
-            BadUsage: a word is neither, or its object cannot be attached.
+            BadUsage: a arg is neither, or its object cannot be attached.
         """
         parts: list[Part] = []
-        for word in words:
-            if word in self._names:
-                parts += as_parts(self._names[word])
-            elif word.isidentifier() and not Path(word).exists():
-                self.find(word, "variable or file")
+        for arg in args:
+            if arg in self._names:
+                parts += as_parts(self._names[arg])
+            elif arg.isidentifier() and not Path(arg).exists():
+                self.find(arg, "variable or file")
             else:
-                parts.append(as_media(word))
+                parts.append(as_media(arg))
         return parts
 
     def parse_type(self, text: str | None) -> Any:
@@ -273,7 +273,7 @@ def _reference(value: object) -> Any:
     """Return a weak reference to a value if possible, else a strong one."""
     try:
         return weakref.ref(value)
-    except TypeError:  # numbers, texts, lists
+    except TypeError:  # numbers, strings and lists have no weak references
         return value
 
 

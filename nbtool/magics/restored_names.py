@@ -56,7 +56,7 @@ def restore_for_turn(names: NotebookNamespace, chat: Chat, turn: Turn, flags: Fl
     if missing.tools or missing.variables:
         raise _refusal(turn, missing)
     if note := _describe_restored(back).strip():
-        print(note)  # noqa: T201 - the person is told what is offered again
+        print(note)  # noqa: T201 - a notice for the person
 
 
 def settle_names(names: NotebookNamespace, chat: Chat, flags: Flags) -> None:
@@ -109,12 +109,12 @@ def _refusal(turn: Turn, missing: Needs) -> BadUsage:
     )
     names = format_names(sorted(missing.variables))
     variables = [f"the variable{'' if len(missing.variables) == 1 else 's'} {names}"] if missing.variables else []
-    give = [*(["`-t NAME`"] if missing.tools else []), *(["`-v NAME`"] if missing.variables else [])]
-    leave = [*(["`-T NAME`"] if missing.tools else []), *(["`--hide NAME`"] if missing.variables else [])]
+    add_flags = [*(["`-t NAME`"] if missing.tools else []), *(["`-v NAME`"] if missing.variables else [])]
+    drop_flags = [*(["`-T NAME`"] if missing.tools else []), *(["`--hide NAME`"] if missing.variables else [])]
     return BadUsage(
         f"{turn.turn_id} used {' and '.join([*tools, *variables])}, missing in this chat; nothing was sent.",
-        fix=f"Run the cells that define them and then this cell again, or add {' and '.join(give)}; "
-        f"{' and '.join(leave)} runs it without.",
+        fix=f"Run the cells that define them and then this cell again, or add {' and '.join(add_flags)}; "
+        f"{' and '.join(drop_flags)} runs it without.",
     )
 
 

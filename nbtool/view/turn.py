@@ -79,7 +79,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
     cell = traitlets.Unicode().tag(sync=True)
     seen = traitlets.Bool().tag(sync=True)
 
-    def __init__(  # noqa: PLR0913 - all that a widget is given, each part by its name
+    def __init__(  # noqa: PLR0913 - the callbacks of a widget, by keyword
         self,
         turn_id: str,
         *,
@@ -95,7 +95,7 @@ class TurnWidget(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget ships 
         document: Document | None = None,
     ) -> None:
         self.page_ready = threading.Event()
-        # ipykernel 7.0 knows only from the context which cell a message belongs to, and the ears have none of theirs.
+        # ipykernel 7.0 takes a message's cell from the context, which the listener's thread does not have.
         self._context = copy_context()
         self._decide, self._stop, self._post, self._bind = decide, stop, post, bind
         self._run_action = run_action

@@ -47,7 +47,7 @@ def test_a_model_named_in_a_cell_stays_whatever_the_setting_becomes(
     shell.run_cell("%config NbTool.model = 'practice:slow'")
 
     assert "practice:fast (%config NbTool.model)" in followed
-    assert "practice:default (as you said)" in run_command(shell, "status", capsys)
+    assert "practice:default (set by you)" in run_command(shell, "status", capsys)
 
 
 def test_a_setting_that_is_taken_back_leaves_the_model_that_is_found(

@@ -40,9 +40,9 @@ SAID = {
         "python": "gave no result: The user did not approve this call.",
         "edit": "approved · edited: True",
         "bound": "344 rows\n$VAR_REF{{penguins}}: DataFrame, 333 rows",
-        "remember": "1 question for three calls\nsample tool by approver\n2 questions after it was taken back",
+        "remember": "1 question for three calls\nsample tool by approver\n2 questions after it was revoked",
         "ask-policy": "3 ok \n50 denied",
-        "result": "ok: 123 penguins, at a place that is not told",
+        "result": "ok: 123 penguins, at an undisclosed location",
         "sensitive": "[('publish', True, False)]",
     },
     "07_your_own_provider.ipynb": {
@@ -50,7 +50,7 @@ SAID = {
         "models": "lab:fast",
         "wrong": "It offers practice:default, practice:fast",
         "tools": "plain takes no tools; they are described in the prompt instead.",
-        "status": "lab:fast (as you said)",
+        "status": "lab:fast (set by you)",
     },
     "08_mcp.ipynb": {
         "start": "time_convert_time",

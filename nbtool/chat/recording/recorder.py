@@ -107,7 +107,7 @@ class Recorder:
         """
         default: ReplayMode = "auto" if self.file else "off"
         chosen = resolve_setting(
-            [("as you said", mode), ("this chat", self.mode), ("NBTOOL_REPLAY", env("NBTOOL_REPLAY"))],
+            [("set by you", mode), ("this chat", self.mode), ("NBTOOL_REPLAY", env("NBTOOL_REPLAY"))],
             default,
         )
         if chosen.value not in get_args(ReplayMode):

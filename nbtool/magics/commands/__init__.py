@@ -25,35 +25,35 @@ from nbtool.magics.commands.reopen import reopen_chat_of
 from nbtool.shorten import shorten
 
 
-def run(context: CommandContext, words: list[str]) -> str:
-    """Run the command of `%chat WORDS` and return its output.
+def run(context: CommandContext, args: list[str]) -> str:
+    """Run the command of `%chat ARGS` and return its output.
 
     Raises:
         BadUsage: there is no such command.
     """
-    name, *rest = words or ["help"]
+    name, *rest = args or ["help"]
     if name not in COMMANDS:
         near = difflib.get_close_matches(name, COMMANDS, n=1)
         raise BadUsage(f"Unknown command %chat {name}.", fix=f"Did you mean {near[0]}?" if near else "`%chat help`")
     check_options(name, rest)
-    if rest and name in WITHOUT_WORDS:
+    if rest and name in WITHOUT_ARGS:
         raise BadUsage(f"%chat {name} takes no arguments, not {shorten(' '.join(rest), 80)!r}.", fix=f"`%chat {name}`")
-    notes = [reopen_chat_of(context, word) for word in rest] if name in TURN_COMMANDS else []
+    notes = [reopen_chat_of(context, arg) for arg in rest] if name in TURN_COMMANDS else []
     return "\n".join(filter(None, [*notes, COMMANDS[name](context, rest)]))
 
 
-def check_options(name: str, words: list[str]) -> None:
+def check_options(name: str, args: list[str]) -> None:
     """Check that no unknown option is read as the name of a file or an object.
 
     Raises:
         BadUsage: the command has no such option.
     """
     options = OPTIONS.get(name, frozenset())
-    for word in words if name not in FREE_TEXT else ():
-        if word.startswith("--") and word not in options:
-            near = difflib.get_close_matches(word, options, n=1)
-            fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{word}."
-            raise BadUsage(f"Unknown option {word} of %chat {name}.", fix=fix)
+    for arg in args if name not in FREE_TEXT else ():
+        if arg.startswith("--") and arg not in options:
+            near = difflib.get_close_matches(arg, options, n=1)
+            fix = f"Did you mean {near[0]}?" if near else f"See `%chat help`; a file of that name is ./{arg}."
+            raise BadUsage(f"Unknown option {arg} of %chat {name}.", fix=fix)
 
 
 def help_command(_: CommandContext, __: list[str]) -> str:
@@ -76,10 +76,10 @@ OPTIONS: dict[str, frozenset[str]] = {
 }
 """The options of each command."""
 
-WITHOUT_WORDS = frozenset({"help", "models", "new", "status", "tools", "vars"})
+WITHOUT_ARGS = frozenset({"help", "models", "new", "status", "tools", "vars"})
 """Commands without arguments other than `-c NAME`."""
 
-FREE_TEXT = frozenset({"config", "deny", "history", *WITHOUT_WORDS})
+FREE_TEXT = frozenset({"config", "deny", "history", *WITHOUT_ARGS})
 """Commands whose arguments are free text or that parse them themselves."""
 
 COMMANDS: dict[str, Command] = {

@@ -30,10 +30,10 @@ BACKGROUND_NOTE = (
 )
 
 
-def approvals(context: CommandContext, words: list[str]) -> str:
+def approvals(context: CommandContext, args: list[str]) -> str:
     """List pending approvals and remembered ones; `approvals revoke ID` removes a remembered one."""
     queue = context.chat.approvals
-    match words:
+    match args:
         case ["revoke", approval_id]:
             queue.revoke(approval_id)
             return f"Revoked {approval_id}: its tool needs approval again."
@@ -50,28 +50,28 @@ def approvals(context: CommandContext, words: list[str]) -> str:
             raise BadUsage("%chat approvals takes no arguments, or `revoke ID`.")
 
 
-def approve(context: CommandContext, words: list[str]) -> str:
+def approve(context: CommandContext, args: list[str]) -> str:
     """Approve a pending call: `approve [ID] [--wait]`; the id may be omitted when only one call is pending."""
-    ids = [word for word in words if word != WAIT]
+    ids = [arg for arg in args if arg != WAIT]
     chat, question = _pending(context, ids)
     if len(ids) > 1:
         raise BadUsage("%chat approve takes one id.", fix="`%chat approvals` lists the pending calls.")
     decision = Approved() if question.gate == "run" else Released()
-    return _decide(context, chat, question, decision, waits=WAIT in words)
+    return _decide(context, chat, question, decision, waits=WAIT in args)
 
 
-def deny(context: CommandContext, words: list[str]) -> str:
+def deny(context: CommandContext, args: list[str]) -> str:
     """Deny a pending call, with a reason for the model: `deny [ID] [REASON] [--wait]`."""
-    arguments = [word for word in words if word != WAIT]
-    ids = [word for word in arguments[:1] if _questions_by_id(context, word)]
+    arguments = [arg for arg in args if arg != WAIT]
+    ids = [arg for arg in arguments[:1] if _questions_by_id(context, arg)]
     chat, question = _pending(context, ids)
     reason = " ".join(arguments[len(ids) :])
-    return _decide(context, chat, question, question.denial(reason), waits=WAIT in words)
+    return _decide(context, chat, question, question.denial(reason), waits=WAIT in args)
 
 
-def wait(context: CommandContext, words: list[str]) -> str:
+def wait(context: CommandContext, args: list[str]) -> str:
     """Wait for the background turn until it ends or needs a decision; its synchronous tools run in this cell."""
-    if words:
+    if args:
         raise BadUsage("%chat wait takes no arguments.")
     if not (turns := context.chat.running_turns):
         return "No turn of this chat is running in the background."
@@ -82,9 +82,9 @@ def wait(context: CommandContext, words: list[str]) -> str:
     )
 
 
-def cancel(context: CommandContext, words: list[str]) -> str:
+def cancel(context: CommandContext, args: list[str]) -> str:
     """Stop the parked and background turns of the chat; partial output is kept."""
-    if words:
+    if args:
         raise BadUsage("%chat cancel takes no arguments.", fix="`%chat -c NAME cancel` selects another chat.")
     turns = [turn for turn in context.chat.running_turns if not turn.caller_thread.is_attached]
     for turn in turns:
@@ -108,15 +108,15 @@ def _waiting(context: CommandContext) -> list[tuple[Chat, Question]]:
     return [(chat, question) for chat in context.kernel.chats.values() for question in chat.approvals.pending()]
 
 
-def _questions_by_id(context: CommandContext, word: str) -> list[tuple[Chat, Question]]:
-    if len(word) < MIN_ID_CHARS:
+def _questions_by_id(context: CommandContext, arg: str) -> list[tuple[Chat, Question]]:
+    if len(arg) < MIN_ID_CHARS:
         return []
-    return [(chat, question) for chat, question in _waiting(context) if question.digest.startswith(word)]
+    return [(chat, question) for chat, question in _waiting(context) if question.digest.startswith(arg)]
 
 
-def _pending(context: CommandContext, words: list[str]) -> tuple[Chat, Question]:
+def _pending(context: CommandContext, args: list[str]) -> tuple[Chat, Question]:
     """Find the question that an id selects, in any chat of this kernel."""
-    matches = _questions_by_id(context, words[0]) if words else _waiting(context)
+    matches = _questions_by_id(context, args[0]) if args else _waiting(context)
     if len(matches) != 1:
         problem = "Several calls are pending; give an id." if _waiting(context) else "No call is pending."
         raise BadUsage(problem, fix="`%chat approvals` lists them.")

@@ -13,13 +13,13 @@ from nbtool.tools.variables.references import Reference, parse
 REPLACE = "--replace"
 
 
-def bind(context: CommandContext, words: list[str]) -> str:
+def bind(context: CommandContext, args: list[str]) -> str:
     """Bind the result of a call, the object itself, to a name: `bind REFERENCE [NAME] [--replace]`."""
-    match [word for word in words if word != REPLACE]:
+    match [arg for arg in args if arg != REPLACE]:
         case [reference, *name] if len(name) < 2:
             names = context.kernel.shell.user_ns
             try:
-                bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in words)
+                bound = bind_reference(context.chat, reference, names, *name, replace=REPLACE in args)
             except UnknownReference as error:
                 raise _with_chat_hint(context, reference, error) from None
             return f"Bound {bound} in the notebook."

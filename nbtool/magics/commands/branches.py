@@ -13,44 +13,44 @@ MAX_PROMPT = 60
 """Characters of a prompt shown in lists."""
 
 
-def branch(context: CommandContext, words: list[str]) -> str:
+def branch(context: CommandContext, args: list[str]) -> str:
     """Attach the next turn to this turn, as a sibling of those after it; without a turn, next to the last one."""
-    turn = _single_word(words, "branch [TURN]", may_lack=True)
+    turn = _single_word(args, "branch [TURN]", may_lack=True)
     node = context.chat.branch(turn)
     return f"The next turn follows {_label(node)}." if node else "The next turn starts the conversation."
 
 
-def switch(context: CommandContext, words: list[str]) -> str:
+def switch(context: CommandContext, args: list[str]) -> str:
     """Switch to a branch, by its number in `%chat history` or one of its turns, or to another version of a turn."""
-    node = context.chat.switch(_single_word(words, "switch BRANCH") or "")
+    node = context.chat.switch(_single_word(args, "switch BRANCH") or "")
     path = context.chat.tree.active_path
     return f"Switched to {_label(node)}; the line has {len(path)} turns and ends with {_label(path[-1])}."
 
 
-def hide(context: CommandContext, words: list[str]) -> str:
+def hide(context: CommandContext, args: list[str]) -> str:
     """Exclude a turn from what is sent to the model; it stays visible."""
-    return f"{_label(context.chat.hide(_single_word(words, 'hide [TURN]', may_lack=True)))} is not sent to the model."
+    return f"{_label(context.chat.hide(_single_word(args, 'hide [TURN]', may_lack=True)))} is not sent to the model."
 
 
-def unhide(context: CommandContext, words: list[str]) -> str:
+def unhide(context: CommandContext, args: list[str]) -> str:
     """Send a hidden turn to the model again."""
-    return f"{_label(context.chat.show(_single_word(words, 'unhide [TURN]', may_lack=True)))} is sent to the model."
+    return f"{_label(context.chat.show(_single_word(args, 'unhide [TURN]', may_lack=True)))} is sent to the model."
 
 
-def pin(context: CommandContext, words: list[str]) -> str:
+def pin(context: CommandContext, args: list[str]) -> str:
     """Always send a turn to the model, even outside the window of turns."""
-    return f"{_label(context.chat.pin(_single_word(words, 'pin [TURN]', may_lack=True)))} is always sent to the model."
+    return f"{_label(context.chat.pin(_single_word(args, 'pin [TURN]', may_lack=True)))} is always sent to the model."
 
 
-def unpin(context: CommandContext, words: list[str]) -> str:
+def unpin(context: CommandContext, args: list[str]) -> str:
     """Unpin a turn: it is sent only while it is inside the window of turns."""
-    return f"{_label(context.chat.unpin(_single_word(words, 'unpin [TURN]', may_lack=True)))} is no longer pinned."
+    return f"{_label(context.chat.unpin(_single_word(args, 'unpin [TURN]', may_lack=True)))} is no longer pinned."
 
 
-def delete(context: CommandContext, words: list[str]) -> str:
+def delete(context: CommandContext, args: list[str]) -> str:
     """Delete a version of a turn; with --below, all its versions and every turn after it; `undo` restores them."""
-    below = "--below" in words
-    turn = _single_word([word for word in words if word != "--below"], "delete TURN [--below]")
+    below = "--below" in args
+    turn = _single_word([arg for arg in args if arg != "--below"], "delete TURN [--below]")
     _, version = context.chat.find_turn(turn)
     before = _count(context.chat)
     context.chat.delete(version, below=below)
@@ -59,10 +59,10 @@ def delete(context: CommandContext, words: list[str]) -> str:
     return f"Deleted {version.turn_id}{extent}; `%chat undo` restores it."
 
 
-def undo(context: CommandContext, words: list[str]) -> str:
+def undo(context: CommandContext, args: list[str]) -> str:
     """Restore what was deleted last."""
-    if words:
-        raise BadUsage(f"%chat undo takes no arguments, not {' '.join(words)!r}.")
+    if args:
+        raise BadUsage(f"%chat undo takes no arguments, not {' '.join(args)!r}.")
     before = _count(context.chat)
     context.chat.undo()
     back = _count(context.chat) - before
@@ -97,13 +97,13 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def _single_word(words: list[str], usage: str, *, may_lack: bool = False) -> str | None:
+def _single_word(args: list[str], usage: str, *, may_lack: bool = False) -> str | None:
     """Return the single argument of a command."""
-    if len(words) == 1:
-        return words[0]
-    if not words and may_lack:
+    if len(args) == 1:
+        return args[0]
+    if not args and may_lack:
         return None
-    problem = f"not {' '.join(words)!r}" if words else "and none was given"
+    problem = f"not {' '.join(args)!r}" if args else "and none was given"
     raise BadUsage(
         f"%chat {usage.split()[0]} takes one turn, {problem}.", fix=f"`%chat {usage}`; `%chat history` lists the turns."
     )

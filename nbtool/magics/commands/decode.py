@@ -15,7 +15,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """Bytes of a recording that are read."""
 
 
-def decode_file(_: CommandContext, words: list[str]) -> str:
+def decode_file(_: CommandContext, args: list[str]) -> str:
     """Parse a recorded response body and print the reply: `decode FILE [WIRE]`.
 
     Without WIRE, the dialect that parses most of it is used.
@@ -23,10 +23,10 @@ def decode_file(_: CommandContext, words: list[str]) -> str:
     Raises:
         BadUsage: the file cannot be read, or no dialect can parse it.
     """
-    if not 1 <= len(words) <= 2 or (len(words) == 2 and words[1] not in WIRES):
+    if not 1 <= len(args) <= 2 or (len(args) == 2 and args[1] not in WIRES):
         raise BadUsage("%chat decode takes a file and an optional wire.", fix=f"Wires: {', '.join(CHAT_WIRES)}.")
-    body = _read(Path(words[0]).expanduser())
-    wires = words[1:] or list(CHAT_WIRES)
+    body = _read(Path(args[0]).expanduser())
+    wires = args[1:] or list(CHAT_WIRES)
     replies = {wire: _reply(wire, body) for wire in wires}
     wire, reply = max(replies.items(), key=lambda found: _rank(found[1]))
     return (

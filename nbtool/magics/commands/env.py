@@ -8,12 +8,12 @@ from nbtool.wire.providers import env_consent
 from nbtool.wire.providers.credentials import find_env_file, shown_path
 
 
-def env(_: CommandContext, words: list[str]) -> str:
+def env(_: CommandContext, args: list[str]) -> str:
     """Show whether the nearest .env may select models and addresses; `env allow` allows it, `env forget` revokes."""
     values, path = find_env_file()
     if not path:
         return "There is no .env in this folder or its parents."
-    match words:
+    match args:
         case []:
             state = "allowed" if env_consent.is_allowed() else "not allowed"
             names = ", ".join(sorted(values)) or "nothing"

@@ -17,17 +17,17 @@ STATIC = "--static"
 EMPTY_HISTORY = "This chat is empty. `%chat history chats` lists earlier chats, `%chat open ID` continues one."
 
 
-def explore(context: CommandContext, words: list[str]) -> str:
+def explore(context: CommandContext, args: list[str]) -> str:
     """Explore the history: tree, timelines, search, comparison, totals; `explore [CHAT_ID|TURN_ID] [--static]`.
 
     In a page it is a widget, with a text version below it that a saved notebook keeps. Its actions insert cells below
     for the person to run. A past chat of the journal is selected by its id or by the id of one of its turns, and is
     then continued here. A selected turn is opened first.
     """
-    ids = [word for word in words if word != STATIC and not TURN_ID.fullmatch(word)]
+    ids = [arg for arg in args if arg != STATIC and not TURN_ID.fullmatch(arg)]
     if len(ids) > 1:
         raise BadUsage("%chat explore takes at most one chat.", fix="`%chat history chats` lists them.")
-    turns = [word for word in words if TURN_ID.fullmatch(word)]
+    turns = [arg for arg in args if TURN_ID.fullmatch(arg)]
     if len(turns) > 1 or (turns and ids):
         raise BadUsage("%chat explore takes at most one turn or chat.", fix="`%chat history` lists the turns.")
     source = _journal_history(context, ids[0]) if ids else HistorySource(context)
@@ -37,8 +37,8 @@ def explore(context: CommandContext, words: list[str]) -> str:
     bundle = source.bundle()
     if getattr(context.kernel.shell, "kernel", None) is None:
         return bundle["text/plain"]
-    if STATIC not in words and has_front_end(context.kernel.shell):
-        # Only who explores pays for importing a widget.
+    if STATIC not in args and has_front_end(context.kernel.shell):
+        # Imported here, so that only `explore` pays for the import of a widget.
         from nbtool.view.explorer import ExplorerWidget  # noqa: PLC0415
 
         title = f"History of {ids[0] if ids else context.name}"
@@ -47,13 +47,13 @@ def explore(context: CommandContext, words: list[str]) -> str:
     return ""
 
 
-def turn_to_open(source: HistorySource, words: list[str]) -> str:
+def turn_to_open(source: HistorySource, args: list[str]) -> str:
     """Return the full id of the turn to open first; empty if none was given.
 
     Raises:
         BadUsage: there is no such turn.
     """
-    return source.tree.get(words[0])[1].turn_id if words else ""
+    return source.tree.get(args[0])[1].turn_id if args else ""
 
 
 COMMANDS: dict[str, Command] = {"explore": explore}

@@ -24,11 +24,11 @@ SUFFIXES = {"md": "md", "json": "json", "code": "py", "ipynb": "ipynb"}
 USAGE = "`%chat export md|json|code|ipynb [FILE] [--overwrite]`"
 
 
-def code(context: CommandContext, words: list[str]) -> str:
+def code(context: CommandContext, args: list[str]) -> str:
     """Insert a turn's calls, by default the last one's, below as plain Python: `code [TURN]`."""
-    if len(words) > 1:
+    if len(args) > 1:
         raise BadUsage("%chat code takes at most one turn.", fix="`%chat history` lists the turns.")
-    turn = find_turn(context.chat, words)
+    turn = find_turn(context.chat, args)
     if not turn.calls:
         raise BadUsage("This turn has no tool calls to write as code.", fix="`%chat history` lists the other turns.")
     exported = export_turn(context, turn)
@@ -36,18 +36,18 @@ def code(context: CommandContext, words: list[str]) -> str:
     return f"The code was added as a new cell below ({exported.summary}). Review it, then run it."
 
 
-def export(context: CommandContext, words: list[str]) -> str:
+def export(context: CommandContext, args: list[str]) -> str:
     """Write the active line to a file: `export md|json|code|ipynb [FILE] [--overwrite]`; json includes all branches.
 
     Raises:
         BadUsage: the arguments are invalid, the chat is empty, or the file exists.
     """
-    kind, *name = [word for word in words if word not in FORCE] or [""]
+    kind, *name = [arg for arg in args if arg not in FORCE] or [""]
     if kind not in SUFFIXES or len(name) > 1:
         raise BadUsage("%chat export takes a format and an optional file.", fix=USAGE)
     find_turn(context.chat, [])
     path = Path(*name or [f"{re.sub('[^A-Za-z0-9_-]', '_', context.name)}.{SUFFIXES[kind]}"]).expanduser()
-    files.write_new(path, _export_text(context, kind), force=any(word in FORCE for word in words))
+    files.write_new(path, _export_text(context, kind), force=any(arg in FORCE for arg in args))
     return f"Written: {path}"
 
 

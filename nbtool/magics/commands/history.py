@@ -11,10 +11,10 @@ from nbtool.magics.commands.branches import branches
 from nbtool.magics.commands.journal import history_admin
 
 
-def history(context: CommandContext, words: list[str]) -> str:
+def history(context: CommandContext, args: list[str]) -> str:
     """List the active line and the branches; with arguments, query the journal of all chats (`history chats` …)."""
-    if words:
-        return history_admin(context, words)
+    if args:
+        return history_admin(context, args)
     rows = [(turn.turn_id, _turn_line(node, turn)) for node in context.chat.tree.active_path if (turn := node.turn)]
     lines = format_table(*rows) if rows else "This chat is empty."
     return "\n\n".join(filter(None, [lines, branches(context.chat)]))

@@ -31,19 +31,19 @@ USAGE = (
 )
 
 
-def history_admin(context: CommandContext, words: list[str]) -> str:
-    """Run `%chat history WORDS`.
+def history_admin(context: CommandContext, args: list[str]) -> str:
+    """Run `%chat history ARGS`.
 
     Raises:
         BadUsage: the arguments are invalid.
         nbtool.errors.JournalError: the journal cannot be read or written.
     """
-    match words:
+    match args:
         case ["chats", *rest] if rest in ([], [EVERYWHERE]):
             return _chat_list(everywhere=bool(rest))
-        case ["search", *words]:
-            return _search_results(" ".join(words))
-        case ["frame" | "--frame", *rest] if len(names := [word for word in rest if word not in FRAME_FLAGS]) < 2:
+        case ["search", *args]:
+            return _search_results(" ".join(args))
+        case ["frame" | "--frame", *rest] if len(names := [arg for arg in rest if arg not in FRAME_FLAGS]) < 2:
             return _frame(context, *names, replace=REPLACE in rest, everywhere=EVERYWHERE in rest)
         case ["vacuum", *days] if len(days) < 2:
             return _vacuum(days)
@@ -53,26 +53,24 @@ def history_admin(context: CommandContext, words: list[str]) -> str:
             full_id = _resolve_id(id_)
             turns = journal().execute(lambda connection: retention_module.erase(connection, full_id))
             return f"{full_id} erased: {turns} turn{'' if turns == 1 else 's'}."
-    raise BadUsage(f"Unknown arguments of %chat history: {shorten(' '.join(words), 80)!r}.", fix=USAGE)
+    raise BadUsage(f"Unknown arguments of %chat history: {shorten(' '.join(args), 80)!r}.", fix=USAGE)
 
 
-def open_chat(context: CommandContext, words: list[str]) -> str:
+def open_chat(context: CommandContext, args: list[str]) -> str:
     """Continue an old chat in this kernel: `open ID`, as `history chats` lists it, or `open FILE` from an export.
 
     Restores the tree with all versions, its tools where the notebook has functions of the same names, and its exposed
     objects, by reference only, where the notebook has objects of the same names. Nothing is run. Approvals, the right
     to read values, and results of calls are not restored.
     """
-    if len(words) != 1:
+    if len(args) != 1:
         raise BadUsage("%chat open takes the id of a chat.", fix="`%chat history chats` lists them.")
-    if (path := Path(words[0]).expanduser()).is_file():
+    if (path := Path(args[0]).expanduser()).is_file():
         return open_file(context, path)
-    matches = [line for line in journal().read(queries.list_chats) if line.chat_id.startswith(words[0])]
+    matches = [line for line in journal().read(queries.list_chats) if line.chat_id.startswith(args[0])]
     if len(matches) != 1:
         many = "several chat ids start" if matches else "no chat id starts"
-        raise BadUsage(
-            f"In the journal {many} with {shorten(words[0], 60)!r}.", fix="`%chat history chats` lists them."
-        )
+        raise BadUsage(f"In the journal {many} with {shorten(args[0], 60)!r}.", fix="`%chat history chats` lists them.")
     chat_id = matches[0].chat_id
     return continue_chat(context, context.restart_chat(), chat_id)
 

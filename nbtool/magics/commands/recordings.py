@@ -8,22 +8,22 @@ from nbtool.errors import BadRecording, BadUsage
 from nbtool.magics.command_context import Command, CommandContext
 
 
-def record(context: CommandContext, words: list[str]) -> str:
+def record(context: CommandContext, args: list[str]) -> str:
     """Replay the turns recorded in a file where nothing relevant changed, and add new ones: `record FILE`, `off`.
 
     Applies to all conversations of this kernel. Without a file, show the current recording.
     """
-    return _use(context, words, "record", writes=True)
+    return _use(context, args, "record", writes=True)
 
 
-def replay(context: CommandContext, words: list[str]) -> str:
+def replay(context: CommandContext, args: list[str]) -> str:
     """Replay the turns recorded in a file, without ever writing to it: `replay FILE`, `off`."""
-    return _use(context, words, "replay", writes=False)
+    return _use(context, args, "replay", writes=False)
 
 
 def describe_recording(context: CommandContext) -> str:
     """Describe the current recording and the replay mode."""
-    mode: ReplayMode | None = context.kernel.settings.replay  # type: ignore[assignment]  # the trait takes these words alone
+    mode: ReplayMode | None = context.kernel.settings.replay  # type: ignore[assignment]  # the trait accepts only these values
     chosen = context.chat.recorder.mode_for(mode)
     file = context.kernel.recording
     if file is None:
@@ -42,8 +42,8 @@ def describe_recording(context: CommandContext) -> str:
 COMMANDS: dict[str, Command] = {"record": record, "replay": replay}
 
 
-def _use(context: CommandContext, words: list[str], name: str, *, writes: bool) -> str:
-    match words:
+def _use(context: CommandContext, args: list[str], name: str, *, writes: bool) -> str:
+    match args:
         case []:
             return describe_recording(context)
         case ["off"]:
@@ -52,7 +52,7 @@ def _use(context: CommandContext, words: list[str], name: str, *, writes: bool) 
             file = Recording(path, writes=writes)
             if not writes and not file.path.exists():
                 raise BadUsage(f"{path} does not exist.", fix=f"Check the path; `%chat record {path}` creates it.")
-            file.turns()  # raises for what is no recording, before anything is changed
+            file.turns()  # raises if the file is not a recording, before any change
             context.kernel.recording = file
         case _:
             raise BadUsage(f"%chat {name} takes one file.", fix="Put quotes around a name with spaces.")

@@ -18,18 +18,18 @@ from nbtool.magics.command_context import Command, CommandContext, find_turn
 from nbtool.magics.kernel.messages import has_front_end
 
 
-def show(context: CommandContext, words: list[str]) -> str:
+def show(context: CommandContext, args: list[str]) -> str:
     """Show the active line as one conversation, with a box for the next prompt; `show TURN` shows one turn.
 
     `show [TURN] --whole` prints a turn, by default the last, without omissions.
     Sending from the box and the buttons insert a cell below for the person to run. Below the widget is a text version,
     which a saved notebook keeps.
     """
-    if omission.WHOLE_FLAG in words:
-        turn = find_turn(context.chat, [word for word in words if word != omission.WHOLE_FLAG])
+    if omission.WHOLE_FLAG in args:
+        turn = find_turn(context.chat, [arg for arg in args if arg != omission.WHOLE_FLAG])
         return to_whole_text(turn.transcript(limits.NO_LIMITS).document())
-    if words:
-        transcript = find_turn(context.chat, words).transcript()
+    if args:
+        transcript = find_turn(context.chat, args).transcript()
         display(turn_mimebundle(transcript.document(), transcript.media), raw=True)  # type: ignore[no-untyped-call]  # IPython ships no types for it
         return ""
     turns = conversation_turns(context)
@@ -39,7 +39,7 @@ def show(context: CommandContext, words: list[str]) -> str:
         return conversation.mimebundle(turns)["text/plain"]
     is_watched = has_front_end(context.kernel.shell)
     if is_watched:
-        # Only who reads a conversation pays for importing a widget.
+        # Imported here, so that only `show` pays for the import of a widget.
         from nbtool.view.conversation import ConversationWidget  # noqa: PLC0415
 
         title = "Conversation" if context.name == "main" else f"Conversation {context.name}"

@@ -65,10 +65,10 @@ def variables(context: CommandContext, _: list[str]) -> str:
     return format_table(*rows) if rows else "No variables. Expose one with `%%chat -v NAME` or $`name` in the prompt."
 
 
-def config(context: CommandContext, words: list[str]) -> str:
+def config(context: CommandContext, args: list[str]) -> str:
     """List the settings and their sources; `config KEY VALUE` sets one, `config KEY default` resets it."""
     settings = context.kernel.settings
-    match words:
+    match args:
         case []:
             names = sorted(settings.class_traits(config=True))
             return format_table(
@@ -115,8 +115,8 @@ def _forced_settings(chat: Chat) -> list[tuple[str, str]]:
     """Return the connection settings that the person set explicitly; they stay until changed."""
     wire, mode = chat.model.wire, chat.model.tool_mode
     return [
-        *([("wire", f"{wire} (as you said)")] if isinstance(wire, str) else []),
-        *([("tool mode", f"{mode} (as you said)")] if mode != "auto" else []),
+        *([("wire", f"{wire} (set by you)")] if isinstance(wire, str) else []),
+        *([("tool mode", f"{mode} (set by you)")] if mode != "auto" else []),
     ]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nbtool import Chat
-from nbtool.magics.commands import COMMANDS, WITHOUT_WORDS
+from nbtool.magics.commands import COMMANDS, WITHOUT_ARGS
 from nbtool.testing import ScriptedWire, call
 from tests.chaos import finish, head, serve_each, text, whole
 from tests.magics.commands.saying import run_command
@@ -17,7 +17,7 @@ def test_status_says_which_model_and_why(shell: Any, capsys: pytest.CaptureFixtu
 
     told = run_command(shell, "status", capsys)
 
-    assert "practice:fast (as you said)" in told
+    assert "practice:fast (set by you)" in told
     assert "double" in told
     assert "frame" in told
     assert "1 on the active line" in told
@@ -30,7 +30,7 @@ def test_status_says_what_the_person_set_and_where(shell: Any, capsys: pytest.Ca
 
     assert "native (%config NbTool.history)" in told
     assert "3 (%config NbTool.max_rounds)" in told
-    assert "prompted (as you said)" in told
+    assert "prompted (set by you)" in told
 
 
 def test_the_chat_may_be_named_before_the_command_or_after_it(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +55,7 @@ def test_words_that_a_command_does_not_take_are_refused_in_one_line(
 ) -> None:
     words = inspect.signature(COMMANDS[command]).parameters
     takes_none = list(words)[1].startswith("_")
-    assert takes_none is (command in WITHOUT_WORDS)
+    assert takes_none is (command in WITHOUT_ARGS)
     if takes_none:
         shell.run_cell(f"%chat {command} foo bar")
         told = capsys.readouterr()
