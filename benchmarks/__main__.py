@@ -38,7 +38,7 @@ def report(text: str) -> None:
 
 
 def names_of(arguments: argparse.Namespace) -> list[str]:
-    """Give who takes part; environments are made where they are missing."""
+    """Return who takes part; environments are made where they are missing."""
     names = [name for name, entry in ENTRIES.items() if arguments.large or not entry.large]
     for name in names:
         if ENTRIES[name].packages:

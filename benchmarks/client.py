@@ -39,7 +39,7 @@ def tools_of(seen: list[dict[str, Any]]) -> Tools:
         return "saved"
 
     def blob(n: int) -> str:
-        """Give a large text."""
+        """Return a large text."""
         seen.append({"n": n})
         return BLOB
 

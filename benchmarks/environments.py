@@ -15,7 +15,7 @@ OUR_BASE = ("ipython", "ipywidgets", "anywidget")
 
 
 def python_of(name: str) -> Path:
-    """Give the Python that runs a contestant: nbtool's own, or that of its environment."""
+    """Return the Python that runs a contestant: nbtool's own, or that of its environment."""
     return HOME / name / "bin" / "python" if ENTRIES[name].packages else Path(sys.executable)
 
 
@@ -32,7 +32,7 @@ def install(name: str, packages: tuple[str, ...]) -> None:
 
 
 def our_packages() -> tuple[str, ...]:
-    """Give what `pip install nbtool-chat` asks for."""
+    """Return what `pip install nbtool-chat` asks for."""
     import tomllib  # noqa: PLC0415 - only here
 
     found: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
@@ -40,7 +40,7 @@ def our_packages() -> tuple[str, ...]:
 
 
 def footprint(name: str) -> tuple[int, float]:
-    """Give how many distributions an environment holds, and its MB without what Python compiled."""
+    """Return how many distributions an environment holds, and its MB without what Python compiled."""
     packages = next((HOME / name / "lib").glob("python*/site-packages"))
     files = [*packages.rglob("*"), *(HOME / name / "share").rglob("*")]
     size = sum(file.lstat().st_size for file in files if file.suffix != ".pyc" and not file.is_dir())
@@ -48,7 +48,7 @@ def footprint(name: str) -> tuple[int, float]:
 
 
 def own_footprint() -> tuple[int, float]:
-    """Give the same of nbtool itself, above what a notebook with widgets has."""
+    """Return the same of nbtool itself, above what a notebook with widgets has."""
     install("base", OUR_BASE)
     install("plain", our_packages())
     here, base = footprint("plain"), footprint("base")
@@ -57,7 +57,7 @@ def own_footprint() -> tuple[int, float]:
 
 
 def version_of(name: str) -> str:
-    """Give the version of a contestant's own package."""
+    """Return the version of a contestant's own package."""
     package = ENTRIES[name].packages[0].partition("[")[0] if ENTRIES[name].packages else "httpx"
     code = f"import importlib.metadata as m; print(m.version({package!r}))"
     return subprocess.run([python_of(name), "-c", code], check=True, capture_output=True, text=True).stdout.strip()

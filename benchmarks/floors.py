@@ -146,7 +146,7 @@ class _Line(asyncio.Protocol):
             self._done.set_exception(error)
 
     def _body(self, data: bytes) -> bytes:
-        """Give what the whole chunks hold."""
+        """Return what the whole chunks hold."""
         at, parts = 0, []
         if self._in_head:
             if (end := data.find(b"\r\n\r\n")) < 0:

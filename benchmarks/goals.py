@@ -29,7 +29,7 @@ class Goal:
 
 
 def of_streams(rows: Rows) -> list[Goal]:
-    """Give the goals that the interleaved runs measure: nbtool beside httpx and pydantic_core by hand."""
+    """Return the goals that the interleaved runs measure: nbtool beside httpx and pydantic_core by hand."""
 
     def beside(scenario: str, key: str = "cpu") -> float | None:
         return rows.ratio(OURS, scenario, (HAND, scenario), key)

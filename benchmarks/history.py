@@ -46,7 +46,7 @@ def bodies(mode: str) -> list[bytes]:
 
 
 def shared(before: bytes, after: bytes) -> float:
-    """Give the share of a request that is, byte for byte, the beginning of the one before it."""
+    """Return the share of a request that is, byte for byte, the beginning of the one before it."""
     same = next((at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), len(before))
     return min(same, len(after)) / len(after)
 

@@ -60,7 +60,7 @@ def main(folder: str | None) -> None:
 
 
 def count_waits(calls: int = 3) -> tuple[int, int]:
-    """Give how often a turn with that many calls in a round waits for the disk, and how many events it writes."""
+    """Return how often a turn with that many calls in a round waits for the disk, and how many events it writes."""
     os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
     from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
     from nbtool.chat.journal import journal, store  # noqa: PLC0415 - the same

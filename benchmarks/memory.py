@@ -21,7 +21,7 @@ SETTLED = 500
 
 
 def resident() -> int:
-    """Give the resident memory of this process in KB."""
+    """Return the resident memory of this process in KB."""
     gc.collect()
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])

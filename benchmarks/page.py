@@ -106,7 +106,7 @@ class Meter:
         self._devtools.send("Tracing.start", {"categories": "toplevel", "transferMode": "ReportEvents"})
 
     def busy(self) -> float:
-        """Give the milliseconds of all tasks so far."""
+        """Return the milliseconds of all tasks so far."""
         told = self._devtools.send("Performance.getMetrics")["metrics"]
         return next(1000 * float(one["value"]) for one in told if one["name"] == "TaskDuration")
 

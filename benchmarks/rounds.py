@@ -28,12 +28,12 @@ class Rows:
     failed: dict[str, str] = field(default_factory=dict)
 
     def median(self, name: str, scenario: str, key: str = "cpu") -> float | None:
-        """Give the median of a figure."""
+        """Return the median of a figure."""
         rows = self.found.get((name, scenario), {})
         return statistics.median(row[key] for row in rows.values()) if rows else None
 
     def ratio(self, name: str, scenario: str, to: tuple[str, str], key: str = "cpu") -> float | None:
-        """Give the median, over the rounds, of a figure divided by another one of the same round."""
+        """Return the median, over the rounds, of a figure divided by another one of the same round."""
         rows, others = self.found.get((name, scenario), {}), self.found.get(to, {})
         ratios = [row[key] / others[number][key] for number, row in rows.items() if number in others]
         return statistics.median(ratios) if ratios else None

@@ -39,12 +39,12 @@ WORDS = ("sun ", "sea ", "oak ", "fog ", "elm ", "ice ", "the ", "ash ", "bay ",
 
 
 def piece(number: int) -> str:
-    """Give a delta of the text: four characters, with a new line now and then."""
+    """Return a delta of the text: four characters, with a new line now and then."""
     return "\n\n- " if number % 50 == 49 else WORDS[number % 10]
 
 
 def text_of(scenario: str) -> str:
-    """Give the text that ends a scenario."""
+    """Return the text that ends a scenario."""
     kind, count = parse_text(scenario)
     return "".join(map(piece, range(count if kind == "text" else LAST_DELTAS)))
 
@@ -58,7 +58,7 @@ def parse_text(scenario: str) -> tuple[str, int]:
 
 
 def calls_of(scenario: str, round_: int) -> list[tuple[str, str, int]]:
-    """Give what the model calls in a round: names, arguments as JSON, and the size of their fragments."""
+    """Return what the model calls in a round: names, arguments as JSON, and the size of their fragments."""
     kind, count = parse_text(scenario)
     if kind in ("rounds", "blob") and round_ < count:
         look = {"key": f"alpha beta gamma delta {round_:04d}", "n": 1, "exact": True}
@@ -73,7 +73,7 @@ def calls_of(scenario: str, round_: int) -> list[tuple[str, str, int]]:
 
 
 def expected(scenario: str) -> list[dict[str, Any]]:
-    """Give the arguments of every call of a scenario, in order."""
+    """Return the arguments of every call of a scenario, in order."""
     return [json.loads(args) for round_ in range(parse_text(scenario)[1]) for _, args, _ in calls_of(scenario, round_)]
 
 

@@ -17,7 +17,7 @@ LOAD = (
 
 
 def imports(names: Sequence[str], rounds: int) -> dict[str, float]:
-    """Give the seconds that an import adds to a bare interpreter, by contestant; medians of differences in a round."""
+    """Return the seconds that an import adds to a bare interpreter, by contestant; medians of differences in a round."""
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds + 1):
         for name in names:
@@ -28,7 +28,7 @@ def imports(names: Sequence[str], rounds: int) -> dict[str, float]:
 
 
 def loading(rounds: int) -> float:
-    """Give the seconds that `%load_ext nbtool` takes in an IPython that is there already."""
+    """Return the seconds that `%load_ext nbtool` takes in an IPython that is there already."""
     code = LOAD.format(work="shell.run_line_magic('load_ext', 'nbtool')")
     return statistics.median(float(_output("nbtool", code)) for _ in range(rounds))
 

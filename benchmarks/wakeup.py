@@ -22,7 +22,7 @@ ASK = "%%chat -m practice:fast\nUse &`double` with 21."
 
 
 def measure_clicks(count: int) -> tuple[float, float]:
-    """Give the median seconds from a click to its answer, and of a round trip to the idle kernel."""
+    """Return the median seconds from a click to its answer, and of a round trip to the idle kernel."""
     heard, trips = [], []
     with open_page() as page:
         page.run(SETUP)

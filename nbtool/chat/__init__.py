@@ -1,1 +1,1 @@
-"""The conversation remembers: chats, turns, the tree, the journal."""
+"""Conversations with history: chats, turns, the tree of versions, the journal."""

@@ -1,8 +1,8 @@
-"""What a person attaches → parts of a message: files, bytes, images, figures, arrays, addresses.
+"""Convert attachments to message parts: files, bytes, images, figures, arrays, URLs.
 
-A file is known by its bytes first and by its name second. Files that look as if they held secrets are refused; an
-address is passed on as it is and never fetched. Files and bytes leave as they are, with their metadata: a photo says
-where it was taken. An image of PIL, a figure and an array leave as pixels alone.
+The type of a file is detected from its content first and from its name second. Files that look like secrets are
+refused. A URL is passed to the provider and never fetched here. Files and bytes are sent unchanged, with their metadata
+(a photo can contain its location). PIL images, figures and arrays are sent as pixels only.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from nbtool.tools.secret_patterns import SECRET_FOLDERS, is_secret_name
 from nbtool.wire.framing.redaction import excerpt
 
 MAX_PATH_SHOWN = 200
-"""Characters of a path that an error names."""
+"""Maximum characters of a path in an error message."""
 
 MAX_ATTACHED = 20 * 1024 * 1024
-"""Bytes that one attachment may have."""
+"""Maximum bytes of one attachment."""
 
 _PRIVATE_KEY = b"PRIVATE KEY-----"
-_ATTACHABLE = "a path, an address, bytes, a PIL image, a matplotlib figure or an array of uint8"
+_ATTACHABLE = "a path, a URL, bytes, a PIL image, a matplotlib figure or an array of uint8"
 
 
 def as_parts(things: Any) -> list[Part]:
-    """Make parts of what is attached: one thing, or a list, tuple, set or generator of things.
+    """Convert one attachment, or a list, tuple, set or generator of attachments, to parts.
 
-    Parts stay as they are; a finished turn stands for the images and sounds of its replies.
+    Parts are returned unchanged; a finished turn is replaced by the images and sounds of its replies.
 
     Raises:
         nbtool.errors.BadUsage: see `as_media`.
@@ -54,10 +54,10 @@ def as_parts(things: Any) -> list[Part]:
 
 
 def as_media(thing: Any) -> Media:
-    """Make an attachment of a path, an http(s) address, bytes, a PIL image, a matplotlib figure or a uint8 array.
+    """Convert a path, an http(s) URL, bytes, a PIL image, a matplotlib figure or a uint8 array to media.
 
     Raises:
-        nbtool.errors.BadUsage: it is none of these, cannot be read, is too large, or looks like secrets.
+        nbtool.errors.BadUsage: the type is not supported, or it cannot be read, is too large, or looks like secrets.
     """
     if isinstance(thing, Media):
         return thing
@@ -79,7 +79,7 @@ def as_media(thing: Any) -> Media:
 
 def _of_turn(turn: Turn) -> tuple[Media, ...]:
     if not turn.media:
-        raise BadUsage("The replies of that turn hold no image and no sound.", fix="Attach a turn that made one.")
+        raise BadUsage("The replies of that turn contain no image and no sound.", fix="Attach a turn that has one.")
     return turn.media
 
 
@@ -87,11 +87,11 @@ def _at_address(url: str) -> Media:
     try:
         parts = parse_server_url(url, may_have_query=True)
     except BadUsage as error:
-        raise BadUsage(f"What is attached: {error.message}", fix=error.fix) from None
+        raise BadUsage(f"Attachment: {error.message}", fix=error.fix) from None
     mime, _ = mimetypes.guess_type(parts.path)
     if mime is None:
         raise BadUsage(
-            f"The address at {parts.host} does not say what is there.",
+            f"The media type of the URL at {parts.host} is unknown.",
             fix="Attach Media('image/png', url=…) with its type.",
         )
     return Media(mime, url=url, name=Path(parts.path).name)
@@ -102,7 +102,7 @@ def _of_file(source: Path) -> Media:
         path = source.expanduser()
         target = path.resolve()
         if not path.is_file():
-            problem = "is a folder" if path.is_dir() else "is no file" if path.exists() else "does not exist"
+            problem = "is a folder" if path.is_dir() else "is not a regular file" if path.exists() else "does not exist"
             raise BadUsage(f"{_display_path(source)} {problem}, so it cannot be attached.", fix="Check the path.")
         _refuse_secrets(path.absolute(), target)
         with path.open("rb") as file:
@@ -113,24 +113,24 @@ def _of_file(source: Path) -> Media:
     _bounded(data, _display_path(source))
     if _PRIVATE_KEY in data[:200]:
         raise BadUsage(
-            f"{_display_path(source)} holds a private key, and is not attached.", fix="Attach something else."
+            f"{_display_path(source)} contains a private key and was not attached.", fix="Attach another file."
         )
     return Media(_type_of(data, path.name), data=data, name=path.name)
 
 
 def _refuse_secrets(*paths: Path) -> None:
-    """Refuse what looks like secrets by its own name, a link's target, or a folder it lies in."""
+    """Refuse what looks like secrets by its own name, the target of a link, or a parent folder."""
     for path in paths:
         if is_secret_name(path.name.lower()) or SECRET_FOLDERS & set(path.parts):
             raise BadUsage(
-                f"{path.name} looks like a file of secrets, and is not attached.",
-                fix="If it holds none, attach its bytes: Path(…).read_bytes().",
+                f"{path.name} looks like a file of secrets and was not attached.",
+                fix="If it contains none, attach its bytes: Path(…).read_bytes().",
             )
 
 
 def _bounded(data: bytes, what: str) -> bytes:
     if not data:
-        raise BadUsage(f"{what}: there is nothing in it to attach.", fix="Attach something that is not empty.")
+        raise BadUsage(f"{what}: no content to attach.", fix="Attach content that is not empty.")
     if len(data) > MAX_ATTACHED:
         raise BadUsage(
             f"{what}: more than {MAX_ATTACHED >> 20} MB cannot be attached.",
@@ -140,14 +140,14 @@ def _bounded(data: bytes, what: str) -> bytes:
 
 
 def _type_of(data: bytes, name: str) -> str:
-    """Tell what an attachment is: by its bytes, as text, or else by its name."""
+    """Return the media type of an attachment: detected from its bytes, as text, or else guessed from its name."""
     if detected := sniff(data):
         return detected
     guessed = mimetypes.guess_type(name)[0] or ""
     if _is_text(data):
         return guessed if guessed.startswith("text/") else "text/plain"
     if guessed in SNIFFED or not guessed.startswith(("image/", "audio/", "video/", "application/")):
-        claimed = f"is called {name}, and its bytes are no {guessed}" if guessed else "is of no kind that is known"
+        claimed = f"is named {name}, but its content is not {guessed}" if guessed else "has an unknown type"
         raise BadUsage(f"The attachment {claimed}.", fix="Attach an image, a sound, a PDF or a text.")
     return guessed
 
@@ -166,7 +166,7 @@ def _png(draw: Callable[[Any], bytes], thing: Any, what: str) -> Media:
         raise
     except Exception as error:
         detail = excerpt(f"{type(error).__name__}: {error}")
-        raise BadUsage(f"{what} cannot be drawn ({detail}).", fix="Save it to a file and attach that.") from error
+        raise BadUsage(f"{what} cannot be drawn ({detail}).", fix="Save it to a file and attach the file.") from error
     return Media("image/png", data=_bounded(data, what))
 
 
@@ -187,13 +187,13 @@ def _of_array(array: Any) -> bytes:
     channels = 1 if array.ndim == 2 else array.shape[-1] if array.ndim == 3 else 0
     if str(array.dtype) != "uint8" or channels not in (1, 2, 3, 4) or 0 in array.shape:
         raise BadUsage(
-            f"An image is an array of uint8, (height, width) or (height, width, 1 to 4); {array.dtype} of shape"
-            f" {array.shape} came.",
+            f"Expected an array of uint8, (height, width) or (height, width, 1 to 4); got {array.dtype} of shape"
+            f" {array.shape}.",
             fix="Scale and convert it: (255 * a).astype('uint8').",
         )
     height, width = array.shape[:2]
     colour = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
-    rows = b"".join(b"\x00" + row.tobytes() for row in array)  # each row begins with its filter: none
+    rows = b"".join(b"\x00" + row.tobytes() for row in array)  # the first byte of a row is its filter type: none
     head = width.to_bytes(4, "big") + height.to_bytes(4, "big") + bytes((8, colour, 0, 0, 0))
     return b"\x89PNG\r\n\x1a\n" + _chunk(b"IHDR", head) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
 

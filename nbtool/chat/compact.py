@@ -1,11 +1,11 @@
-"""A finished turn, told briefly: which tools ran and where their results are, then how the answer came about.
+"""The compact form of a finished turn in later requests: the tools that ran, their references, and the answer.
 
-Native tool messages of every turn would be sent again with every later request, results and all. The compact form is
-one assistant message: the *system hint* names the tools and the references under which their arguments and results
-can be read again; the *natural flow* is the text with a short log of each call. `hint_size` is the border between them.
+Native tool messages would send all results of every turn again with every later request. The compact form is one
+assistant message: the *system hint* lists the tools and the references under which their arguments and results can be
+read again; the *natural flow* is the text with a short log of each call. `hint_size` is the length of the hint.
 
-The form is written, never read: nothing parses it back, so neither a model that imitates a log block nor a block in
-somebody's text is ever taken for a call.
+The form is only written: nothing parses it, so neither a model that imitates a log block nor a block in some text is
+ever treated as a call.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from nbtool.messages import Media, Message, Refusal, Text, ToolCall
 from nbtool.tools.values.excerpt import excerpt
 
 PREVIEW = 200
-"""Characters of a result that a log block shows."""
+"""Maximum characters of a result in a log block."""
 ARGUMENT = 50
-"""Characters of a string argument that a log block shows."""
+"""Maximum characters of a string argument in a log block."""
 
 LOG_TITLE = "[Tool Execution Log]"
 QUOTED_TITLE = "[tool execution log, quoted]"
@@ -50,7 +50,7 @@ _STATUS = {
 
 
 class CallView(Protocol):
-    """What is told of a call."""
+    """The fields of a call that the compact form uses."""
 
     @property
     def call_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn.calls`
@@ -69,7 +69,7 @@ class CallView(Protocol):
 
 
 def system_hint(calls: Sequence[CallView]) -> str:
-    """Say which tools ran and where their results are; empty when none ran."""
+    """Return the list of the tools that ran and their references; empty if none ran."""
     if not calls:
         return ""
     return _HINT.format(tools="\n".join(map(_tool_line, calls)), title=LOG_TITLE)
@@ -82,7 +82,7 @@ def _tool_line(call: CallView) -> str:
 
 
 def natural_flow(chain: Iterable[Message], calls: Sequence[CallView]) -> str:
-    """Tell a turn's messages as text, each call as a log block in its place."""
+    """Return a turn's messages as text, with each call as a log block."""
     records = {call.call_id: call for call in calls}
     pieces: list[str] = []
     for message in chain:
@@ -112,7 +112,7 @@ _END_NOTES: Mapping[str, str] = {
 
 
 def end_note(end_reason: EndReason, explanation: str = "") -> str:
-    """Say to later requests why a turn has no finished answer; empty where it has one, or its messages tell it."""
+    """Return the note for later requests why a turn has no finished answer; empty if it has one."""
     reason = _truncate(_escape_title(" ".join(explanation.split())), PREVIEW)
     return f"[nbtool] {_END_NOTES[end_reason]}{f': {reason}' if reason else '.'}" if end_reason in _END_NOTES else ""
 
@@ -149,7 +149,7 @@ def _truncate(text: str, size: int) -> str:
 
 
 def _escape_title(text: str) -> str:
-    """Take the title of our own blocks out of somebody else's text."""
+    """Escape the title of our log blocks in a text from outside."""
     return text.replace(LOG_TITLE, QUOTED_TITLE)
 
 

@@ -1,4 +1,4 @@
-"""A conversation: a tree of turns, whose every change is in the journal before it is made."""
+"""A conversation: a tree of turns; every change is journalled before it is applied."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nbtool.loop import reset_after_fork, run_sync
 from nbtool.messages import new_id
 
 TurnRef = str | Turn | None
-"""A turn, the beginning of its id, or None: the last one of the active line."""
+"""A turn, the beginning of its id, or None: the last turn of the active branch."""
 
 
 class Conversation:
-    """What was said, and which line of it counts.
+    """The turns of a chat, and which branch of them is active.
 
-    A turn is named by itself or by the beginning of its id. A hidden turn is not told to the model, a pinned one is
-    told whatever the window; both are shown all the same. Nothing here erases: `undo` brings back what was deleted.
+    A turn is named by a `Turn` or by the beginning of its id. A hidden turn is not sent to the model, a pinned one is
+    sent whatever the window; both stay visible. Nothing here erases: `undo` restores what was deleted.
     """
 
     def __init__(self) -> None:
@@ -31,35 +31,35 @@ class Conversation:
         _conversations.add(self)
 
     def hide(self, turn: TurnRef = None) -> Node[Turn]:
-        """Tell a turn to the model no more, whichever of its versions counts; gives its place."""
+        """Exclude a turn, with all its versions, from requests; return its node."""
         return self._change("hide", self.find_turn(turn)[0])
 
     def show(self, turn: TurnRef = None) -> Node[Turn]:
-        """Tell a hidden turn again; gives its place."""
+        """Include a hidden turn in requests again; return its node."""
         return self._change("show", self.find_turn(turn)[0])
 
     def pin(self, turn: TurnRef = None) -> Node[Turn]:
-        """Tell a turn also where the window is too short for it; gives its place."""
+        """Include a turn in requests even when it is outside the window; return its node."""
         return self._change("pin", self.find_turn(turn)[0])
 
     def unpin(self, turn: TurnRef = None) -> Node[Turn]:
-        """Let the window decide again; gives the turn's place."""
+        """Remove the pin of a turn; return its node."""
         return self._change("unpin", self.find_turn(turn)[0])
 
     def delete(self, turn: TurnRef, *, below: bool = False) -> Node[Turn]:
-        """Delete one version, or, `below`, all of its place and everything that was said after it; gives its place.
+        """Delete one version of a turn, or, with `below`, all versions and all later turns; return its node.
 
-        Where a place has no version left, what followed it follows the one before.
+        When a node has no version left, its children are attached to its parent.
 
         Raises:
-            BadUsage: a turn among them is still on its way.
+            BadUsage: one of these turns is still running.
         """
         node, version = self.find_turn(turn)
         self._check_ended(node, version, below=below)
         return self._change("delete", node, "" if below else version.turn_id)
 
     def undo(self) -> Node[Turn]:
-        """Take the latest deletion back; gives its place.
+        """Undo the latest deletion; return its node.
 
         Raises:
             BadUsage: nothing is deleted.
@@ -70,12 +70,12 @@ class Conversation:
         return self._change("restore", node, turn_id)
 
     def switch(self, where: str | Turn) -> Node[Turn]:
-        """Go to a branch, by its number in `%chat history` or by a turn on it, or to another version of a place.
+        """Switch to a branch, by its number in `%chat history` or by a turn on it, or to another version of a turn.
 
-        A turn of the active line becomes the version that counts there, and the line stays.
+        A version of a turn on the active branch becomes its current version, and the branch stays active.
 
         Raises:
-            BadUsage: there is no such branch or turn.
+            BadUsage: the branch or turn does not exist.
         """
         branches = self.tree.branches()
         if isinstance(where, str) and where.isdecimal():
@@ -87,9 +87,9 @@ class Conversation:
         return self._change("switch", node, version.turn_id)
 
     def branch(self, turn: TurnRef = None) -> Node[Turn] | None:
-        """Let the next turn follow this one, beside what followed it; gives the place.
+        """Start a new branch after a turn; return its node.
 
-        Without a turn, the next one is said in place of the last: it follows what that one followed (None: nothing).
+        Without a turn, the next one becomes a sibling of the last: it gets the same parent (None: the root).
         """
         if turn is None:
             node = next(iter(self.tree.active_path[-2:-1]), None)
@@ -99,32 +99,32 @@ class Conversation:
         return node
 
     def new(self) -> None:
-        """Begin afresh; what was said stays reachable."""
+        """Start a new branch without history; the earlier turns stay available."""
         self._apply(TreeChanged("branch", ""))
 
     def find_turn(self, turn: TurnRef) -> tuple[Node[Turn], Turn]:
-        """Give the place of a turn and the turn.
+        """Return the node of a turn and the turn.
 
         Raises:
-            BadUsage: there is no such turn, or nothing was said yet.
+            BadUsage: the turn does not exist, or the chat has no turns yet.
         """
         if turn is not None:
             return self.tree.get(turn if isinstance(turn, str) else turn.turn_id)
         if not (line := self.tree.active_path) or not (last := line[-1].turn):
-            raise BadUsage("Nothing was said yet.", fix="Say something first.")
+            raise BadUsage("The chat has no turns yet.", fix="Send a prompt first.")
         return line[-1], last
 
     def _check_ended(self, node: Node[Turn], version: Turn, *, below: bool) -> None:
         among = self.tree.turns_from(node) if below else [version]
         if running := next((one for one in among if not one.done.done()), None):
-            raise BadUsage(f"{running.turn_id} is still on its way.", fix="Stop it first.")
+            raise BadUsage(f"{running.turn_id} is still running.", fix="Stop it first.")
 
     def _change(self, op: TreeOp, node: Node[Turn], turn_id: str = "") -> Node[Turn]:
         self._apply(TreeChanged(op, node.node_id, turn_id))
         return node
 
     def _apply(self, change: TreeChanged) -> None:
-        """Write a change down, then make it; no turn finds its place meanwhile."""
+        """Journal a change, then apply it; under the lock, so that no turn is added meanwhile."""
 
         async def apply() -> None:
             async with self.lock:
@@ -138,7 +138,7 @@ _conversations: weakref.WeakSet[Conversation] = weakref.WeakSet()
 
 
 def _open_in_child() -> None:
-    """Let turns begin in a forked child: one that held the turnstile runs in the other process."""
+    """Reset the locks in a forked child: a turn that held one is running in the parent process."""
     for conversation in list(_conversations):
         conversation.lock = asyncio.Lock()
 

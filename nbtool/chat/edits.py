@@ -1,4 +1,4 @@
-"""How a new version of a turn differs from the one that it was made from."""
+"""The difference between a new version of a turn and the version that it is based on."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nbtool.tools.calls.record import CallRecord
 from nbtool.wire.reply import Reply
 
 MAX_SHOWN = 200
-"""Characters of an argument or a result that a difference shows."""
+"""Maximum characters of an argument or a result in a diff."""
 
 
 class TurnView(Protocol):
-    """What is edited: a turn's replies, and the calls that were made for them."""
+    """The part of a turn that is edited: its replies and their calls."""
 
     @property
     def turn_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn`
@@ -29,7 +29,7 @@ class TurnView(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallEdit:
-    """One edit: `value` (arguments or text) stands in place of what the call had before."""
+    """One edit: `value` (arguments or text) replaces that of the call."""
 
     call_id: str
     name: str
@@ -46,7 +46,7 @@ class CallEdit:
 
 @dataclass(frozen=True, slots=True)
 class VersionDiff:
-    """What a version is made from, how many of its first rounds are told from the record, and what was edited."""
+    """The turn that a version is based on, how many of its first rounds are reused, and the edits."""
 
     label: Literal["Rerun", "Resumed", "Re-executed"]
     turn_id: str
@@ -55,12 +55,12 @@ class VersionDiff:
 
     @property
     def replays_rounds(self) -> bool:
-        """Whether the rounds that are kept are told as they were, and nothing in them is meant to be otherwise."""
+        """Whether the reused rounds are unchanged."""
         return self.label != "Re-executed" and not self.edits
 
     def __str__(self) -> str:
-        first = {0: "", 1: "; its first round is told from the record"}
-        summary = first.get(self.kept_rounds, f"; its first {self.kept_rounds} rounds are told from the record")
+        first = {0: "", 1: "; its first round is reused"}
+        summary = first.get(self.kept_rounds, f"; its first {self.kept_rounds} rounds are reused")
         edits = "".join(f"\n{edit}" for edit in self.edits)
         return f"{self.label} from {self.turn_id}{summary}.{edits}"
 
@@ -68,36 +68,36 @@ class VersionDiff:
 def parse_edits(
     turn: TurnView, arguments: Mapping[str, Mapping[str, Any]], results: Mapping[str, str]
 ) -> tuple[CallEdit, ...]:
-    """Give the edits of a turn's calls, which are named by their ids or the beginnings of them.
+    """Return the edits of a turn's calls, which are named by the beginnings of their ids.
 
     Raises:
-        BadUsage: there is no such call, one is edited twice, or a value is not of the kind that its place takes.
+        BadUsage: a call does not exist or is edited twice, or a value has the wrong type.
     """
     edits = [_arguments(_call(turn, call_id), value) for call_id, value in arguments.items()]
     edits += [_result(_call(turn, call_id), value) for call_id, value in results.items()]
     if len({edit.call_id for edit in edits}) < len(edits):
-        raise BadUsage("A call is edited twice.", fix="Give its arguments or its result, once.")
+        raise BadUsage("A call is edited twice.", fix="Edit either its arguments or its result, once.")
     return tuple(edits)
 
 
 def _arguments(call: CallRecord, value: object) -> CallEdit:
     try:
         if not isinstance(value, Mapping):
-            raise TypeError(f"{type(value).__name__} is no mapping")
+            raise TypeError(f"{type(value).__name__} is not a mapping")
         value = json.loads(json.dumps(dict(value), allow_nan=False))
     except (TypeError, ValueError) as error:
-        raise BadUsage(f"The arguments of `{call.name}` are a mapping of JSON values ({error}).") from None
+        raise BadUsage(f"The arguments of `{call.name}` have to be a mapping of JSON values ({error}).") from None
     return CallEdit(call.call_id, call.name, call.round, "arguments", call.arguments, value)
 
 
 def _result(call: CallRecord, value: object) -> CallEdit:
     if not isinstance(value, str):
-        raise BadUsage(f"The result of `{call.name}` is told as text, not as {type(value).__name__}.", fix="Use str().")
+        raise BadUsage(f"The result of `{call.name}` has to be a string, not {type(value).__name__}.", fix="Use str().")
     return CallEdit(call.call_id, call.name, call.round, "result", call.shown, value)
 
 
 def _call(turn: TurnView, call_id: str) -> CallRecord:
-    """Give a call that the model itself asked for: one that a tool made has no place in the messages."""
+    """Return a call that the model requested; a call made by a tool is not in the messages and cannot be edited."""
     call_ids = {call.call_id for reply in turn.rounds if reply.complete for call in reply.calls}
     matches = [call for call in turn.calls if call.call_id in call_ids and call.call_id.startswith(call_id)]
     if len(matches) != 1:

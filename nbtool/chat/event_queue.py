@@ -1,4 +1,4 @@
-"""Events on their way from nbtool's own thread to a loop that waits for them."""
+"""A queue of events from nbtool's background thread to a waiting event loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nbtool.events import (
 )
 
 COALESCE_SECONDS = 0.004
-"""Seconds that an event which nobody has to answer or read at once waits for more, before it wakes a reader."""
+"""Seconds that a low-priority event waits for further ones before it wakes the reader."""
 
 _LOW_PRIORITY = frozenset(
     {CallDelta, CallFinished, CallReady, CallStarted, MessageAppended, ReplyFinished, RequestStarted}
@@ -26,11 +26,11 @@ _LOW_PRIORITY = frozenset(
 
 
 class EventQueue:
-    """A mailbox between nbtool's thread and a waiting loop; wakes the reader only when it sleeps.
+    """A queue between nbtool's thread and a waiting loop; wakes the reader only when it is idle.
 
-    The waking is the last thing that a pass of nbtool's loop does: two threads that wake each other for every delta
-    cost more than the delta, and what one read of the socket brought arrives together. What neither shows text nor
-    asks for an answer waits for more, but not long enough for a person to see.
+    The reader is woken at the end of an iteration of nbtool's loop, because waking it for every delta costs more than
+    the delta: the deltas of one socket read arrive together. Events that neither show text nor need an answer wait for
+    further ones, too briefly to be visible.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class EventQueue:
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, event: Event) -> None:
-        """Take an event; on nbtool's own thread."""
+        """Add an event; on nbtool's background thread."""
         self._events.append(event)
         if self._is_asleep and type(event) not in _LOW_PRIORITY:
             self._is_asleep = False
@@ -53,12 +53,12 @@ class EventQueue:
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        self._is_asleep = False  # before the reader is woken: then only it may fall asleep again
-        with suppress(RuntimeError):  # the reader's loop is closed: nobody waits
+        self._is_asleep = False  # set before the reader is woken: afterwards only the reader sets it
+        with suppress(RuntimeError):  # the reader's loop is closed: nothing waits
             self._loop.call_soon_threadsafe(self._more.set)
 
     async def get(self) -> Event:
-        """Give the next event, when there is one; on the loop of the reader."""
+        """Wait for the next event; on the loop of the reader."""
         while not self._events:
             self._more.clear()
             self._is_asleep = True

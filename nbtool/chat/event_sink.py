@@ -1,8 +1,8 @@
-"""The one door by which the events of a turn go: to the journal first, and then to whoever listens.
+"""The single output of a turn's events: to the journal first, and then to the listeners.
 
-Before anything leaves or runs, all that was said until then is on disk. Every wait for the disk is a change of thread,
-there and back; so an event that nothing is done because of is held back for the next one, and written together with it:
-a reply with the beginning of its first call, an outcome with the next request.
+All earlier events are on disk before a request is sent or a tool runs. Every wait for the disk costs two thread
+switches; so an event that triggers no action is deferred and written together with the next one: a reply with the start
+of its first call, an outcome with the next request.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from nbtool.events import (
 )
 
 MAX_DEFER_SECONDS = 0.02
-"""How long an event is held back at most: then it is written alone."""
+"""Longest time that an event is deferred; then it is written alone."""
 
 DEFERRABLE = frozenset({MessageAppended, CallReady})
-"""What these say is told once more, or something else is told before anything is done."""
+"""Events that trigger no action: another event always follows before one."""
 
 DEFERRABLE_WITHOUT_PLUGINS = DEFERRABLE | {ReplyFinished, CallFinished}
-"""Only a plugin of a person's own does something because of these before the next event is told."""
+"""With built-in plugins only, these trigger no action either before the next event is dispatched."""
 
 
 class EventSink:
-    """The door of one turn; `emit` is called on nbtool's own loop, `tell` once an event is on disk.
+    """The event output of one turn; `emit` is called on nbtool's loop, `dispatch` once an event is on disk.
 
-    `TurnEnded` closes it: what emits later is stopped as if it were cancelled, since it may not act any more.
-    `is_ours` says that no plugin is there but nbtool's own, so that more can be held back.
+    `TurnEnded` closes it: a later emitter is cancelled, because nothing may act after the end of the turn.
+    With `only_builtin_plugins` more events can be deferred.
     """
 
     def __init__(self, writer: TurnWriter, dispatch: Callable[[Event], None], *, only_builtin_plugins: bool) -> None:
@@ -51,7 +51,7 @@ class EventSink:
         self._is_closed = False
 
     async def emit(self, event: Event) -> None:
-        """Take an event; returns when it is on disk, or waits for the next one while nothing is done because of it.
+        """Emit an event; returns when it is on disk, or at once if it is deferred.
 
         Raises:
             asyncio.CancelledError: the turn has ended.
@@ -61,7 +61,7 @@ class EventSink:
             raise asyncio.CancelledError("The turn has ended.")
         self._is_closed = kind is TurnEnded
         if kind is CallDelta and not self._deferred:
-            self._dispatch(event)  # most of what a model writes are prose and these
+            self._dispatch(event)  # fast path: frequent, and not journalled
         elif kind in DELTAS:
             await self._emit_delta(event)
         elif kind in self._deferrable:
@@ -70,7 +70,7 @@ class EventSink:
             await self._flush(event)
 
     async def _emit_delta(self, delta: Event) -> None:
-        """Take a delta: it is written now and then, and told at once."""
+        """Emit a delta: dispatched at once, and written to disk periodically."""
         if self._deferred:
             await self._flush()
         if isinstance(delta, TextDelta | ThinkingDelta) and self._writer.buffer(delta):
@@ -83,9 +83,9 @@ class EventSink:
             self._timer = asyncio.get_running_loop().call_later(MAX_DEFER_SECONDS, self._flush)
 
     def _flush(self, *events: Event) -> asyncio.Future[None]:
-        """Begin to write what was held back and these events, in the order in which they came.
+        """Start to write the deferred events and these, in order of arrival.
 
-        Whoever is cancelled while they wait for the future takes no event of others along.
+        The write is a task of its own, so that cancelling one emitter does not lose the events of others.
         """
         if self._timer:
             self._timer.cancel()
@@ -105,7 +105,7 @@ class EventSink:
         except Exception as error:
             if done.cancelled():
                 raise
-            done.set_exception(error)  # it is the emitter's
+            done.set_exception(error)  # raised in the emitter
         else:
             if not done.cancelled():
                 done.set_result(None)

@@ -1,4 +1,4 @@
-"""Which model a chat speaks to, why this one, and the endpoint that reaches it."""
+"""The model of a chat, the source of its choice, and its endpoint."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ ToolMode = Literal["auto", "native", "prompted"]
 register_local_server("practice", practice.start)
 
 BY_USER = "set by you"
-"""Who chose a model that a cell or a call names."""
+"""The source of a model that is named by a cell or an argument."""
 
 _without_native_tools: set[tuple[str, str]] = set()
-"""Hosts and models that refused tools while this process lives: they get them through the prompt from the start."""
+"""Hosts and models of this process that do not support native tools: they get tools through the prompt."""
 
 
 @dataclass(frozen=True)
 class Model:
     """The model of a chat.
 
-    `model_id` is `provider:model`; None takes what is found. `wire` is a dialect, or an endpoint of one's own.
-    `chosen_by` says who named it, in words; one that a setting named gives way to another setting. `fence` is the word
-    that tells this chat's calls from anybody else's text where tools go through the prompt.
+    `model_id` is `provider:model`; None selects one that is available. `wire` is a dialect, or a custom endpoint.
+    `chosen_by` describes who chose it; a model from a setting is replaced by another setting. `fence` is the random
+    token that marks this chat's calls where tools go through the prompt.
     """
 
     model_id: str | None = None
@@ -57,17 +57,17 @@ class Model:
     def __post_init__(self) -> None:
         check_choice("tool_mode", self.tool_mode, get_args(ToolMode))
         if not isinstance(self.model_id, str | None):
-            raise BadUsage(f"model={self.model_id!r}: an id as `provider:model` is expected.")
+            raise BadUsage(f"model={self.model_id!r}: expected an id of the form `provider:model`.")
 
     @cached_property
     def fence(self) -> str:
-        """A word of this chat alone, which no tool result can know beforehand."""
+        """A random token of this chat, which tool results cannot guess."""
         return uuid4().hex[:8]
 
     @cached_property
     def _resolved(self) -> Discovery:
         if self.wire is not None and not isinstance(self.wire, str):
-            return Discovery(self.wire.model, "an endpoint of your own")
+            return Discovery(self.wire.model, "a custom endpoint")
         return Discovery(self.model_id, self.chosen_by) if self.model_id else find_model()
 
     @property
@@ -77,15 +77,15 @@ class Model:
 
     @property
     def reason(self) -> str:
-        """Why it is this one."""
+        """Why this model was selected."""
         return self._resolved.reason
 
     def with_changes(
         self, model_id: str | None, *, wire: str | None = None, tool_mode: ToolMode | None = None
     ) -> Model:
-        """Give the same with another model, wire or tool mode; what is None stays as it is.
+        """Return a copy with another model, wire or tool mode; None keeps the current value.
 
-        An address and a key belong to the model they were given for: another one does not get them.
+        The base URL and the API key belong to the model: they are not copied to another one.
         """
         if model_id and model_id != self.model_id:
             return Model(model_id, wire=wire, tool_mode=tool_mode or self.tool_mode)
@@ -93,17 +93,17 @@ class Model:
         return self if changed == self else changed
 
     def with_default(self, model_id: str | None, *, chosen_by: str) -> Model:
-        """Give the same with a model that a setting names (None: what is found), unless a cell has named one."""
+        """Return a copy with the model of a setting (None: one that is available), unless a cell has chosen one."""
         if model_id == self.model_id or (self.model_id and not self.is_from_setting):
             return self
         by = chosen_by if model_id else BY_USER
         return replace(self, model_id=model_id, chosen_by=by, is_from_setting=bool(model_id))
 
     def endpoint(self, can_retry: Callable[[], bool] | None = None) -> Endpoint:
-        """Give what answers prompts.
+        """Return the endpoint of the model.
 
         Raises:
-            nbtool.errors.ModelError: there is no such model, no key for it, or nobody allowed the `.env` that names it.
+            nbtool.errors.ModelError: the model is unknown, has no API key, or is named by a `.env` without consent.
         """
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire
@@ -112,15 +112,15 @@ class Model:
             check_allowed([self._resolved.setting], native.host)
         native = replace(native, can_retry=can_retry)
         if self.tool_mode == "native" or native.dialect in MEDIA_KINDS:
-            return native  # models that make images or sound refuse tools themselves, in whatever form
+            return native  # models that generate images or sound do not support tools
         return ToolFallbackEndpoint(native, self.fence, always_prompted=self.tool_mode == "prompted")
 
     @property
     def destination(self) -> str:
-        """The host that requests go to, "" where they stay in this process; starts and asks nothing.
+        """The host of requests, "" for an in-process model; starts nothing and sends nothing.
 
         Raises:
-            nbtool.errors.NbtoolError: there is no such model, or an address that cannot be read.
+            nbtool.errors.NbtoolError: the model is unknown, or its URL is invalid.
         """
         if self.wire is not None and not isinstance(self.wire, str):
             return self.wire.host
@@ -128,22 +128,22 @@ class Model:
 
     @property
     def address(self) -> str:
-        """Where requests go."""
+        """The base URL of requests."""
         endpoint = self.endpoint()
         native = endpoint.native if isinstance(endpoint, ToolFallbackEndpoint) else endpoint
         return native.base_url if isinstance(native, HttpEndpoint) else native.host
 
     def list_models(self) -> list[str]:
-        """Give the models that the provider lists."""
+        """Return the models that the provider lists."""
         if self.wire is not None and not isinstance(self.wire, str):
-            raise BadUsage("An endpoint of your own lists no models.")
+            raise BadUsage("A custom endpoint has no list of models.")
         provider = self.name.partition(":")[0]
         return run_sync(list_models(provider, base_url=self.base_url, api_key=self.api_key))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolFallbackEndpoint:
-    """Offers tools natively, and through the prompt to whoever refuses them; `only` through the prompt if so."""
+    """Send tools natively, and through the prompt if the model does not support them, or `always_prompted`."""
 
     native: HttpEndpoint
     fence: str
@@ -161,20 +161,20 @@ class ToolFallbackEndpoint:
 
     @property
     def dialect(self) -> str:
-        """The dialect below."""
+        """The dialect of the native endpoint."""
         return self.native.dialect
 
     def preview(self, prompt: Prompt) -> Request:
-        """Give the request that `stream` would make."""
+        """Return the request that `stream` would make."""
         return self._endpoint(prompt).preview(prompt)
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What the model's provider can do."""
+        """The abilities of the model's provider."""
         return self.native.abilities
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Send a prompt; when the tools are refused, say so and send it again with the tools in the prompt."""
+        """Send a prompt; if tools are not supported, report it and retry with the tools in the prompt."""
         try:
             async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
                 async for delta in deltas:
@@ -184,7 +184,7 @@ class ToolFallbackEndpoint:
             if self._through_prompt or not prompt.tools:
                 raise
         _without_native_tools.add((self.host, self.model))
-        yield Retrying(1, 0.0, f"{self.model} takes no tools; they are described in the prompt instead.")
+        yield Retrying(1, 0.0, f"{self.model} does not support native tools; they are described in the prompt instead.")
         async with aclosing(self._endpoint(prompt).stream(prompt)) as deltas:
             async for delta in deltas:
                 yield delta
@@ -207,18 +207,18 @@ class ToolFallbackEndpoint:
 
 @runtime_checkable
 class PreviewableEndpoint(Protocol):
-    """An endpoint that can show a request without making it."""
+    """An endpoint that can build a request without sending it."""
 
     host: str
     model: str
     dialect: str
 
     def preview(self, prompt: Prompt) -> Request:
-        """Give the request that `stream` would make."""
+        """Return the request that `stream` would make."""
 
 
 class PreviewEndpoint:
-    """Takes an endpoint's place, keeps the request it would make, and answers nothing."""
+    """Replace an endpoint: store the request that it would send, without a reply."""
 
     def __init__(self, endpoint: PreviewableEndpoint) -> None:
         self.host, self.model, self.dialect = endpoint.host, endpoint.model, endpoint.dialect
@@ -227,7 +227,7 @@ class PreviewEndpoint:
         self.request = Request("", {}, stream=False)
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Keep the request; the reply is over before it began."""
+        """Store the request; yields nothing."""
         self.request = self._endpoint.preview(prompt)
         nothing: tuple[Delta, ...] = ()
         for delta in nothing:

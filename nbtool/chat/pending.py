@@ -1,4 +1,4 @@
-"""What a turn waits for, and whether it still needs the thread that waits with it."""
+"""The open approval questions of a turn, and whether a call still uses the calling thread."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nbtool.events import CallAsked, CallDecided, CallFinished, CallStarted, Eve
 
 
 class PendingQuestions:
-    """Follows the events of one turn, on nbtool's own loop. `is_parked`: the turn has outlived its cell."""
+    """Track the events of one turn, on nbtool's loop. `is_parked`: the turn runs on after its cell has ended."""
 
     def __init__(self) -> None:
         self.is_parked = False
@@ -19,27 +19,27 @@ class PendingQuestions:
 
     @property
     def status(self) -> Literal["running", "waiting", "parked"]:
-        """Whether a person is waited for, and whether a cell waits too."""
+        """Whether the turn waits for a decision, and whether a cell waits for the turn."""
         if not self._questions:
             return "running"
         return "parked" if self.is_parked else "waiting"
 
     @property
     def is_idle(self) -> bool:
-        """Whether only a person can move a turn that has outlived its cell."""
+        """Whether a parked turn only waits for decisions."""
         return self.is_parked and bool(self._questions) and not self._on_thread
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """The digests of the questions that wait, oldest first."""
+        """The digests of the open questions, oldest first."""
         return tuple(self._questions)
 
     def record(self, event: Event) -> None:
-        """Take note of an event."""
+        """Update the state from an event."""
         match event:
             case CallAsked():
                 self._questions[event.digest] = event.call_id
-                self._on_thread.discard(event.call_id)  # its tool has not begun, or has ended
+                self._on_thread.discard(event.call_id)  # its tool has not started, or has ended
             case CallDecided():
                 self._questions.pop(event.digest, None)
             case CallStarted(thread="main"):
@@ -54,7 +54,7 @@ class PendingQuestions:
         self._change.set()
 
     async def wait_thread_free(self) -> None:
-        """Wait until no call runs on the lent thread."""
+        """Wait until no call runs on the calling thread."""
         while self._on_thread:
             self._change.clear()
             await self._change.wait()

@@ -1,7 +1,7 @@
-"""What the model is told beside a prompt: the system text, the objects of this turn, and the turns before it.
+"""The context of a prompt: the system text, the exposed objects, and the earlier turns.
 
-The order is fixed and nothing in it changes from request to request (a date, never a time), so that a provider's prompt
-cache holds. What is exposed changes more often: it stands with the message that exposed it.
+The order is fixed and the content is stable from request to request (a date, never a time), so that the provider's
+prompt cache hits. Exposed objects change more often: they are part of the user message.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ NO_REPLY: Mapping[str, str] = {
     "timeout": "[nbtool] The time for this was over before there was a reply.",
     "error": "[nbtool] This failed before there was a reply.",
 }
-"""What stands in a history in place of a reply that never came, by the status of its turn."""
+"""Replaces a missing reply in the history, by the status of its turn."""
 
 
 def system_prompt(own: str, rules: str) -> str:
-    """Join the date, the person's own text and the rules of the tools, always in this order."""
+    """Join the date, the user's system text and the rules of the tools, in this order."""
     parts = [f"Today is {_today()}.", own.strip(), rules.strip()]
     return "\n\n".join(part for part in parts if part)
 
 
 def with_context(prompt: Message, exposed: Mapping[str, str]) -> Message:
-    """Give the person's message as the model is told it: with the exposed objects described, never their values."""
+    """Return the user message with descriptions of the exposed objects, never their values."""
     if not exposed:
         return prompt
     lines = "\n".join(f"- $VAR_REF{{{{{name}}}}}: {description}" for name, description in exposed.items())
@@ -40,20 +40,22 @@ def with_context(prompt: Message, exposed: Mapping[str, str]) -> Message:
 
 
 def as_message(prompt: str | Message, parts: Iterable[Part]) -> Message:
-    """Give what a person says as a message, with what they attach.
+    """Return a prompt as a message, with its attachments.
 
     Raises:
-        BadUsage: it is neither a text nor a message.
+        BadUsage: it is neither a string nor a message.
     """
     if isinstance(prompt, Message):
         return prompt.with_parts([*prompt.parts, *parts])
     if not isinstance(prompt, str):
-        raise BadUsage(f"A prompt is a text; {type(prompt).__name__} came.", fix="Give other things by attach=….")
+        raise BadUsage(
+            f"A prompt has to be a string, not {type(prompt).__name__}.", fix="Pass other objects with attach=…."
+        )
     return user(prompt, *parts)
 
 
 def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
-    """Tell a finished turn to a later one; the prompt is told also where no reply came, and why none did."""
+    """Return a finished turn as history for a later one; without a reply, a note says why there is none."""
     prompt = turn.messages.context[-1:]
     if mode == "none" or not prompt:
         return []
@@ -68,7 +70,7 @@ def history_messages(turn: Turn, mode: HistoryMode) -> list[Message]:
 
 
 def _with_note(messages: list[Message], note: str) -> list[Message]:
-    """Put a note at the end of the last reply; one that asked for calls is answered first."""
+    """Append a note to the last reply, or as a new message if the last reply requests calls."""
     if not note:
         return messages
     last = messages[-1] if messages else None

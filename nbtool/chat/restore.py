@@ -1,8 +1,8 @@
-"""A turn and a conversation, rebuilt from journalled events.
+"""Rebuild turns and conversations from journalled events.
 
-What is recalled is what was: nothing runs, nothing is asked, no approval comes back, and an object that a result was
-is gone with its kernel (its text is kept). Where the events break off, the turn was interrupted: a call that had begun
-has an *unknown* outcome, and one that had not did not run.
+Only the record is restored: nothing runs, nothing is sent, no approval is restored, and result objects are gone with
+their kernel (their texts are kept). If the events are incomplete, the turn was interrupted: a call that had started has
+an *unknown* outcome, the others did not run.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from nbtool.tools.variables.store import Variables
 from nbtool.wire.reply import Reply
 
 FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
-"""The states in which a turn ends; in any other the kernel ended before it did."""
+"""The states of an ended turn; in any other the kernel ended first."""
 
-_INTERRUPTED = "The kernel ended before this turn did; what came until then is kept."
+_INTERRUPTED = "The kernel ended before this turn was complete; its content so far is kept."
 _REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]{1,128})")
 UNKNOWN = "The kernel ended while this call was running: its outcome is unknown."
 NOT_RUN = "The kernel ended before this call ran."
@@ -50,7 +50,7 @@ class Interrupted(NbtoolError):
 
 
 class RestorableChat(Protocol):
-    """A chat that can go on with what was said before it."""
+    """A chat that can continue a restored conversation."""
 
     tree: Tree[Turn]
     chat_id: str
@@ -58,18 +58,17 @@ class RestorableChat(Protocol):
 
 
 def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> Turn:
-    """Rebuild a turn from its events, in their order; it has ended, even where the events do not tell how.
+    """Rebuild a turn from its events, in order; the result has always ended, even if the events are incomplete.
 
-    `before` are the messages that the model was told before the prompt, as far as they are known. Results of calls are
-    None: their text is in `shown`.
+    `before` are the messages that preceded the prompt, if known. Results of calls are None: their text is in `shown`.
 
     Raises:
-        JournalError: the events do not tell how the turn began.
+        JournalError: the events have no start of the turn.
     """
     log = list(events)
     began = next((event for event in log if isinstance(event, TurnStarted)), None)
     if began is None:
-        raise JournalError("The journal does not tell how this turn began.")
+        raise JournalError("The journal has no start event of this turn.")
     records = _records(log)
     log = _completed_log(log, records)
     ended = next(event for event in reversed(log) if isinstance(event, TurnEnded))
@@ -86,9 +85,9 @@ def restore_turn(events: Iterable[Event], *, before: Sequence[Message] = ()) -> 
 
 
 def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
-    """Rebuild a conversation from the events of its chat, in their order, each with the id of its turn.
+    """Rebuild a conversation from the events of its chat, in order, each with the id of its turn.
 
-    A turn that cannot be rebuilt is left out, with the changes that are about it.
+    A turn that cannot be rebuilt is skipped, with the changes that refer to it.
     """
     items = list(events)
     of_turn: dict[str, list[Event]] = {}
@@ -99,27 +98,25 @@ def restore_tree(events: Iterable[tuple[str, Event]]) -> Tree[Turn]:
         if isinstance(event, TreeChanged):
             rebuilt.apply(event)
         elif isinstance(event, TurnStarted) and event.turn_id == turn_id and turn_id in of_turn:
-            # A place without an id was written before places had one: then a cell was all that told them apart.
+            # Events without a node id are from an older format, in which nodes were identified by their cells.
             node = rebuilt.node_from_event(event) if event.node_id else rebuilt.node_for_cell(event.cell_id)
             rebuilt.add_version(node, restore_turn(of_turn.pop(turn_id)))
     return rebuilt
 
 
 def restore_into(chat: RestorableChat, chat_id: str, events: Iterable[tuple[str, Event]]) -> list[str]:
-    """Let a new chat go on with an old one; gives the names that references pointed to and that mean nothing now.
+    """Continue an old chat in a new one; return the names of references that are no longer valid.
 
-    Nothing but what was said is taken over: no approval, no tool, no object. A name that was used is not given to
-    another result, so that nothing said of the old one is taken for the new.
+    Only the messages are restored: no approval, no tool, no object. The names are not reused for other results, so that
+    statements about an old result are not applied to a new one.
     """
-    return adopt_tree(chat, chat_id, restore_tree(events), "it was of an earlier kernel")
+    return adopt_tree(chat, chat_id, restore_tree(events), "it belongs to an earlier kernel")
 
 
 def adopt_tree(chat: RestorableChat, chat_id: str, tree: Tree[Turn], reason: str) -> list[str]:
-    """Let a new chat go on with a tree that was said elsewhere, as `into` does; `why` its references mean nothing."""
+    """Continue a tree from elsewhere in a new chat, as `restore_into`; `reason` is why its references are invalid."""
     chat.tree, chat.chat_id = tree, chat_id
-    if not chat.tree.active_path and (
-        ends := chat.tree.branches()
-    ):  # it was left at the very beginning: go on with the last
+    if not chat.tree.active_path and (ends := chat.tree.branches()):  # the active branch is empty: use the last branch
         chat.tree.apply(TreeChanged("switch", ends[-1].node_id))
     dead: dict[str, None] = {}
     for node in chat.tree.nodes():
@@ -134,7 +131,7 @@ def adopt_tree(chat: RestorableChat, chat_id: str, tree: Tree[Turn], reason: str
 
 
 def _records(log: Sequence[Event]) -> list[CallRecord]:
-    """Fold the events of calls into records, in the order in which the model asked for them."""
+    """Fold the events of calls into records, in the order of the model's requests."""
     requested = {
         call.call_id: call for event in log if isinstance(event, ReplyFinished) for call in event.message.calls
     }
@@ -178,7 +175,7 @@ def _fold(event: Event, record: CallRecord) -> None:
 
 
 def _completed_log(log: list[Event], records: Sequence[CallRecord]) -> list[Event]:
-    """Give the log with the end that it lacks: an outcome for every call, and the turn's last event."""
+    """Return the log with missing events added: an outcome for every call, and the end of the turn."""
     ended = [event for event in log if isinstance(event, TurnEnded) and event.status in FINAL_STATUSES][-1:]
     body = [event for event in log if not isinstance(event, TurnEnded)]
     for record in records:
@@ -199,19 +196,19 @@ def _interrupted_end(log: Sequence[Event], calls: int) -> TurnEnded:
 
 
 def _unfinished(log: Sequence[Event]) -> list[Event]:
-    """Give the deltas of a reply that never finished."""
+    """Return the deltas of an unfinished reply."""
     last = max((index for index, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
     return [event for event in log[last + 1 :] if type(event) in DELTAS]
 
 
 def _deduplicated(log: Sequence[Event]) -> list[Event]:
-    """Leave out the deltas of finished replies, which stand whole in `ReplyFinished`."""
+    """Return the log without the deltas of finished replies, which `ReplyFinished` contains."""
     last = max((index for index, event in enumerate(log) if isinstance(event, ReplyFinished)), default=-1)
     return [event for index, event in enumerate(log) if index > last or type(event) not in DELTAS]
 
 
 def _chain(log: Sequence[Event]) -> list[Message]:
-    """Give the messages that the turn added; the calls of a last word were answered by nobody and dropped."""
+    """Return the messages that the turn added, without unanswered calls of the final reply."""
     chain: list[Message] = []
     is_final = False
     for event in log:

@@ -1,8 +1,8 @@
-"""A chat as a tool of another: a question goes to a fresh conversation with its own tools and limits.
+"""A chat as a tool of another chat: each question starts a new conversation with its own tools and limits.
 
-What the sub-chat's tools ask, the person is asked on the same desk, and the view of the one turn shows its calls. The
-plugins of the chat that asks see every request of the sub-chat, and an object that was exposed by reference alone
-cannot be part of a question.
+Approvals of the sub-chat's tools use the queue of the parent chat, whose view shows the calls. The plugins of the
+parent chat see every request of the sub-chat, and an object that is exposed by reference only cannot be part of a
+question.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from nbtool.tools.tool import Tool, as_tools, tool
 from nbtool.tools.values.describe import format_number
 
 MAX_DEPTH = 3
-"""Sub-chats inside each other."""
+"""Maximum nesting of sub-chats."""
 
 _depth: ContextVar[int] = ContextVar("nbtool_subchats", default=0)
 
@@ -39,12 +39,12 @@ def subchat(
     name: str = "ask",
     description: str = "",
 ) -> Tool:
-    """Make the tool `ask(question)`, which puts a question to a chat of its own and gives the answer.
+    """Return the tool `ask(question)`, which sends a question to a separate chat and returns the answer.
 
-    Each question begins a new conversation. `model` is a model's id, or a chat whose model and plugins are taken, as
-    they are then; the plugins of the chat that asks come after them.
-    `limits` hold for each question (5 requests unless said otherwise); what a sub-chat uses is said with its answer,
-    and does not count against the limits of the turn that asks.
+    Each question starts a new conversation. `model` is a model id, or a chat whose current model and plugins are used;
+    the plugins of the parent chat run after them.
+    `limits` apply to each question (default: 5 requests); the usage of a sub-chat is reported with its answer and does
+    not count towards the limits of the parent turn.
 
         chat = Chat("openai:gpt-5-mini", tools=[subchat("openai:gpt-5", tools=[price], name="ask_expert")])
     """
@@ -59,7 +59,7 @@ def subchat(
         """
         depth = _depth.get()
         if depth >= MAX_DEPTH:
-            raise ToolFailed(f"Sub-chats go {MAX_DEPTH} deep at most.")
+            raise ToolFailed(f"Sub-chats can be nested at most {MAX_DEPTH} deep.")
         _depth.set(depth + 1)
         fresh = Chat(model if isinstance(model, str) else None, tools=tool_list, system=system)
         fresh.model = model.model if isinstance(model, Chat) else fresh.model
@@ -73,15 +73,15 @@ def subchat(
 
 
 def _merge_plugins(own: Sequence[object], parent: Sequence[object]) -> list[object]:
-    """Give the plugins of both chats, each once; what the chat that asks masks is masked last."""
+    """Return the plugins of both chats without duplicates; those of the parent chat mask last."""
     return [*(plugin for plugin in own if not any(plugin is other for other in parent)), *parent]
 
 
 async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
-    """See a turn of the sub-chat through, and let its calls be seen in the turn that asks."""
+    """Run a turn of the sub-chat to its end, and forward its call events to the parent turn."""
     chat.approvals, chat.check_results = call.runtime.approvals, call.runtime.check_results
     turn = chat.compose(question)
-    turn.approver = call.runtime.approver  # type: ignore[assignment]  # a plain callable will do for a bench
+    turn.approver = call.runtime.approver  # type: ignore[assignment]  # a runtime also accepts a callable
     turn.caller_thread = call.runtime.caller_thread
     turn.start()
     try:
@@ -89,13 +89,13 @@ async def _run_subchat(chat: Chat, question: str, call: RunningCall) -> Turn:
             if forwarded := _forwarded_event(event, call):
                 await call.runtime.emit(forwarded)
     finally:
-        turn.cancel_signal.cancel()  # and nothing else of it: the thread is lent to the turn that asks
+        turn.cancel_signal.cancel()  # only the signal: the calling thread belongs to the parent turn
         await asyncio.wait({asyncio.wrap_future(turn.done)}, timeout=STOP_GRACE_SECONDS)
     return turn
 
 
 def _forwarded_event(event: Event, call: RunningCall) -> Event | None:
-    """Give the event of a call as the turn that asks tells it; other events stay inside."""
+    """Return the event of a call for the parent turn; None for events that are not forwarded."""
     match event:
         case CallReady() | CallFinished():
             return replace(event, round=call.round)
@@ -113,6 +113,6 @@ def _answer_text(turn: Turn) -> str:
         f"{format_number(usage.input_tokens)} tokens in, {format_number(usage.output_tokens)} out{cost}]"
     )
     if turn.status != "completed":
-        partial = f" It had said: {turn.text}" if turn.text else ""
-        raise ToolFailed(f"The sub-chat did not come to its end ({turn.error or turn.status}).{partial} {used}")
+        partial = f" Partial answer: {turn.text}" if turn.text else ""
+        raise ToolFailed(f"The sub-chat did not complete ({turn.error or turn.status}).{partial} {used}")
     return f"{turn.text}\n{used}"

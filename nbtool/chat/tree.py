@@ -1,12 +1,12 @@
-"""The conversation tree: places, their versions, and the active line.
+"""The conversation tree: nodes, their versions, and the active branch.
 
-A node is one place in the conversation; its *versions* are turns that were tried there (a rerun makes a new one beside
-the old). A *branch* begins where a node has several children. The active line runs from a root to the *tip*, and
-decides what the model is told.
+A node is one position in the conversation; its *versions* are alternative turns (a rerun adds a new one). A *branch*
+starts where a node has several children. The active branch runs from a root to the *tip*, and determines the history
+that is sent to the model.
 
-Nothing is ever taken out of the tree. What is deleted is marked, and what is seen (`versions`, `children`, `line`) is
-read off without it: so a deletion is undone by taking its marks away, and the same changes, made again in the same
-order, give the same tree.
+Nothing is ever removed from the tree. Deleted versions are marked, and the public views (`versions`, `children`,
+`active_path`) skip them: a deletion is undone by removing its marks, and the same changes in the same order always
+produce the same tree.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nbtool.messages import new_id
 
 
 class HasTurnId(Protocol):
-    """What a version must have."""
+    """The interface of a version."""
 
     @property
     def turn_id(self) -> str: ...  # noqa: D102 - the name says it
@@ -32,11 +32,11 @@ V = TypeVar("V", bound=HasTurnId)
 
 @dataclass(slots=True, eq=False)
 class Node(Generic[V]):
-    """One place in the conversation.
+    """One position in the conversation.
 
-    `parent` and `below` are the tree as it was told, deleted places included; `tried` are all versions, in the order in
-    which they came, and `deleted` the ids of those that are marked so. `chosen` is the id of the version that counts,
-    `onward` the place below it that was last stood on. `child` is set on a new place alone: what is to follow it.
+    `parent` and `all_children` include deleted nodes; `all_versions` are in order of arrival, `deleted` are the ids of
+    deleted ones. `selected` is the id of the current version, `last_visited` the child that was last on the active branch.
+    `insert_before` is only set on a new node: the child that will follow it.
     """
 
     parent: Node[V] | None
@@ -58,7 +58,7 @@ class Node(Generic[V]):
 
     @property
     def current(self) -> int:
-        """The index in `versions` of the one that counts: the chosen one, else its nearest neighbour; -1 for none."""
+        """The index in `versions` of the selected one, else of its nearest neighbor; -1 if there is none."""
         before = 0
         for version in self.all_versions:
             if version.turn_id == self.selected:
@@ -68,18 +68,18 @@ class Node(Generic[V]):
 
     @property
     def turn(self) -> V | None:
-        """The version that counts; None while the first one is on its way, and where all are deleted."""
+        """The current version; None before the first one is added, and if all are deleted."""
         return self.versions[self.current] if self.versions else None
 
     @property
     def children(self) -> tuple[Node[V], ...]:
-        """The places that follow, in order; those that follow a deleted place stand where it stood."""
+        """The child nodes, in order; a deleted child is replaced by its own children."""
         return tuple(_visible(self.all_children))
 
 
 @dataclass(frozen=True, slots=True)
 class _Deletion:
-    """One deletion: what was named, and the versions that were marked."""
+    """One deletion: its target, and the versions that were marked."""
 
     node_id: str
     turn_id: str
@@ -87,7 +87,7 @@ class _Deletion:
 
 
 class Tree(Generic[V]):
-    """All places of a conversation, and the tip of its active line."""
+    """All nodes of a conversation, and the tip of its active branch."""
 
     def __init__(self) -> None:
         self._roots: list[Node[V]] = []
@@ -95,20 +95,20 @@ class Tree(Generic[V]):
         self._tip: Node[V] | None = None
         self._deletions: list[_Deletion] = []
 
-    # --- what is seen ---------------------------------------------------------------------------------------
+    # --- public views ---------------------------------------------------------------------------------------
 
     @property
     def active_path(self) -> tuple[Node[V], ...]:
-        """The active line, from the first node to the last."""
+        """The active branch, from the root to the tip."""
         return tuple(_path(self._tip))
 
     @property
     def roots(self) -> tuple[Node[V], ...]:
-        """The places where a conversation begins."""
+        """The root nodes."""
         return tuple(_visible(self._roots))
 
     def nodes(self) -> Iterator[Node[V]]:
-        """Give all nodes, parents before children."""
+        """Yield all nodes, parents before children."""
         waiting = list(self.roots[::-1])
         while waiting:
             node = waiting.pop()
@@ -116,33 +116,33 @@ class Tree(Generic[V]):
             waiting.extend(reversed(node.children))
 
     def branches(self) -> list[Node[V]]:
-        """Give the last node of every branch, in the order of the tree."""
+        """Return the last node of every branch, in the order of the tree."""
         return [node for node in self.nodes() if not node.children]
 
     def path(self, node: Node[V] | None) -> tuple[Node[V], ...]:
-        """Give the nodes from the beginning to this one."""
+        """Return the nodes from the root to this one."""
         return tuple(_path(node))
 
     def history_before(self, node: Node[V], *, window: int | None = None) -> list[V]:
-        """Give the turns that are told before a node: its ancestors' current versions, hidden ones left out.
+        """Return the history of a node: the current versions of its ancestors, without hidden ones.
 
-        With a `window` only so many of the latest are told, and those that are pinned; a turn counts as one, however
-        many messages it is, so that a call is never parted from its result.
+        With a `window`, only so many of the latest turns and the pinned ones; a turn counts as one, whatever its number
+        of messages, so that a call is never separated from its result.
         """
         line = [one for one in _path(node.parent) if not one.hidden]
         first = 0 if window is None else max(0, len(line) - window)
         return [one.turn for index, one in enumerate(line) if one.turn and (index >= first or one.pinned)]
 
     def find(self, turn_id: str) -> Node[V]:
-        """Give the node that holds a turn; an unambiguous beginning of its id is enough.
+        """Return the node of a turn, by its id or an unambiguous prefix of it.
 
         Raises:
-            BadUsage: no turn, or several, begin like this.
+            BadUsage: no turn or several turns match.
         """
         return self.get(turn_id)[0]
 
     def get(self, turn_id: str) -> tuple[Node[V], V]:
-        """Give the node that holds a turn, and that turn; raises as `find`."""
+        """Return the node of a turn, and the turn; raises as `find`."""
         among = [(node, version) for node in self.nodes() for version in node.versions]
         matches = [one for one in among if one[1].turn_id == turn_id] or [
             one for one in among if one[1].turn_id.startswith(turn_id)
@@ -153,20 +153,20 @@ class Tree(Generic[V]):
         return matches[0]
 
     def turns_from(self, node: Node[V]) -> list[V]:
-        """Give every version of a node and of all that is below it."""
+        """Return all versions of a node and its descendants."""
         return [version for one in _subtree(node) for version in one.versions]
 
     @property
     def last_deletion(self) -> tuple[Node[V], str] | None:
-        """The latest deletion: its node and the version it was of, "" for all from there; None where there is none."""
+        """The latest deletion: its node and version ("" for the whole subtree); None if there is none."""
         return (self._nodes[self._deletions[-1].node_id], self._deletions[-1].turn_id) if self._deletions else None
 
-    # --- places for new turns ---------------------------------------------------------------------------------
+    # --- nodes for new turns ----------------------------------------------------------------------------------
 
     def node_for_cell(self, cell_id: str = "", *, append: bool = False) -> Node[V]:
-        """Give the node for a new turn: the cell's own when it has one on the line, else one that follows the line.
+        """Return the node for a new turn: the node of its cell on the active branch, else a new one after the tip.
 
-        The tree is not changed: what was said before is collected first, and `put` makes the node a part of it.
+        The tree is not changed: the history is collected first, and `add_version` adds the node.
         """
         line = self.active_path
         if cell_id and not append:
@@ -176,26 +176,26 @@ class Tree(Generic[V]):
         return Node[V](line[-1] if line else None, cell_id)
 
     def new_sibling(self, node: Node[V], cell_id: str = "") -> Node[V]:
-        """Give the node for a turn that is said in place of another; the cell's own where it has one there already."""
+        """Return a sibling node for a turn; the cell's own if it has one there already."""
         parent = next(iter(_path(node.parent)[-1:]), None)
         siblings = parent.children if parent else self.roots
         ours = (one for one in siblings if cell_id and one.cell_id == cell_id and one is not node)
         return next(ours, None) or Node[V](parent, cell_id)
 
     def insert_after(self, node: Node[V], cell_id: str = "") -> Node[V]:
-        """Give the node for a turn that is put after one of the line; what followed there will follow it.
+        """Return the node for a turn inserted after one of the active branch, before the turns that follow.
 
         Raises:
-            BadUsage: the node is not on the active line.
+            BadUsage: the node is not on the active branch.
         """
         if node not in self.active_path:
-            raise BadUsage("A turn is put in only on the active line.", fix="`%chat switch TURN` goes there first.")
+            raise BadUsage("A turn can only be inserted on the active branch.", fix="Use `%chat switch TURN` first.")
         path = _full_path(self._tip)
         index = path.index(node)
         return Node[V](node, cell_id, insert_before=next(iter(path[index + 1 :]), None))
 
     def node_from_event(self, event: TurnStarted) -> Node[V]:
-        """Give the node of a turn that a journal tells of, known by its ids; a parent that is unknown is none."""
+        """Return the node of a journalled turn, by its ids; an unknown parent is treated as none."""
         if existing := self._nodes.get(event.node_id):
             return existing
         node = Node[V](self._nodes.get(event.parent_id), event.cell_id, self._nodes.get(event.child_id))
@@ -203,7 +203,7 @@ class Tree(Generic[V]):
         return node
 
     def add_version(self, node: Node[V], version: V) -> None:
-        """Add a version to a node, and the node to the tree if it is new; the active line leads there."""
+        """Add a version to a node, and a new node to the tree; the active branch then includes it."""
         if node.node_id not in self._nodes:
             self._attach(node)
         node.all_versions.append(version)
@@ -214,7 +214,7 @@ class Tree(Generic[V]):
     # --- changes ----------------------------------------------------------------------------------------------
 
     def apply(self, change: TreeChanged) -> None:
-        """Make a change; one that is about a place or a turn unknown here changes nothing."""
+        """Apply a change; a change of an unknown node or turn has no effect."""
         if node := self._nodes.get(change.node_id):
             self._change(node, change)
         elif change.op == "branch" and not change.node_id:
@@ -236,7 +236,7 @@ class Tree(Generic[V]):
                 self._switch(node, change.turn_id)
 
     def _delete(self, node: Node[V], turn_id: str) -> None:
-        """Mark one version as deleted, or, where none is named, all of the node and of what is below it."""
+        """Mark one version as deleted, or, if none is named, those of the whole subtree."""
         among = [node] if turn_id else list(_subtree(node))
         marked: set[str] = set()
         for one in among:
@@ -265,7 +265,9 @@ class Tree(Generic[V]):
         self._nodes[node.node_id] = node
         siblings = node.parent.all_children if node.parent else self._roots
         child, node.insert_before = node.insert_before, None
-        if child in siblings and child is not None:  # put between two: the child goes below it, and it takes its place
+        if (
+            child in siblings and child is not None
+        ):  # inserted: the node replaces the child, which becomes its own child
             siblings[siblings.index(child)] = node
             child.parent, node.last_visited = node, child
             node.all_children.append(child)
@@ -282,7 +284,7 @@ class Tree(Generic[V]):
 
     @staticmethod
     def _deepest(node: Node[V]) -> Node[V]:
-        """Follow the line that was last stood on to its end; where there is none to see, the latest child's."""
+        """Return the end of the last visited branch below a node; if it is deleted, of the latest child's."""
         while node.children:
             onward = node.last_visited
             sees = onward is not None and (onward.versions or onward.children)
@@ -291,7 +293,7 @@ class Tree(Generic[V]):
 
 
 def _visible(nodes: list[Node[V]]) -> Iterator[Node[V]]:
-    """Give these nodes, and in the place of each deleted one those that follow it."""
+    """Yield these nodes, with each deleted one replaced by its children."""
     waiting = nodes[::-1]
     while waiting:
         node = waiting.pop()
@@ -302,7 +304,7 @@ def _visible(nodes: list[Node[V]]) -> Iterator[Node[V]]:
 
 
 def _full_path(node: Node[V] | None) -> list[Node[V]]:
-    """Give the path to a node, deleted places included."""
+    """Return the path to a node, including deleted nodes."""
     path: list[Node[V]] = []
     while node:
         path.append(node)
@@ -315,7 +317,7 @@ def _path(node: Node[V] | None) -> list[Node[V]]:
 
 
 def _subtree(node: Node[V]) -> Iterator[Node[V]]:
-    """Give a node and all that is below it, deleted places included."""
+    """Yield a node and its descendants, including deleted ones."""
     waiting = [node]
     while waiting:
         one = waiting.pop()

@@ -1,4 +1,4 @@
-"""A turn: what a person gets back for what they said."""
+"""A turn: a prompt and its replies, calls and results."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Listener = Callable[[Event], None]
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """How much a turn was: `seconds` is its whole length, waiting for a person included."""
+    """Counts of a turn; `seconds` is its total duration, including the time it waited for decisions."""
 
     rounds: int = 0
     calls: int = 0
@@ -64,7 +64,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """A turn's native messages: what came before, what the turn added, and both."""
+    """A turn's native messages: the context before it, the chain that it added, and both."""
 
     context: tuple[Message, ...] = ()
     chain: tuple[Message, ...] = ()
@@ -79,11 +79,11 @@ class Messages:
 class Turn:
     """One turn of a chat.
 
-    It is on its way from the moment it exists. Await it, iterate over its events (`async for`), or let `Chat.send`
-    wait; when it has ended, the result stands in its attributes. `calls` are records, in the order asked for.
+    Await it, iterate over its events (`async for`), or let `Chat.send` wait; when it has ended, its attributes have the
+    result. `calls` are records, in the order of the requests.
 
-    A turn that a person has to answer can outlive its cell: its `status` is then `parked`, and it goes on by itself
-    when the last question is decided. `end_reason` says why it ended without a finished answer.
+    A turn that waits for a decision can outlive its cell: its `status` is then `parked`, and it continues automatically
+    when the last question is decided. `end_reason` is why it ended without a finished answer.
     """
 
     prompt: Message
@@ -117,55 +117,55 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The final reply; while the turn runs, or when it broke off, what came last."""
+        """The final reply; of a running or interrupted turn, the latest text."""
         return self._text or next((reply.text for reply in reversed(self.rounds) if reply.text.strip()), "")
 
     @property
     def replayed(self) -> dt.date | None:
-        """When the turn was recorded that this one was told from; None where a model was asked."""
+        """The date of the recording that this turn was replayed from; None if it was not replayed."""
         began = next((event for event in self.log if isinstance(event, TurnStarted)), None)
         return dt.date.fromisoformat(began.replayed) if began and began.replayed else None
 
     @property
     def value(self) -> Any:
-        """The answer as the type that `as_` asked for; None without one, and where no answer fitted it."""
+        """The answer as a value of the type `as_`; None without `as_`, and if no answer matched the type."""
         return self.answer.value if self.answer else None
 
     @property
     def thinking(self) -> str:
-        """What the model thought aloud, all rounds together."""
+        """The visible reasoning of the model, all rounds together."""
         return "\n\n".join(reply.thinking for reply in self.rounds if reply.thinking)
 
     @property
     def media(self) -> tuple[Media, ...]:
-        """The images, sounds and files that the replies brought, each a target of `$VAR_REF` by its name."""
+        """The images, sounds and files in the replies, each a target of `$VAR_REF` by its name."""
         parts = (part for message in self.messages.chain if message.role == "assistant" for part in message.parts)
         return tuple(part for part in parts if isinstance(part, Media))
 
     @property
     def started(self) -> float | None:
-        """When the turn began, in seconds since the epoch; None while it has not."""
+        """The start time of the turn, in seconds since the epoch; None before it starts."""
         return next((event.started for event in self.log if isinstance(event, TurnStarted)), None)
 
     @property
     def system_hint(self) -> str:
-        """Which tools ran and where their results are, as later turns are told."""
+        """The list of tools and references that later turns get."""
         return compact.system_hint(self.calls)
 
     @property
     def natural_flow(self) -> str:
-        """The turn as text with a log block for each call, as later turns are told."""
+        """The turn as text with a log block for each call, as later turns get it."""
         flow = compact.natural_flow(self.messages.chain, self.calls)
         return "\n\n".join(filter(None, (flow, self.end_note)))
 
     @property
     def refusal(self) -> str:
-        """What the model said in its final reply in place of an answer; empty where it did not refuse."""
+        """The refusal in the final reply; empty if the model did not refuse."""
         return self.rounds[-1].refusal if self.rounds else ""
 
     @property
     def end_note(self) -> str:
-        """Why the turn has no finished answer, as later turns are told; empty where it has one."""
+        """The note for later turns why there is no finished answer; empty if there is one."""
         return compact.end_note(self.end_reason, self.rounds[-1].explanation if self.rounds else "")
 
     @property
@@ -175,11 +175,11 @@ class Turn:
 
     @property
     def hint_size(self) -> int:
-        """Where the hint ends in `content`, in characters."""
+        """The length of the hint at the start of `content`, in characters."""
         return len(self.system_hint)
 
     def start(self) -> Self:
-        """Set the turn going on nbtool's own loop; a second time changes nothing."""
+        """Start the turn on nbtool's background loop; idempotent."""
         if self.work:
             work, self.work = self.work(), None
             _started_turns.add(self)
@@ -188,23 +188,23 @@ class Turn:
         return self
 
     def cancel(self) -> None:
-        """Stop the turn; what came so far is kept. A turn that has ended is not touched."""
+        """Cancel the turn; its content so far is kept. No effect on a turn that has ended."""
         if not self.done.done():
-            self.caller_thread.close()  # the loop hears of it only after this thread has taken the next job
+            self.caller_thread.close()  # close first: the loop may not hand over another job
             self.cancel_signal.cancel()
 
     def until_idle(self) -> Future[Turn]:
-        """Give what is done when the turn has ended or been parked: whoever waits may go then."""
+        """Return a future that is done when the turn has ended or is parked."""
         idle = self._idle = Future()
         self.done.add_done_callback(lambda _: _resolve(idle, self))
         return idle
 
     async def park(self, digest: str, seconds: float) -> None:
-        """Let the cell end while a question waits, for `seconds` at most; on nbtool's own loop.
+        """Let the cell end while a question is open, for at most `seconds`; on nbtool's background loop.
 
-        The thread that waits is let go when no call runs on it. From then on synchronous tools run in workers.
+        The calling thread is released when no call runs on it. From then on synchronous tools run in workers.
         """
-        idle = self._idle  # another cell may wait by the time that this one is told
+        idle = self._idle  # another cell may be waiting by the time this one is released
         await self.parking.wait_thread_free()
         if self.emit:
             await self.emit(TurnParked(digest, time.time() + seconds))
@@ -212,11 +212,11 @@ class Turn:
         _resolve(idle, self)
 
     def add_listener(self, listener: Listener) -> None:
-        """Call `listener` with every event from now on, on nbtool's own thread; one that raises is dropped."""
+        """Call `listener` with every event from now on, on nbtool's thread; a listener that raises is removed."""
         self._listeners.append(listener)
 
     def abort(self) -> None:
-        """Stop the turn at once: also the synchronous call that the waiting thread runs for it."""
+        """Cancel the turn at once, and interrupt the synchronous call on the calling thread."""
         self.cancel()
         self.caller_thread.interrupt()
 
@@ -229,7 +229,7 @@ class Turn:
         return self
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """Give the events as they happen, those that already happened first."""
+        """Yield all events, past ones first."""
         inbox = EventQueue()
         background_loop().call_soon(lambda: self.follow(inbox.put))
         while True:
@@ -240,7 +240,7 @@ class Turn:
                 return
 
     def dispatch(self, event: Event) -> None:
-        """Pass an event on to every listener; called on nbtool's own thread only."""
+        """Pass an event to every listener; on nbtool's thread only."""
         if type(event) in DELTAS:
             self._current_deltas.append(event)
         else:
@@ -248,10 +248,10 @@ class Turn:
         for listener in tuple(self._listeners):
             try:
                 listener(event)
-            except BaseException as error:  # noqa: BLE001 - a listener never stops a turn, nor nbtool's own thread
+            except BaseException as error:  # noqa: BLE001 - a listener must not stop a turn or nbtool's thread
                 self._listeners.remove(listener)
                 name = getattr(listener, "__qualname__", repr(listener))
-                warnings.warn(f"The listener {name} was dropped: {type(error).__name__}: {error}", stacklevel=2)
+                warnings.warn(f"The listener {name} was removed: {type(error).__name__}: {error}", stacklevel=2)
 
     def _record(self, event: Event) -> None:
         self.event_times.append(time.time())
@@ -266,7 +266,7 @@ class Turn:
                 self._current_deltas.clear()
 
     def finish(self, outcome: Outcome, context: Sequence[Message], chain: Sequence[Message]) -> None:
-        """Take over what came of the turn."""
+        """Set the outcome of the turn."""
         ended = next(event for event in reversed(self.log) if isinstance(event, TurnEnded))
         self.status, self.error, self._text = outcome.status, outcome.error, outcome.text
         self.end_reason = ended.end_reason
@@ -276,7 +276,7 @@ class Turn:
         self.stats = Stats(ended.rounds, ended.calls, ended.seconds)
 
     def transcript(self, limits: Limits = DISPLAY_LIMITS) -> Transcript:
-        """Fold the turn into blocks, from its log."""
+        """Return the turn as blocks, from its log."""
         transcript = Transcript(limits)
         for event in self.log:
             for delta in _as_deltas(event):
@@ -292,7 +292,7 @@ class Turn:
         self.done.set_result(self)
 
     def follow(self, listener: Listener) -> None:
-        """Call `listener` with every event, those that already happened first; on nbtool's own thread only."""
+        """Call `listener` with every event, past ones first; on nbtool's thread only."""
         for event in self.log:
             for delta in _as_deltas(event):
                 listener(delta)
@@ -310,7 +310,7 @@ class Turn:
 
 
 def _as_deltas(event: Event) -> list[Event]:
-    """Give a finished reply's prose and media as deltas again, for a fold that comes late."""
+    """Return the text and media of a finished reply as deltas, for a listener that is added later."""
     deltas: list[Event] = []
     for part in event.message.parts if isinstance(event, ReplyFinished) else ():
         match part:
@@ -334,12 +334,15 @@ _started_turns: weakref.WeakSet[Turn] = weakref.WeakSet()
 
 
 def _end_in_child() -> None:
-    """End the copies of turns that run in the process that was forked: here nothing would ever end them."""
+    """End the copies of running turns in a forked child, where nothing else would end them."""
     for turn in list(_started_turns):
         if not turn.done.done():
             turn.status = "cancelled"
-            turn.error = Cancelled("The turn goes on in the process that began it; this is a fork of that process.")
-            turn.caller_thread, turn.done = CallerThread(), Future()  # nobody hears of it who listened there
+            turn.error = Cancelled("The turn continues in the parent process; this is a fork of it.")
+            turn.caller_thread, turn.done = (
+                CallerThread(),
+                Future(),
+            )  # new objects: the parent's waiters are not notified
             turn.done.set_result(turn)
 
 

@@ -1,4 +1,4 @@
-"""What a chat is made of, and how one turn of it is made."""
+"""The parts of a chat, and the construction of its turns."""
 
 from __future__ import annotations
 
@@ -49,11 +49,10 @@ from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 
 @dataclass(frozen=True, slots=True)
 class TurnSettings:
-    """How one turn is to be made; what is None is taken from its chat.
+    """The settings of one turn; None uses the setting of the chat.
 
-    `cell_id` names the cell that speaks: run again, it makes a new version of its turn, unless `append`. A `verb` does
-    something with a turn that was said: where it says the same again, the prompt is "". `replay` says whether a
-    recorded turn is told again; see `Chat.record`.
+    `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation` works
+    on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
     """
 
     cell_id: str = ""
@@ -67,13 +66,13 @@ class TurnSettings:
 
 
 class TurnBuilder(Conversation):
-    """A conversation that can make turns; `Chat` says what each of its arguments means."""
+    """A conversation that can create turns; see `Chat` for its arguments."""
 
     window: int | None = None
     choose_tools: Callable[[TurnContext], Iterable[str]] | None = None
     call_texts: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(  # noqa: PLR0913 - the whole of a chat, each part by its name
+    def __init__(  # noqa: PLR0913 - all parts of a chat, by name
         self,
         model: str | None = None,
         *,
@@ -112,16 +111,16 @@ class TurnBuilder(Conversation):
         self.recorder = Recorder()
 
     def exposed_variables(self) -> list[Variable]:
-        """Give what references can point to in the notebook; results of tools are not among them."""
+        """Return the exposed variables; results of tools are not included."""
         return [entry for entry in self.variables.list_entries() if entry.kind == "exposed"]
 
     def turn_tools(self) -> Toolset:
-        """Give the tools of the next turn: the chat's own, and those that read variables where there may be any."""
+        """Return the tools of the next turn: the chat's own, and variable tools if there can be variables."""
         may_read = bool(self.tools.tools() or self.exposed_variables() or self.keeps_notes)
         return Toolset("turn", [self.tools, *([self._variable_tools] if may_read else [])])
 
     def afresh(self, *, chat_id: str = "") -> Self:
-        """Give a chat with the same settings, approvals and exposed variables, in which nothing was said."""
+        """Return a chat with the same settings, approvals and exposed variables, without turns."""
         fresh = copy(self)
         Conversation.__init__(fresh)
         fresh.chat_id = chat_id or fresh.chat_id
@@ -130,7 +129,7 @@ class TurnBuilder(Conversation):
         return fresh
 
     def checkpoint(self) -> Callable[[], None]:
-        """Give what puts the model, the system text, the tools and the exposed names back as they are now."""
+        """Return a function that restores the current model, system text, tools and exposed names."""
         model, system, notes = self.model, self.system, self._variable_tools
         tools, variables = self.tools.checkpoint(), self.variables.checkpoint()
 
@@ -143,7 +142,7 @@ class TurnBuilder(Conversation):
 
     @property
     def keeps_notes(self) -> bool:
-        """Whether the model may write and remove variables of its own (WriteVar, RemoveVars); off unless set."""
+        """Whether the model may write and remove variables of its own (WriteVar, RemoveVars); off by default."""
         return "WriteVar" in self._variable_tools
 
     @keeps_notes.setter
@@ -152,20 +151,20 @@ class TurnBuilder(Conversation):
 
     @property
     def running_turns(self) -> tuple[Turn, ...]:
-        """The turns that are on their way, waiting or parked."""
+        """The turns that are running, waiting or parked."""
         turns = (turn for node in self.tree.nodes() for turn in node.versions)
         return tuple(turn for turn in turns if turn.status in ("running", "waiting", "parked"))
 
     def open_questions(self, turn: Turn) -> tuple[str, ...]:
-        """Give the digests of a turn's questions that are still open; the turn itself hears of a decision later."""
+        """Return the digests of a turn's open questions; the turn itself is notified of decisions later."""
         still = {question.digest for question in self.approvals.pending()}
         return tuple(digest for digest in turn.parking.questions if digest in still)
 
     def check_idle(self) -> None:
-        """See that no turn of this chat has outlived its cell: only one at a time does.
+        """Check that no turn of this chat is parked.
 
         Raises:
-            BadUsage: there is one; the text says how it is answered or ended.
+            BadUsage: one is; the message says how to decide or cancel it.
         """
         for turn in self.running_turns:
             if turn.parking.is_parked and (waiting := self.open_questions(turn)):
@@ -173,7 +172,8 @@ class TurnBuilder(Conversation):
                 raise BadUsage("A turn of this chat is parked and waits for a decision.", fix=fix)
             if turn.parking.is_parked:
                 raise BadUsage(
-                    "A turn of this chat goes on in the background.", fix="`%chat wait` for it, or `%chat cancel` it."
+                    "A turn of this chat is running in the background.",
+                    fix="`%chat wait` for it, or `%chat cancel` it.",
                 )
 
     def compose(
@@ -185,7 +185,7 @@ class TurnBuilder(Conversation):
         options: Mapping[str, Any] | None = None,
         settings: TurnSettings | None = None,
     ) -> Turn:
-        """Prepare a turn that has not begun: for whoever wants to listen, or to approve, from its first event on.
+        """Return a turn that has not started, so that listeners and an approver can be added first.
 
         Raises: as `start`.
         """
@@ -196,7 +196,7 @@ class TurnBuilder(Conversation):
         message = as_message(prompt, parts)
         message = plan.resolve_prompt(message) if plan else message
         if not message.text.strip() and not any(part.kind == "media" for part in message.parts):
-            raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write what you want to say.")
+            raise BadUsage("The prompt is empty, so nothing was sent.", fix="Write a prompt.")
         answer = Structured(as_) if as_ is not None else plan.answer if plan else None
         turn = Turn(
             message,
@@ -205,38 +205,38 @@ class TurnBuilder(Conversation):
             answer=answer,
         )
         turn.is_rerun = isinstance(turn_settings.operation, Rerun)
-        can_retry = lambda: not any(call.started for call in turn.calls)  # noqa: E731 - one line that names it
+        can_retry = lambda: not any(call.started for call in turn.calls)  # noqa: E731 - a named one-line callback
         endpoint = self.recorder.endpoint(self.model, turn_settings.replay, can_retry)
         request = {**self.options, **(options or {})}
         turn.work = lambda: self._run_masked(turn, endpoint, request, turn_settings, plan)
         return turn
 
     def rehearse(self, prompt: str | Message, **kwargs: Any) -> Request:
-        """Give the exact first request that `start` would make, and make none; takes what `start` takes.
+        """Return the exact first request that `start` would send, without sending it; takes the arguments of `start`.
 
         Raises:
-            BadUsage: the chat's endpoint is one that makes no requests.
-            NbtoolError: a plugin lets no request leave.
+            BadUsage: the endpoint of the chat sends no requests.
+            NbtoolError: a plugin blocked the request.
         """
         turn = self.compose(prompt, **kwargs)
         endpoint = self.model.endpoint()
         if not isinstance(endpoint, PreviewableEndpoint):
-            raise BadUsage("The endpoint of this chat makes no requests, so there is none to show.")
+            raise BadUsage("The endpoint of this chat sends no requests, so there is none to show.")
         rehearsal = PreviewEndpoint(endpoint)
         settings = kwargs.get("settings") or TurnSettings()
         plan = self._plan(settings)
         if plan.carry_over.runs_calls:
-            raise BadUsage("This runs calls before its first request, so the request cannot be shown beforehand.")
+            raise BadUsage("This runs calls before its first request, so the request cannot be shown in advance.")
         options = {**self.options, **(kwargs.get("options") or {})}
         with masking(self.plugins):
             engine, _ = self._engine(turn, rehearsal, plan, _discard, options, settings)
         outcome = run_sync(engine.run())
         if not rehearsal.request.path and outcome.error:
-            raise outcome.error  # a plugin let no request leave
+            raise outcome.error  # a plugin blocked the request
         return rehearsal.request
 
     def _plan(self, settings: TurnSettings) -> TurnPlan:
-        """Plan a turn as the tree is now."""
+        """Return the plan of a turn for the current tree."""
         if settings.operation:
             return settings.operation.plan(self, settings.cell_id)
         return TurnPlan(self.tree.node_for_cell(settings.cell_id, append=settings.append))
@@ -244,7 +244,7 @@ class TurnBuilder(Conversation):
     async def _run_masked(
         self, turn: Turn, endpoint: Endpoint, options: dict[str, Any], settings: TurnSettings, plan: TurnPlan | None
     ) -> None:
-        """Run a turn; whatever is cut in it, in history and results, is masked before."""
+        """Run a turn; texts of history and results are masked before they are shortened."""
         with masking(self.plugins):
             await self._run(turn, endpoint, options, settings, plan)
 
@@ -257,7 +257,7 @@ class TurnBuilder(Conversation):
                 turn.add_listener(partial(_notify_plugin, hook, turn.turn_id))
         recorder = self.recorder.start(self.inputs_of(turn, options), settings.replay, endpoint)
         await recorder.hash_objects()
-        async with self.lock:  # what was said before is collected first, and nothing comes in between
+        async with self.lock:  # no other turn may be added after the history is collected
             plan = plan or self._plan(settings)
             engine, context = self._engine(turn, endpoint, plan, emit, options, settings)
             version = _rerun_count(plan.node) + 2 if turn.is_rerun else 1
@@ -281,7 +281,7 @@ class TurnBuilder(Conversation):
         try:
             with self.variables.without_eviction():
                 outcome = await engine.run()
-        finally:  # what was done is told to later turns, whatever became of this one
+        finally:  # later turns get the history of this one, even if it failed
             turn.messages = Messages((*context.history, context.prompt), tuple(context.chain))
         turn.finish(outcome, turn.messages.context, turn.messages.chain)
         await recorder.store(turn)
@@ -297,7 +297,9 @@ class TurnBuilder(Conversation):
     ) -> tuple[Engine, TurnContext]:
         exposed = {entry.name: self.variables.describe(entry.name) for entry in self.exposed_variables()}
         limits = settings.limits or self.limits
-        is_media = endpoint.dialect in MEDIA_KINDS  # its prompt is drawn or read aloud: no objects are listed in it
+        is_media = (
+            endpoint.dialect in MEDIA_KINDS
+        )  # its prompt is the content of the media: no objects are listed in it
         history, prompt = (
             tuple(self._history(plan.node, settings)),
             with_context(turn.prompt, {} if is_media else exposed),
@@ -335,7 +337,7 @@ class TurnBuilder(Conversation):
         )
 
     def inputs_of(self, turn: Turn, options: Mapping[str, Any]) -> TurnInputs:
-        """Give what a turn is made of, for the recordings."""
+        """Return the inputs of a turn, for the key of its recording."""
         return TurnInputs(
             prompt=turn.prompt,
             model=self.model,
@@ -351,7 +353,7 @@ class TurnBuilder(Conversation):
         )
 
     def _tools_for(self) -> Toolset:
-        """Give the tools of a turn, and keep their rules on demand where the model can read them."""
+        """Return the tools of a turn, and store their on-demand rules as readable variables."""
         self.variables.set_rules((rule.name, rule.text, rule.description) for rule in self.tools.on_demand())
         return self.turn_tools()
 
@@ -362,13 +364,13 @@ class TurnBuilder(Conversation):
         return repair_history(messages)
 
     def _event_sink(self, turn: Turn) -> Emit:
-        """Make the one awaited door of a turn: first the journal, then the listeners."""
+        """Return the event sink of a turn: first the journal, then the listeners."""
         writer = TurnWriter(journal(), self.chat_id, turn.turn_id, hide=redactor_for(self.plugins, turn.turn_id))
         return EventSink(writer, turn.dispatch, only_builtin_plugins=not self.plugins).emit
 
 
 def _start_event(turn: Turn, plan: TurnPlan, replayed: str) -> TurnStarted:
-    """Give the event with which a turn begins: who says what, and where in the conversation."""
+    """Return the start event of a turn: its prompt, and its position in the conversation."""
     node, diff = plan.node, plan.difference
     carried = (diff.turn_id, diff.kept_rounds) if diff and diff.replays_rounds else ("", 0)
     parent, child = node.parent.node_id if node.parent else "", node.insert_before.node_id if node.insert_before else ""
@@ -377,14 +379,14 @@ def _start_event(turn: Turn, plan: TurnPlan, replayed: str) -> TurnStarted:
 
 
 def _rerun_count(node: Node[Turn]) -> int:
-    """Count the reruns since a cell said this last: so each gets the same number whenever all cells run again."""
+    """Return the number of reruns since the last plain run, so that numbers repeat when all cells run again."""
     return sum(1 for _ in takewhile(lambda turn: turn.is_rerun, reversed(node.all_versions)))
 
 
 def _notify_plugin(hook: Callable[[EventContext], object], turn_id: str, event: Event) -> None:
-    """Pass an event on to a plugin."""
+    """Pass an event to a plugin."""
     hook(EventContext(turn_id, event))
 
 
 async def _discard(_: Event) -> None:
-    """Take an event of a turn that never happens."""
+    """Ignore an event of a preview."""

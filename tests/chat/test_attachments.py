@@ -58,22 +58,22 @@ def test_bytes_can_be_attached(thing: Any) -> None:
     [
         ("/nowhere/cat.png", "does not exist"),
         ("/", "is a folder"),
-        ("/dev/null", "is no file"),
+        ("/dev/null", "is not a regular file"),
         ("a\x00b", "cannot be read"),
         ("x" * 5000, "cannot be read"),
-        (b"", "nothing in it"),
-        (b"\x00\x01\xff\xfe", "of no kind that is known"),
-        (7, "A int cannot be attached. Attach a path, an address, bytes"),
+        (b"", "no content to attach"),
+        (b"\x00\x01\xff\xfe", "has an unknown type"),
+        (7, "A int cannot be attached. Attach a path, a URL, bytes"),
         ({"a": 1}, "A dict cannot be attached"),
         ("https:///cat.png", "names no host"),
         ("http://[bad/cat.png", "names no host"),
         ("https://ann:pw@h.example/cat.png", "holds a user or a password"),
-        ("https://h.example/cat", "does not say what is there"),
-        (np.zeros((2, 2)), "float64 of shape (2, 2) came"),
-        (np.zeros((2, 2, 5), "uint8"), "uint8 of shape (2, 2, 5) came"),
-        (np.zeros((0, 2), "uint8"), "uint8 of shape (0, 2) came"),
+        ("https://h.example/cat", "is unknown"),
+        (np.zeros((2, 2)), "float64 of shape (2, 2)"),
+        (np.zeros((2, 2, 5), "uint8"), "uint8 of shape (2, 2, 5)"),
+        (np.zeros((0, 2), "uint8"), "uint8 of shape (0, 2)"),
         (Image.new("RGB", (0, 0)), "The image cannot be drawn ("),
-        (np.zeros(3, "uint8"), "uint8 of shape (3,) came"),
+        (np.zeros(3, "uint8"), "uint8 of shape (3,)"),
     ],
 )
 def test_what_cannot_be_attached_says_why_in_one_line(thing: Any, said: str) -> None:
@@ -90,7 +90,7 @@ def test_a_file_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None
     path = tmp_path / "cat.png"
     path.write_bytes(b"\xff\x00 no image")
 
-    with pytest.raises(BadUsage, match=r"is called cat\.png, and its bytes are no image/png"):
+    with pytest.raises(BadUsage, match=r"is named cat\.png, but its content is not image/png"):
         as_media(path)
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_looks_like_secrets_is_refused(tmp_path: Path, name: str) ->
     (tmp_path / "innocent.txt").symlink_to(path)
 
     for given in (path, tmp_path / "innocent.txt"):
-        with pytest.raises(BadUsage, match="looks like a file of secrets, and is not attached") as caught:
+        with pytest.raises(BadUsage, match="looks like a file of secrets and was not attached") as caught:
             as_media(given)
         assert "sentinel" not in str(caught.value)
 
@@ -128,7 +128,7 @@ def test_a_folder_of_secrets_and_a_private_key_are_refused(tmp_path: Path) -> No
 
     with pytest.raises(BadUsage, match="looks like a file of secrets"):
         as_media(tmp_path / ".ssh" / "config")
-    with pytest.raises(BadUsage, match="holds a private key"):
+    with pytest.raises(BadUsage, match="contains a private key"):
         as_media(tmp_path / "notes.txt")
 
 
@@ -207,7 +207,7 @@ def test_a_turn_without_an_image_cannot_be_attached() -> None:
         chat = Chat(wire=wire)
         turn = chat.send("Hello")
 
-    with pytest.raises(BadUsage, match="hold no image and no sound"):
+    with pytest.raises(BadUsage, match="contain no image and no sound"):
         chat.send("Edit it", attach=turn)
 
 

@@ -26,7 +26,7 @@ def test_an_unknown_model_is_refused_before_anything_happens() -> None:
     [
         ({"history": "all"}, "history='all': one of compact, native, results, none is expected"),
         ({"tool_mode": "text"}, "tool_mode='text': one of auto, native, prompted is expected"),
-        ({"model": 3}, "model=3: an id as `provider:model` is expected"),
+        ({"model": 3}, "model=3: expected an id of the form `provider:model`"),
     ],
 )
 def test_an_argument_of_a_chat_that_makes_no_sense_is_told_at_once(odd: dict[str, Any], told: str) -> None:
@@ -44,7 +44,7 @@ def test_nothing_in_the_place_of_tools_and_texts_is_nothing() -> None:
 def test_a_prompt_is_a_text() -> None:
     odd: Any = ["Hello"]
 
-    with pytest.raises(BadUsage, match=r"A prompt is a text; list came\. Give other things by attach=…\."):
+    with pytest.raises(BadUsage, match=r"A prompt has to be a string, not list\. Pass other objects with attach=…\."):
         Chat(wire=ScriptedWire([])).send(odd)
 
 

@@ -142,7 +142,7 @@ def test_an_insert_leaves_other_branches_where_they_were() -> None:
         "a",
         "b",
     ]
-    with pytest.raises(BadUsage, match="only on the active line"):
+    with pytest.raises(BadUsage, match="only be inserted on the active branch"):
         chat.insert(off_the_line, "x")
 
 
@@ -275,7 +275,7 @@ def test_a_turn_on_its_way_is_not_deleted() -> None:
         turn = chat.start("a")
         async for event in turn:
             if event.kind == "request_started":
-                with pytest.raises(BadUsage, match="still on its way"):
+                with pytest.raises(BadUsage, match="still running"):
                     chat.delete(turn)
                 background_loop().call_soon(gate.set)
         assert turn.text == "late"
@@ -287,7 +287,7 @@ def test_a_turn_on_its_way_is_not_deleted() -> None:
 def test_nothing_is_done_with_a_turn_where_nothing_was_said(verb: str) -> None:
     chat, _ = make_chat()
 
-    with pytest.raises(BadUsage, match="Nothing was said yet"):
+    with pytest.raises(BadUsage, match="The chat has no turns yet"):
         getattr(chat, verb)()
 
 

@@ -39,9 +39,9 @@ class SinkHarness:
         self.seen: list[str] = []
         self.ahead: list[str] = []
         self.heard = asyncio.Event()
-        self.door = EventSink(TurnWriter(book, "chat", "turn"), self.tell, only_builtin_plugins=is_ours)
+        self.door = EventSink(TurnWriter(book, "chat", "turn"), self.dispatch, only_builtin_plugins=is_ours)
 
-    def tell(self, event: Event) -> None:
+    def dispatch(self, event: Event) -> None:
         self.seen.append(event.kind)
         if event.kind not in self.written() and not event.kind.endswith("_delta"):
             self.ahead.append(event.kind)

@@ -62,7 +62,7 @@ def test_the_change_is_told() -> None:
         turn.add_listener(lambda event: heard.append(event) if isinstance(event, Retrying) else None)
         turn.start().done.result(20)
 
-    assert heard[0].reason == "tiny takes no tools; they are described in the prompt instead."
+    assert heard[0].reason == "tiny does not support native tools; they are described in the prompt instead."
 
 
 def test_native_mode_says_that_the_tools_were_refused() -> None:

@@ -35,7 +35,7 @@ def test_the_model_is_asked_from_where_a_call_comes_out_otherwise(asked_tickers:
     assert len(wire.prompts) == 4
     assert results(wire) == ["11"]
     assert again.text == "A costs 11 now."
-    assert notices(again)[1] == "`price` came out otherwise than before: from here on the model is asked."
+    assert notices(again)[1] == "The outcome of `price` differs from the recorded one: the model is asked from here on."
 
 
 def test_re_executing_from_a_round_tells_the_calls_before_it(asked_tickers: list[str]) -> None:

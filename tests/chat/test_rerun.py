@@ -21,7 +21,7 @@ def test_a_rerun_from_a_round_keeps_what_came_before_and_runs_nothing_of_it(aske
     assert again.text == "Only A costs 10."
     assert outcomes(again) == [("price", "ok", "10")]
     assert (again.stats.rounds, again.stats.calls) == (2, 1)
-    assert notices(again) == [f"Rerun from {first.turn_id}; its first round is told from the record."]
+    assert notices(again) == [f"Rerun from {first.turn_id}; its first round is reused."]
 
 
 def test_what_a_rerun_keeps_is_sent_as_it_was(asked_tickers: list[str]) -> None:
@@ -120,7 +120,7 @@ def test_edits_that_make_no_sense_are_refused_in_one_line(asked_tickers: list[st
         chat.rerun(results={"call_": "1"})
     with pytest.raises(BadUsage, match="A call is edited twice"):
         chat.rerun(results={one: "1"}, arguments={one: {}})
-    with pytest.raises(BadUsage, match="told as text, not as int"):
+    with pytest.raises(BadUsage, match="has to be a string, not int"):
         chat.rerun(results={one: 1})  # type: ignore[dict-item]  # what a person may write
     with pytest.raises(BadUsage, match="a mapping of JSON values"):
         chat.rerun(arguments={one: {"ticker": object()}})

@@ -111,7 +111,7 @@ def test_a_call_that_was_stopped_while_it_ran_is_not_run_again(asked_tickers: li
 
     assert asked_tickers == ["A"]
     assert [record.status for record in again.calls] == ["unknown"]
-    assert results(wire) == ["The call was stopped while it ran: how far it came is unknown. It was not run again."]
+    assert results(wire) == ["The call was stopped while it was running: its outcome is unknown. It was not run again."]
 
 
 @pytest.mark.promise("killed-kernel")
@@ -137,7 +137,7 @@ def test_a_resumption_that_was_killed_at_any_event_is_resumed_and_runs_nothing_a
 def test_a_turn_that_came_to_its_end_is_not_resumed(asked_tickers: list[str]) -> None:
     chat, _, _ = make_chat()
 
-    with pytest.raises(BadUsage, match="came to its end, so nothing is pending"):
+    with pytest.raises(BadUsage, match="is complete, so nothing is pending"):
         chat.resume()
     assert asked_tickers == ["A", "B"]
 

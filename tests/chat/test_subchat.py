@@ -133,7 +133,7 @@ def test_an_error_of_its_model_is_an_answer() -> None:
     with inner, outer:
         turn = Chat(wire=outer, tools=[subchat(Chat(wire=inner))]).send("Go.")
 
-    assert turn.calls[0].shown.startswith("The sub-chat did not come to its end (The key was refused.). [")
+    assert turn.calls[0].shown.startswith("The sub-chat did not complete (The key was refused.). [")
 
 
 def test_a_sub_chat_that_is_left_does_not_take_the_thread_with_it() -> None:
@@ -165,7 +165,7 @@ def test_sub_chats_inside_each_other_come_to_an_end() -> None:
 
     assert turn.status == "completed"
     refused = [result.text for prompt in wire.prompts for m in prompt.messages for result in m.results]
-    assert "Sub-chats go 3 deep at most." in refused
+    assert "Sub-chats can be nested at most 3 deep." in refused
 
 
 def test_it_goes_by_the_name_and_words_it_is_given() -> None:

@@ -69,7 +69,7 @@ def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
 
 
 def groups(chosen: list[str]) -> list[list[Row]]:
-    """Give the rows with tests, those that share a test together, so that no test runs twice."""
+    """Return the rows with tests, those that share a test together, so that no test runs twice."""
     made: list[list[Row]] = []
     for row in ROWS:
         if row.tests and (not chosen or row.row_id in chosen):
@@ -114,7 +114,7 @@ def write(made: str) -> None:
 
 
 def _existing(files: list[str]) -> list[str]:
-    """Give the files behind patterns of files, of which some may be yet to come."""
+    """Return the files behind patterns of files, of which some may be yet to come."""
     found = [file for file in ROOT.glob("tests/**/test_*.py") if "node_modules" not in file.parts]
     names = [str(file.relative_to(ROOT)) for file in found]
     return [name for name in names for pattern in files if re.fullmatch(pattern, name)]

@@ -50,7 +50,7 @@ class Chosen:
         self.failed = ""
 
     def of(self, items: list[pytest.Item]) -> list[pytest.Item]:
-        """Give the chosen ones."""
+        """Return the chosen ones."""
         return sorted((one for one in items if one.nodeid in self._rank), key=lambda one: self._rank[one.nodeid])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -127,7 +127,7 @@ def _codes_of(file: Path) -> list[CodeType]:
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
-    """Give the code of every function and class in a piece of code."""
+    """Return the code of every function and class in a piece of code."""
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             yield inner

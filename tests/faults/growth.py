@@ -33,7 +33,7 @@ class Family(NamedTuple):
 
 
 def families(words: Sequence[str], seed: str, pairs: int) -> Iterator[Family]:
-    """Give the ways in which texts of these words grow: each word alone, and so many pairs, chosen by the seed."""
+    """Return the ways in which texts of these words grow: each word alone, and so many pairs, chosen by the seed."""
     alphabet = list(dict.fromkeys([*words, *COMMON]))
     alone = [
         family
@@ -77,7 +77,7 @@ def _crossed(one: str, other: str) -> Callable[[int], str]:
 
 
 def measure_time(read: Callable[[str], object], text: str, tries: int = 1) -> float:
-    """Give the CPU time that a reader takes for a text: the least of some."""
+    """Return the CPU time that a reader takes for a text: the least of some."""
     times = []
     for _ in range(tries):
         began = time.process_time()

@@ -79,7 +79,7 @@ class Reach:
     lines: dict[str, dict[int, list[str]]]
 
     def tests_of(self, mutant: Mutant) -> list[str]:
-        """Give the tests that reach a mutant, in the order in which they shall run.
+        """Return the tests that reach a mutant, in the order in which they shall run.
 
         What runs when a module is imported is reached by every test that uses the module.
         """
@@ -112,7 +112,7 @@ class Reach:
 
 
 def sample(root: Path, count: int, seed: int) -> list[Mutant]:
-    """Give so many mutants of a tree, each part with its share."""
+    """Return so many mutants of a tree, each part with its share."""
 
     def rank(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.mutant_id}".encode()).hexdigest()
@@ -179,7 +179,7 @@ class Runner:
         self._ready, self._fresh = self._start(*folders), self._start()
 
     def verdict(self, mutant: Mutant, source: bytes, reached: Reach) -> str:
-        """Give what noticed the mutant, or an empty text."""
+        """Return what noticed the mutant, or an empty text."""
         names = reached.tests_of(mutant)
         file = self._place / mutant.path
         original = file.read_bytes()
@@ -204,7 +204,7 @@ class Runner:
         return subprocess.Popen(command, cwd=self._place, env=environment(self._place), text=True, **pipes)
 
     def _noticed(self, known: dict[str, Any], names: list[str], reached: Reach) -> str:
-        """Give the test that fails, and fails again; one that fails only once is left out, and the others run anew."""
+        """Return the test that fails, and fails again; one that fails only once is left out, and the others run anew."""
         left = list(names)
         while left:
             told = self._told(known, left, reached)

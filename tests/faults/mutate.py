@@ -53,14 +53,14 @@ class Mutant:
     mutant_id: str = ""
 
     def of(self, source: bytes) -> bytes:
-        """Give the changed source; every line that follows keeps its number."""
+        """Return the changed source; every line that follows keeps its number."""
         after, lost = self.after, "\n" * source[self.start : self.end].count(b"\n")
         after = f"{after[:-1]}{lost})" if after.startswith("(") else after + lost
         return source[: self.start] + after.encode() + source[self.end :]
 
 
 def mutants_of(path: Path, root: Path) -> list[Mutant]:
-    """Give every mutant of a file, with its id."""
+    """Return every mutant of a file, with its id."""
     source = path.read_bytes()
     found = _Search(path.relative_to(root).as_posix(), source).mutants()
     seen: Counter[str] = Counter()
@@ -134,7 +134,7 @@ def _is_for_types(statement: ast.stmt) -> bool:
 
 
 def _header_end(statement: ast.stmt) -> int:
-    """Give the last line of a statement, without the statements in it."""
+    """Return the last line of a statement, without the statements in it."""
     below = [part for part in ("body", "cases", "handlers") if getattr(statement, part, [])]
     if not below:
         return statement.end_lineno or statement.lineno
@@ -143,7 +143,7 @@ def _header_end(statement: ast.stmt) -> int:
 
 
 def _changes(statement: ast.stmt, *, at_import: bool) -> Iterator[tuple[ast.stmt | ast.expr, str]]:
-    """Give the changes of one statement, but not of those in it: the node to replace, and by which text."""
+    """Return the changes of one statement, but not of those in it: the node to replace, and by which text."""
     yield from _whole(statement, at_import=at_import)
     if isinstance(statement, ast.If | ast.While) and not _turns_by_itself(statement.test):
         yield statement.test, f"(not ({ast.unparse(statement.test)}))"
@@ -173,7 +173,7 @@ def _whole(statement: ast.stmt, *, at_import: bool) -> Iterator[tuple[ast.stmt |
 
 
 def _expressions(statement: ast.stmt) -> Iterator[ast.expr]:
-    """Give the expressions that belong to a statement itself, without annotations and decorators."""
+    """Return the expressions that belong to a statement itself, without annotations and decorators."""
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield from (default for default in [*statement.args.defaults, *statement.args.kw_defaults] if default)
@@ -207,7 +207,7 @@ def _inside(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _variants(node: ast.expr) -> Iterator[ast.expr | str]:
-    """Give what an expression may become."""
+    """Return what an expression may become."""
     match node:
         case ast.Compare():
             yield from _otherwise_compared(node)

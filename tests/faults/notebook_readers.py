@@ -53,7 +53,7 @@ WRITES = frozenset({"code", "export", "record", "replay", "open", "env"})
 
 @cache
 def _magics() -> tuple[Any, Any]:
-    """Give an IPython with the extension loaded, and its magics."""
+    """Return an IPython with the extension loaded, and its magics."""
     had_one = InteractiveShell.initialized()
     shell = InteractiveShell.instance() if had_one else new_shell()
     with contextlib.redirect_stdout(io.StringIO()):
@@ -62,7 +62,7 @@ def _magics() -> tuple[Any, Any]:
 
 
 def of_command(command: str) -> Read:
-    """Give what reads a text as the words of a command."""
+    """Return what reads a text as the words of a command."""
 
     def read(text: str) -> None:
         _, magics = _magics()
@@ -89,7 +89,7 @@ def _desk() -> ToolHarness:
 
 
 def looked_at(tool: str, **more: str) -> Read:
-    """Give what looks at a name with one of the tools, or at a thing whose name is given."""
+    """Return what looks at a name with one of the tools, or at a thing whose name is given."""
 
     def read(text: str) -> None:
         names = {name: value if value != "?" else text for name, value in more.items()}

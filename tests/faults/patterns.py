@@ -37,7 +37,7 @@ SEARCHING = ("search", "finditer", "findall", "sub", "subn", "split")
 
 
 def patterns() -> dict[str, re.Pattern[Any]]:
-    """Give the patterns that modules of the package hold, by module and name."""
+    """Return the patterns that modules of the package hold, by module and name."""
     found: dict[str, re.Pattern[Any]] = {}
     for info in pkgutil.walk_packages(nbtool.__path__, "nbtool."):
         module = importlib.import_module(info.name)
@@ -48,7 +48,7 @@ def patterns() -> dict[str, re.Pattern[Any]]:
 
 
 def words_of(pattern: re.Pattern[Any]) -> list[str]:
-    """Give the pieces that a pattern names: its literals, one letter of each class, and a text that it may match."""
+    """Return the pieces that a pattern names: its literals, one letter of each class, and a text that it may match."""
     source = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
     words: list[str] = []
     example = _collect(parser.parse(source, pattern.flags & ~re.UNICODE & ~re.DEBUG), words)

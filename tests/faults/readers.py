@@ -84,7 +84,7 @@ Read = Callable[[str], object]
 
 
 def plain(a: str) -> str:
-    """Give it back."""
+    """Return it back."""
     return a
 
 
@@ -238,7 +238,7 @@ TEXTS = {"str", "bytes", "bytearray", "memoryview"}
 
 
 def uncovered_readers(readers: Mapping[str, tuple[Read, list[str]]]) -> list[str]:
-    """Give the public functions of the parts that take a text or bytes, and that none of these readers runs."""
+    """Return the public functions of the parts that take a text or bytes, and that none of these readers runs."""
     reached: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _argument: object) -> None:

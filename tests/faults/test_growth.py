@@ -195,6 +195,6 @@ def test_a_regular_expression_takes_time_that_grows_with_the_length(
 
 
 def tonight(name: str) -> str:
-    """Give the seed of a reader's families of this night, and print it: with it a failure comes again."""
+    """Return the seed of a reader's families of this night, and print it: with it a failure comes again."""
     print(f"{bounds.SEED}={bounds.seed}")  # noqa: T201 - pytest shows it with a failure
     return f"{name} {bounds.seed}"

@@ -12,7 +12,7 @@ REASONS = Path(__file__).with_name("survivors.toml")
 
 
 def changes(tmp_path: Path, source: str) -> set[str]:
-    """Give every changed source of a file; each can be parsed, and keeps the lines that follow."""
+    """Return every changed source of a file; each can be parsed, and keeps the lines that follow."""
     file = tmp_path / "code.py"
     file.write_text(source, encoding="utf-8")
     made = {mutant.of(file.read_bytes()).decode() for mutant in mutants_of(file, tmp_path)}

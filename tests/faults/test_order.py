@@ -48,7 +48,7 @@ def test_the_suite_passes_in_any_order(record_property: Tell) -> None:
 
 
 def groups(seed: int) -> list[list[str]]:
-    """Give all files in a random order, some at a time."""
+    """Return all files in a random order, some at a time."""
     found = sorted((ROOT / "tests").rglob("test_*.py"))
     names = [str(path.relative_to(ROOT)) for path in found if not APART & set(path.relative_to(ROOT).parts)]
     random.Random(seed).shuffle(names)

@@ -72,7 +72,7 @@ def test_an_attachment_may_speak_for_itself(shell: Any) -> None:
         ("-a fram", "There is no variable or file called 'fram' in this notebook. Did you mean frame or Frame?"),
         ("-a nowhere/cat.png", "nowhere/cat.png does not exist, so it cannot be attached. Check the path."),
         ("-a frame", "A Frame cannot be attached."),
-        ("-a .env", ".env looks like a file of secrets, and is not attached."),
+        ("-a .env", ".env looks like a file of secrets and was not attached."),
         ("-a", "expected at least one argument"),
     ],
 )

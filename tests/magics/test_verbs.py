@@ -80,7 +80,7 @@ def test_tools_run_again_where_that_is_asked_for_and_nowhere_else(shell: Any) ->
     [
         ("--rerun --edit turn_a", "not allowed with argument --rerun"),
         ("--from 2\nHi", "--from needs --rerun or --re-execute."),
-        ("--resume", "came to its end, so nothing is pending."),
+        ("--resume", "is complete, so nothing is pending."),
         ("--re-execute", "called no tools from round 1 on"),
         ("--rerun turn_x", "The turn turn_x is neither in this chat nor in the journal"),
         ("--rerun --from 9", "has 1 round, and no round 9"),

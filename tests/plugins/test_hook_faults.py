@@ -214,7 +214,7 @@ def test_a_hook_that_raises_ends_the_turn_and_nothing_of_it_runs_on(place: str, 
         raise RAISES[what]()
 
     room = FaultScenario(place, fault)
-    with pytest.warns(UserWarning, match="was dropped") if place == "on_event" else nullcontext():
+    with pytest.warns(UserWarning, match="was removed") if place == "on_event" else nullcontext():
         chat, turn = room.run()
 
     check(room, chat, turn, before)

@@ -191,7 +191,7 @@ def test_after_a_restart_a_reference_is_dead_and_no_other_object_takes_its_name(
 
     calls = again.user_ns["turn"].calls
     assert [made.status for made in calls] == ["invalid", "invalid", "ok"]
-    assert "it was of an earlier kernel" in calls[0].shown
+    assert "it belongs to an earlier kernel" in calls[0].shown
     assert again.user_ns["got"] == []
     assert calls[2].reference == "rows_2_result"
 

@@ -150,7 +150,11 @@ def test_a_template_that_refuses_tools_gets_them_through_the_prompt_from_then_on
     turns = [stream_events(server.chat("toolless", tools=[Coin().flip]), "Flip a coin.") for _ in range(2)]
 
     refusals = [
-        [event.reason for event in events if isinstance(event, Retrying) and "takes no tools" in event.reason]
+        [
+            event.reason
+            for event in events
+            if isinstance(event, Retrying) and "does not support native tools" in event.reason
+        ]
         for _, events in turns
     ]
     assert [(turn.status, turn.error) for turn, _ in turns] == [("completed", None)] * 2

@@ -122,7 +122,7 @@ def test_a_turn_with_a_tool_that_cannot_be_compared_is_neither_recorded_nor_repl
             turn = chat.send("What is the price?")
             notices = [event.text for event in turn.log if event.kind == "notice"]
             assert not turn.replayed
-            assert any("`price` cannot be known again (its class Kind holds `lock`" in text for text in notices)
+            assert any("`price` cannot be compared (its class Kind holds `lock`" in text for text in notices)
 
 
 def test_code_whose_file_was_edited_since_is_not_taken_for_the_new_text(tmp_path: Path) -> None:

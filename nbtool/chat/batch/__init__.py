@@ -1,12 +1,12 @@
-"""Many prompts, each asked on its own: `Chat.map` and `Chat.start_map`.
+"""Run many independent prompts: `Chat.map` and `Chat.start_map`.
 
-made.py      a chat and its prompts → a batch of turns
-asked.py     prompts, columns and templates → what is asked
-batch.py     the questions on their way: a few at a time, answers as they come and in order at the end
-pace.py      one patience with the provider for all of them
-kept.py      answers that the journal has already
-progress.py  a line that says how far it is
-settings.py  how many at a time, how often again, for how much
+start.py         create a batch from a chat and its prompts
+prompts.py       parse prompts, columns and templates
+batch.py         the running batch: limited concurrency, answers on arrival and in order at the end
+rate_limit.py    the back-off that all requests of a batch share
+answer_cache.py  answers that the journal has already
+progress.py      the progress line
+settings.py      concurrency, retries and budget
 """
 
 from nbtool.chat.batch.answer_cache import BatchKey, answer_value

@@ -1,4 +1,4 @@
-"""Answers that the journal has: a prompt that was asked and answered before is not asked again."""
+"""Look up answers in the journal, so that a prompt that was answered before is not sent again."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from nbtool.plugins.structured import Structured
 from nbtool.tools.variables.references import Reference, parse
 
 CELL_ID_PREFIX = "map:"
-"""Begins what stands in place of a cell's id for a prompt of a map."""
+"""Prefix of the key that a prompt of a map has in place of a cell id."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchKey:
-    """What all prompts of a map have in common: model, system text, tools, options, objects.
+    """The inputs that all prompts of a map share: model, system text, tools, options, objects.
 
-    `chat_id` is where their turns are journalled: the same conditions, in whatever kernel, have the same one. Where
-    something of them cannot be compared, or plugins keep values out of the journal, nothing is taken from there.
+    `chat_id` is the chat that their turns are journalled under: the same inputs have the same id in every kernel.
+    Nothing is read from the journal where an input cannot be compared or a plugin redacts the journal.
     """
 
     base: CacheKey
@@ -37,7 +37,7 @@ class BatchKey:
 
     @classmethod
     def of(cls, scene: TurnInputs) -> BatchKey:
-        """Compare everything; takes a while where objects are large."""
+        """Build the key; slow where objects are large, because their contents are hashed."""
         base = make_key(scene)
         return cls(base, not base.uncomparable and redactor_for(scene.plugins, "") is None)
 
@@ -47,7 +47,7 @@ class BatchKey:
         return f"map_{hash_json([labelled(self.base.parts), sorted(labelled(self.base.uncomparable).items())])}"
 
     def keys(self, items: Sequence[PromptItem]) -> list[str]:
-        """Give the key of each prompt; one that stands there several times is asked as often, and so has several."""
+        """Return the key of each prompt; a repeated prompt has one key per occurrence, because each is sent."""
         counts: Counter[str] = Counter()
         keys = []
         for one in items:
@@ -57,7 +57,7 @@ class BatchKey:
         return keys
 
     def find_answered(self, items: Sequence[PromptItem]) -> dict[str, Turn]:
-        """Read the turns that answered these prompts before, by their keys.
+        """Return the earlier turns that answered these prompts, by key.
 
         Raises:
             nbtool.errors.JournalError: the journal cannot be read.
@@ -71,13 +71,13 @@ class BatchKey:
         for events in of_turn.values():
             began = next((event for event in events if isinstance(event, TurnStarted)), None)
             if began and began.cell_id in wanted and _is_sound(events, self.base.conditional):
-                with suppress(NbtoolError):  # what cannot be read is asked again
+                with suppress(NbtoolError):  # a turn that cannot be restored is sent again
                     turns[began.cell_id] = restore.restore_turn(events)
         return turns
 
 
 def answer_value(turn: Turn, *, as_: Any) -> Any:
-    """Take the value out of a completed turn, also out of one that the journal told of.
+    """Return the value of a completed turn, restored ones included.
 
     Raises:
         nbtool.errors.InvalidAnswer: the text does not fit the type.
@@ -92,7 +92,7 @@ def answer_value(turn: Turn, *, as_: Any) -> Any:
 
 
 def _is_sound(events: Sequence[Event], maybe: Mapping[str, str]) -> bool:
-    """Whether a turn was answered to its end, and from nothing that may be another object now."""
+    """Whether a turn completed without using an object that may have changed since."""
     ended = any(isinstance(event, TurnEnded) and event.status == "completed" for event in events)
     unknown = any(isinstance(event, CallFinished) and event.status == "unknown" for event in events)
     used = {name for event in events if isinstance(event, CallReady) for name in _names(event.arguments)}

@@ -1,4 +1,4 @@
-"""Many questions on their way: a few at a time, answers as they come, and in order at the end."""
+"""A running batch of prompts: limited concurrency, answers on arrival and in order at the end."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from nbtool.messages import Message, Usage
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of one prompt: its `value`, or the `error`; `is_cached` where the journal had it already.
+    """The outcome of one prompt: its `value` or its `error`; `is_cached` if it comes from the journal.
 
-    `label` is that of its row, `place` counts from 0; a prompt that was never asked has no turn.
+    `label` is the label of its row, `index` counts from 0; a prompt that was never sent has no turn.
     """
 
     index: int
@@ -43,9 +43,9 @@ ReadValue = Callable[[Turn], Any]
 
 @dataclass(frozen=True, slots=True)
 class BatchDriver:
-    """How a chat is asked: `ask` prepares the turn of a prompt and its key, `read` takes the value out of one.
+    """Callbacks into a chat: `prepare` builds the turn of a prompt and its key, `read` returns the value of a turn.
 
-    `keys` gives the key of every prompt, and the turns that answered some of them before; it takes its time.
+    `keys` returns the key of every prompt and the earlier turns that answered some of them; it can be slow.
     """
 
     prepare: PrepareTurn
@@ -54,11 +54,11 @@ class BatchDriver:
 
 
 class Batch:
-    """Many prompts on their way, each a turn of its own.
+    """A batch of prompts that are running, each as a turn of its own.
 
-    Iterate over it (`for`, `async for`) to have each `Answer` as it comes; `values` waits and gives them in order: a
-    list, or a column beside the one that was asked. Nothing is raised: what failed stands there as its exception, or is
-    missing (`NA`) in a column of bool, int or float; `errors` has them all.
+    Iterate over it (`for`, `async for`) to get each `Answer` on arrival; `values` waits and returns the values in
+    order: a list, or a column with the index of the input. Failures are not raised: a failed prompt has its exception
+    as its value, or is missing (`NA`) in a column of bool, int or float; `errors` has all of them.
     """
 
     def __init__(
@@ -82,30 +82,30 @@ class Batch:
 
     @property
     def answers(self) -> list[Answer]:
-        """The answers that have come, in the order of the prompts."""
+        """The answers so far, in the order of the prompts."""
         return sorted(self._answers, key=lambda answer: answer.index)
 
     @property
     def errors(self) -> list[Answer]:
-        """Those that failed."""
+        """The answers that failed."""
         return [answer for answer in self.answers if answer.error]
 
     @property
     def values(self) -> Any:
-        """All values in order, and exceptions for what failed; waits for the last one.
+        """All values in order, with exceptions for failed prompts; waits for the last one.
 
-        A column of answers that are all bool, int or float has that dtype; where some failed it is the nullable one.
+        A column of answers that are all bool, int or float has that dtype, or its nullable form if some failed.
         """
         answers = self.wait().answers
         return self._questions.shape([answer.error or answer.value for answer in answers])
 
     @property
     def usage(self) -> Usage:
-        """What the prompts have used so far; answers from the journal cost nothing again."""
+        """The usage of the prompts so far; answers from the journal are not counted."""
         return self._usage
 
     def start(self) -> Self:
-        """Set the questions going on nbtool's own loop; a second time changes nothing."""
+        """Start the prompts on nbtool's background loop; idempotent."""
         if self._work is None:
             self._work = background_loop().submit(self._run_all())
             self._work.add_done_callback(self._close)
@@ -114,7 +114,7 @@ class Batch:
     def wait(self) -> Self:
         """Wait for the last answer; synchronous tools run on this thread meanwhile.
 
-        An interrupt cancels what is left and is then raised again; what came is kept.
+        An interrupt cancels the remaining prompts and is then raised again; finished answers are kept.
         """
         if self.done.done():
             self.done.result()
@@ -130,12 +130,12 @@ class Batch:
         return self
 
     def cancel(self) -> None:
-        """Ask nothing more and stop what is on its way; what came is kept."""
+        """Cancel the running and waiting prompts; finished answers are kept."""
         self._stopped = self._stopped or Cancelled("The prompts were cancelled.")
         background_loop().call_soon(self._stop_all)
 
     def __iter__(self) -> Iterator[Answer]:
-        """Give each answer as it comes; synchronous tools run in worker threads meanwhile."""
+        """Yield each answer on arrival; synchronous tools run in worker threads meanwhile."""
         received: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
         background_loop().call_soon(lambda: self._add_listener(received.put))
         self.start()
@@ -143,7 +143,7 @@ class Batch:
             yield answer
 
     async def __aiter__(self) -> AsyncIterator[Answer]:
-        """Give each answer as it comes."""
+        """Yield each answer on arrival."""
         received: asyncio.Queue[Answer | None] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -185,13 +185,13 @@ class Batch:
         await asyncio.gather(*(self._run_worker() for _ in range(min(self._settings.concurrency, len(self._waiting)))))
 
     async def _run_worker(self) -> None:
-        """Ask one prompt after another while there are any."""
+        """Send waiting prompts one after another until none is left."""
         while self._waiting:
             one, key = self._waiting.popleft()
             self._add(self._answer(one, error=self._stopped) if self._stopped else await self._ask_one(one, key))
 
     async def _ask_one(self, one: PromptItem, key: str) -> Answer:
-        """Ask one prompt, and again where the provider was busy and nothing was done yet."""
+        """Send one prompt; retry if the provider was busy and no call has started."""
         for attempt in range(1, self._settings.retries + 2):
             try:
                 turn = self._driver.prepare(one, key)
@@ -201,9 +201,9 @@ class Batch:
             has_acted = any(call.started for call in turn.calls)
             if self._stopped or has_acted or not self._backoff.should_retry(turn.error, attempt):
                 break
-        is_own_limit = bool(turn.end_reason)  # of this turn alone: the others go on
+        is_own_limit = bool(turn.end_reason)  # a limit of this turn only: the others continue
         if turn.status == "error" and isinstance(turn.error, LimitReached) and not is_own_limit:
-            self._stopped = self._stopped or LimitReached(f"{turn.error.message} This prompt was not asked.")
+            self._stopped = self._stopped or LimitReached(f"{turn.error.message} This prompt was not sent.")
         if turn.status != "completed":
             return self._answer(one, turn=turn, error=turn.error or Cancelled(f"The turn was {turn.status}."))
         return self._answer(one, turn=turn, value=self._driver.read(turn))
@@ -228,7 +228,7 @@ class Batch:
         try:
             return self._answer(one, turn=turn, value=self._driver.read(turn), is_cached=True)
         except NbtoolError:
-            return None  # what was answered does not fit any more, so it is asked again
+            return None  # the recorded answer does not fit the type: send the prompt again
 
     def _answer(self, one: PromptItem, **fields: Any) -> Answer:
         return Answer(one.index, one.label, one.prompt, **fields)
@@ -242,7 +242,7 @@ class Batch:
             listener(answer)
 
     def _add_listener(self, listener: Callable[[Answer | None], None]) -> None:
-        """Tell a listener every answer, those that came already first, and None at the end; on nbtool's own thread."""
+        """Pass every answer to a listener, earlier ones first, and None at the end; on the background thread."""
         for answer in self._answers:
             listener(answer)
         if self.done.done():
@@ -261,7 +261,7 @@ class Batch:
             listener(None)
 
     def _status_line(self) -> str:
-        """Say how far it is."""
+        """Return the progress in one line."""
         failed, cached = self._failed, self._cached
         parts = [f"{len(self._answers):,} of {len(self):,} prompts"]
         parts += [f"{failed:,} failed"] if failed else []

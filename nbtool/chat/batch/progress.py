@@ -1,4 +1,4 @@
-"""A line that says how far many prompts are: written over itself, where a person is looking."""
+"""The progress line of a batch, overwritten in place, on interactive streams only."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from typing import TextIO
 
 INTERVAL = 0.2
-"""Seconds between two writings."""
+"""Minimum seconds between two updates."""
 
 
 class ProgressLine:
-    """Writes where whoever began sees it, and to a file or a pipe nothing.
+    """Write progress to an interactive stream; nothing is written to a file or a pipe.
 
-    In a terminal that is the error stream. Under a cell it is the output: a notebook shows errors on red.
+    The stream is stderr in a terminal and stdout in a notebook, where stderr has a red background.
     """
 
     def __init__(self, *, is_shown: bool) -> None:
@@ -23,7 +23,7 @@ class ProgressLine:
         self._width = 0
 
     def show(self, text: str, *, is_last: bool = False) -> None:
-        """Write the line anew, unless it was written a moment ago."""
+        """Update the line, at most once per `INTERVAL`."""
         now = time.monotonic()
         if self._stream is None or (now - self._last < INTERVAL and not is_last):
             return
@@ -34,7 +34,7 @@ class ProgressLine:
 
 
 def _is_interactive(stream: TextIO) -> bool:
-    """Whether a person sees the stream at once: a terminal, or the output of a notebook's cell."""
+    """Whether the stream is interactive: a terminal, or the output of a notebook's cell."""
     return stream.isatty() or _is_notebook_stream(stream)
 
 

@@ -1,7 +1,7 @@
-"""Prompts, a column or a template with rows → what is asked, and the shape that the answers come back in.
+"""Parse prompts, a column, or a template with rows, and determine the shape of the answers.
 
-In a template `{column}` stands for a row's text there, and doubled braces for braces. It is not Python's `str.format`:
-a name in braces is a column and nothing else, so that no row and no template reaches into an object.
+In a template, `{column}` is replaced by the row's value, and doubled braces are literal braces. Unlike `str.format`, a
+name in braces is only a column name: no row and no template can access attributes of an object.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from nbtool.messages import Message
 from nbtool.shorten import list_names, shorten
 
 MAX_COLUMNS_NAMED = 20
-"""Columns that an error names."""
+"""Maximum columns that an error lists."""
 
 MAX_PROMPTS = 1_000_000
-"""Prompts that are asked in one go."""
+"""Maximum prompts of one batch."""
 
 OutputShape = Callable[[list[Any]], Any]
 Pieces = Sequence[tuple[str, str | None]]
@@ -28,7 +28,7 @@ Pieces = Sequence[tuple[str, str | None]]
 
 @dataclass(frozen=True, slots=True)
 class PromptItem:
-    """One prompt, its place from 0, and the label of its row; `problem` is why it cannot be asked."""
+    """One prompt, its index from 0, and the label of its row; `problem` is why it cannot be sent."""
 
     index: int
     label: Any
@@ -38,17 +38,17 @@ class PromptItem:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """All prompts in order; `shape` makes their answers a list, or a column where the prompts came of one."""
+    """All prompts in order; `shape` converts their answers to a list, or to a column if the input was one."""
 
     items: Sequence[PromptItem]
     shape: OutputShape
 
 
 def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
-    """Read what `Chat.map` is given: prompts or a column; or a template and the rows to fill it with.
+    """Parse the input of `Chat.map`: prompts or a column, or a template and its rows.
 
     Raises:
-        BadUsage: it is neither, or the template names a column that is not there.
+        BadUsage: the input is of another type, or the template names a column that does not exist.
     """
     if rows is not None:
         if not isinstance(prompts, str):
@@ -56,7 +56,7 @@ def parse_prompts(prompts: Any, rows: Any = None) -> PromptSet:
         return _from_rows(prompts, rows)
     if isinstance(prompts, str | Message | Mapping) or not isinstance(prompts, Iterable):
         raise BadUsage(
-            f"chat.map takes many prompts, not a {type(prompts).__name__}.", fix="Give a list, a column, or rows too."
+            f"chat.map takes many prompts, not a {type(prompts).__name__}.", fix="Pass a list or a column, or add rows."
         )
     labels, shape = _index_of(prompts)
     return _prompt_set([_prompt_item(index, value) for index, value in enumerate(_bounded(prompts))], labels, shape)
@@ -66,14 +66,16 @@ def _from_rows(template: str, rows: Any) -> PromptSet:
     pieces = _pieces(template)
     wanted = list(dict.fromkeys(name for _, name in pieces if name is not None))
     if not wanted:
-        raise BadUsage("The template has no {column}, so every row would ask the same.", fix='"Classify {text}"')
+        raise BadUsage(
+            "The template has no {column}, so every row would send the same prompt.", fix='"Classify {text}"'
+        )
     labels, shape = _index_of(rows)
     if labels is not None and not hasattr(rows, "columns"):
         name = str(rows.name) if isinstance(getattr(rows, "name", None), str) else wanted[0]
         raise BadUsage(
             f"Rows are a frame or a list of dicts, not a {type(rows).__name__}: "
             f"it has no column {shorten(wanted[0], 60)!r}.",
-            fix=f"Give a frame: rows.to_frame({shorten(name, 60)!r}) with {{{shorten(name, 60)}}} in the template.",
+            fix=f"Pass a frame: rows.to_frame({shorten(name, 60)!r}) with {{{shorten(name, 60)}}} in the template.",
         )
     if not hasattr(rows, "columns"):
         if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
@@ -100,7 +102,7 @@ def _from_row(index: int, row: Any, pieces: Pieces) -> PromptItem:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value is what tables write where there is none: None, NaN, NA, NaT."""
+    """Whether a value is a missing value of a table: None, NaN, NA, NaT."""
     try:
         return value is None or bool(value != value)
     except (TypeError, ValueError):  # pandas.NA is neither true nor false; an array is a value
@@ -108,14 +110,16 @@ def _is_missing(value: Any) -> bool:
 
 
 def _pieces(template: str) -> Pieces:
-    """Take a template apart into pairs of a text and the column after it."""
+    """Split a template into pairs of a text and the column after it."""
     try:
         parsed = list(Formatter().parse(template))
     except ValueError as error:
-        raise BadUsage(f"The template cannot be read ({error}).", fix="Double the braces that are meant so.") from None
+        raise BadUsage(f"The template cannot be read ({error}).", fix="Double literal braces: {{ }}") from None
     for _, name, form, conversion in parsed:
         if name == "" or form or conversion:
-            raise BadUsage("In a template, braces hold the name of a column alone.", fix="Double other braces: {{ }}")
+            raise BadUsage(
+                "In a template, braces contain only the name of a column.", fix="Double literal braces: {{ }}"
+            )
     return [(text, name) for text, name, _, _ in parsed]
 
 
@@ -132,20 +136,20 @@ def _prompt_set(items: list[PromptItem], labels: Sequence[Any] | None, shape: Ou
 
 
 def _index_of(table: Any) -> tuple[Sequence[Any] | None, OutputShape]:
-    """Give the labels of a pandas column or frame, and how the answers become a column beside it."""
+    """Return the labels of a pandas column or frame, and the function that builds the answer column."""
     if not type(table).__module__.startswith("pandas") or not hasattr(table, "index"):
         return None, list
-    pandas: Any = sys.modules["pandas"]  # it is loaded: the table is of it
+    pandas: Any = sys.modules["pandas"]  # already imported: the table is one of its objects
     index = table.index
     return list(index), lambda values: pandas.Series(**_column(values, pandas), index=index, name="answer")
 
 
 _DTYPES = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}
-"""The dtype of a column of such answers, and the one where some of them failed."""
+"""By answer type: the dtype of the column, and its nullable form if some answers failed."""
 
 
 def _column(values: list[Any], pandas: Any) -> dict[str, Any]:
-    """Return the data and the dtype of a column: answers of one plain type have its dtype, and failures are missing."""
+    """Return the data and the dtype of a column; failures become missing values."""
     answers = [value for value in values if not isinstance(value, BaseException)]
     kind = type(answers[0]) if answers else object
     has_failed = len(answers) < len(values)
@@ -162,12 +166,12 @@ def _bounded(items: Iterable[Any]) -> list[Any]:
     for item in items:
         result.append(item)
         if len(result) > MAX_PROMPTS:
-            raise BadUsage(f"More than {MAX_PROMPTS:,} prompts are asked in parts.")
+            raise BadUsage(f"More than {MAX_PROMPTS:,} prompts: split them into several batches.")
     return result
 
 
 def _no_column(name: str, columns: Sequence[str]) -> BadUsage:
     listing = list_names(columns, MAX_COLUMNS_NAMED) or "none"
     return BadUsage(
-        f"There is no column {shorten(name, 60)!r}.", fix=f"Columns: {listing}. Double braces that are meant so."
+        f"There is no column {shorten(name, 60)!r}.", fix=f"Columns: {listing}. Double literal braces: {{{{ }}}}"
     )

@@ -1,4 +1,4 @@
-"""One patience with a provider, shared by all turns that ask it at the same time."""
+"""Back-off that all concurrent turns of a batch share."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from nbtool.events import Retrying
 from nbtool.wire.transport.retry import RetryPolicy
 
 MAX_WAIT_SECONDS = 600.0
-"""Seconds that a provider may ask everybody to wait; who is told to wait longer gets the error instead."""
+"""Longest Retry-After that is waited for, in seconds; with a longer one the error is returned instead."""
 
 TRANSIENT_ERRORS = (RateLimited, ServerOverloaded, TimedOut, ConnectionFailed)
-"""Errors that may be gone when a prompt is asked again."""
+"""Errors that may not occur again on a retry."""
 
 _RETRIES = RetryPolicy()
 
 
 class SharedBackoff:
-    """A plugin that holds every request while one of them was told to wait."""
+    """A plugin that delays all requests while one of them has to wait."""
 
-    hook_seconds = None  # a provider may ask for more patience than a hook has
+    hook_seconds = None  # Retry-After may exceed the default time limit of a hook
     runs_on_loop = True
 
     def __init__(self) -> None:
@@ -30,15 +30,15 @@ class SharedBackoff:
 
     @property
     def remaining(self) -> float:
-        """How long requests are held from now on."""
+        """Seconds until the next request may be sent."""
         return max(0.0, self._until - time.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Let nobody ask for so long; the longest wish counts."""
+        """Delay all requests for so many seconds; the longest delay applies."""
         self._until = max(self._until, time.monotonic() + min(seconds, MAX_WAIT_SECONDS))
 
     def should_retry(self, error: BaseException | None, attempt: int) -> bool:
-        """Whether a prompt that ended so may be asked again; holds everybody until then. Attempts count from 1."""
+        """Whether to retry a prompt that failed with `error`; delays all requests until then. Attempts count from 1."""
         if not isinstance(error, TRANSIENT_ERRORS):
             return False
         retry_after = error.retry_after if isinstance(error, ProviderError) else None
@@ -48,11 +48,11 @@ class SharedBackoff:
         return True
 
     async def on_before_request(self, _: RequestContext) -> None:
-        """Wait until nobody has to."""
+        """Wait until the shared delay is over."""
         while left := self.remaining:
             await asyncio.sleep(left)
 
     def on_stream_data(self, stream: StreamContext) -> None:
-        """Hear that a request is made again after a while, and let the others wait as long."""
+        """Delay the other requests for as long as a retried one."""
         if isinstance(stream.delta, Retrying):
             self.pause(stream.delta.seconds)

@@ -1,4 +1,4 @@
-"""How many prompts are asked: how many at a time, how often again, for how much."""
+"""Settings of a batch: concurrency, retries, budget."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from nbtool.plugins.budget import Budget, Price
 from nbtool.tools.approval import Decision, Denied, Question
 
 MAX_CONCURRENCY = 64
-"""Prompts that are asked at the same time."""
+"""Maximum prompts that run at the same time."""
 
 MAX_RETRIES = 10
-"""Times that a prompt is asked again."""
+"""Maximum retries of a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class MapSettings:
-    """How `Chat.map` goes about it.
+    """The settings of `Chat.map`.
 
     Args:
-        concurrency: prompts that are asked at the same time.
-        retries: times that a prompt is asked again where the provider was busy or out of reach.
-        tokens: what all prompts together may use; `usd` in US dollars. What came until then is kept.
-        usd: see `tokens`.
-        prices: by model, where the provider does not say what a request cost.
-        tools: in place of the chat's own.
-        executor: where synchronous tools run: a pool, or a Dask client's `get_executor(pure=False)`.
-        resume: take answers from the journal where the same was asked and answered before.
-        progress: show a line that says how far it is.
+        concurrency: maximum prompts that run at the same time.
+        retries: maximum retries of a prompt if the provider was busy or not reachable.
+        tokens: the budget of all prompts together; answers received before it is used up are kept.
+        usd: the same in US dollars.
+        prices: by model, for providers that do not report costs.
+        tools: replace the chat's own.
+        executor: runs synchronous tools: a pool, or a Dask client's `get_executor(pure=False)`.
+        resume: reuse answers of the same prompts from the journal.
+        progress: show a progress line.
     """
 
     concurrency: int = 8
@@ -46,14 +46,14 @@ class MapSettings:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        """Make settings of keywords.
+        """Create settings from keyword arguments.
 
         Raises:
-            BadUsage: one is unknown, or makes no sense.
+            BadUsage: a keyword is unknown, or its value is out of range.
         """
         names = [one.name for one in fields(cls)]
         if unknown := [name for name in options if name not in names]:
-            raise BadUsage(f"chat.map knows no {unknown[0]!r}.", fix=f"It takes {', '.join(names)}.")
+            raise BadUsage(f"chat.map has no option {unknown[0]!r}.", fix=f"Options: {', '.join(names)}.")
         return cls(**options)
 
     def __post_init__(self) -> None:
@@ -62,19 +62,19 @@ class MapSettings:
             ("retries", self.retries, 0, MAX_RETRIES),
         ):
             if not minimum <= value <= maximum:
-                raise BadUsage(f"{name}={value!r}: {minimum} to {maximum} are expected.")
+                raise BadUsage(f"{name}={value!r}: expected {minimum} to {maximum}.")
         if self.executor is not None and not isinstance(self.executor, Executor):
             raise BadUsage(
-                f"executor={type(self.executor).__name__}: a concurrent.futures.Executor is expected.",
-                fix="Give a pool, or client.get_executor(pure=False) of Dask.",
+                f"executor={type(self.executor).__name__}: expected a concurrent.futures.Executor.",
+                fix="Pass a pool, or client.get_executor(pure=False) of Dask.",
             )
         self.budget()
 
     def budget(self) -> Budget | None:
-        """Give the plugin that keeps the budget; nobody is asked for more.
+        """Return the plugin that enforces the budget, without asking for more.
 
         Raises:
-            BadUsage: the bounds make no sense.
+            BadUsage: a limit is out of range.
         """
         if self.tokens is None and self.usd is None:
             return None

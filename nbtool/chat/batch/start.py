@@ -1,4 +1,4 @@
-"""From a chat and its prompts to a batch: every prompt a turn in a conversation of its own."""
+"""Create a batch from a chat and its prompts: every prompt is a turn in a conversation of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nbtool.tools.placed import ExecutorTools
 from nbtool.tools.toolset import Toolset
 
 
-def start_batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
+def start_batch(  # noqa: PLR0913 - the arguments of `Chat.start`, and the rows
     chat: TurnBuilder,
     prompts: Any,
     rows: Any,
@@ -30,10 +30,10 @@ def start_batch(  # noqa: PLR0913 - what `Chat.start` takes, and the rows
     settings: TurnSettings | None = None,
     **map_options: Any,
 ) -> Batch:
-    """Prepare to ask many prompts; nothing has begun.
+    """Create a batch without starting it.
 
     Raises:
-        nbtool.errors.BadUsage: a budget in dollars that nothing can measure, a setting that makes no sense.
+        nbtool.errors.BadUsage: a budget in dollars has no price to measure it, or a setting is invalid.
     """
     prompt_set, plan, backoff = parse_prompts(prompts, rows), MapSettings.of(map_options), SharedBackoff()
     fork = chat.afresh()

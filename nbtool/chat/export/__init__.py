@@ -1,1 +1,1 @@
-"""A conversation that leaves nbtool: as plain Python, Markdown, JSON or a notebook; and JSON that comes back."""
+"""Export a conversation as plain Python, Markdown, JSON or a notebook, and import JSON."""

@@ -1,4 +1,4 @@
-"""One call as a line of Python: the person's own function, its arguments, and what has to be done with the result."""
+"""Write one call as Python: the user's function, its arguments, and what to do with the result."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from nbtool.tools.variables.references import Path, without_references
 from nbtool.tools.variables.store import Variables
 
 WIDTH = 100
-"""Characters of a line, where it can be broken."""
+"""Longest line that is not wrapped, in characters."""
 
 MAX_ARGUMENTS = 1_000_000
-"""Characters of one call's arguments that are written as code."""
+"""Maximum characters of one call's arguments that are exported."""
 
 _KINDS = inspect.Parameter
 
 
 @dataclass(slots=True)
 class CallCode:
-    """A call as code: the expression, and what a reader should know of it."""
+    """A call as code: the expression, and comments about it."""
 
     expression: str
     remarks: list[str] = field(default_factory=list)
@@ -42,11 +42,10 @@ class CallCode:
 
 @dataclass(frozen=True, slots=True)
 class ExportContext:
-    """What code is written from and for: the tools and variables of a chat, and the notebook where it will run.
+    """The inputs of an export: the tools and variables of a chat, and the notebook where the code will run.
 
-    In a `script`, where nothing can be awaited, asynchronous functions are run to their end. Turns that are not
-    `trusted` may never have happened: no validator of the person's runs on their arguments, and code of a model stands
-    in comments.
+    In a `script`, which has no top-level await, asynchronous functions are run with `asyncio.run`. Turns that are not
+    `trusted` may be forged: no validator of the user runs on their arguments, and code of a model is commented out.
     """
 
     tools: Mapping[str, Tool]
@@ -58,17 +57,17 @@ class ExportContext:
 
 @dataclass(frozen=True, slots=True)
 class CallWriter:
-    """Writes calls."""
+    """Write calls as Python expressions."""
 
     names: NotebookNames
     references: ReferenceWriter
     context: ExportContext
 
     def write(self, record: CallRecord) -> CallCode:
-        """Give a call as an expression.
+        """Return a call as an expression.
 
         Raises:
-            Unwritable: its function or something in its arguments cannot be reached from the notebook.
+            NotLiteral: its function or one of its arguments is not available in the notebook.
         """
         self.references.remarks = []
         tool = self.context.tools.get(record.name)
@@ -88,7 +87,9 @@ class CallWriter:
             return path
         own = getattr(tool.function, "__name__", name) if tool else name
         if is_name(own) and self.names.has_function(own):
-            remarks.append(f"`{own}` is what the notebook calls so now; it may be another than the one that ran.")
+            remarks.append(
+                f"`{own}` is the notebook's current function of this name; it may differ from the one that ran."
+            )
             return self.names.use(own)
         origin = f" ({one_line(tool.origin)})" if tool else ""
         raise NotLiteral(f"the tool `{one_line(name)}`{origin}, which has no name in the notebook")
@@ -101,7 +102,7 @@ class CallWriter:
         return "".join(f"\n    {part}," for part in parts) + "\n" if broken else ", ".join(parts)
 
     def _values(self, arguments: dict[str, Any], tool: Tool | None) -> dict[str, str]:
-        """Give the source of every argument, in the order in which they were given."""
+        """Return the source of every argument, in the order of the call."""
         takes_text = tool is not None and not tool.resolves_references
         locations = {} if takes_text else self.references.locations(arguments)
         writer = LiteralWriter(self.names, locations)
@@ -113,7 +114,7 @@ class CallWriter:
     def _typed(
         self, name: str, value: Any, arguments: dict[str, Any], tool: Tool | None, locations: Mapping[Path, str]
     ) -> Any:
-        """Give an argument as the function was given it, where its type is not one that JSON has."""
+        """Return an argument converted to the parameter's type, as the function received it."""
         if tool is None or not self.context.trusted or (name,) in locations:
             return value
         try:
@@ -122,11 +123,11 @@ class CallWriter:
             parameter = tool.parameters.by_name.get(name, tool.parameters.extra)
             return value if parameter is None else parameter.adapter.validate_json(json.dumps(value), strict=True)
         except (ToolError, ValidationError, KeyError):
-            return value  # the function has changed since, or what was referred to has
+            return value  # the function or the referenced object has changed since
 
 
 def _chat_only_reason(tool: Tool) -> str:
-    """Say why a tool runs nowhere but in a chat; empty where its function is the person's own."""
+    """Return why a tool runs only in a chat; empty for a function of the user."""
     if tool.origin.startswith("mcp."):
         return f"which the MCP server `{one_line(tool.origin.split('.')[1])}` runs for a chat"
     function: Any = tool.function
@@ -139,10 +140,10 @@ def _chat_only_reason(tool: Tool) -> str:
 
 
 def arguments_of(record: CallRecord) -> dict[str, Any]:
-    """Give the arguments that ran, as they were written: the model's, or those that a person put in their place.
+    """Return the arguments that the call ran with: the model's, or those edited by the user.
 
     Raises:
-        Unwritable: they are not JSON, or too long.
+        NotLiteral: they are not JSON, or too long.
     """
     text = record.edited or record.arguments or "{}"
     try:
@@ -156,7 +157,7 @@ def arguments_of(record: CallRecord) -> dict[str, Any]:
 
 
 def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: NotebookNames) -> list[str]:
-    """Take out the arguments that are passed by place: those that must be, or whole objects that come first."""
+    """Remove and return the positional arguments: positional-only ones, and leading plain names."""
     parameters = list(tool.parameters.by_name.values()) if tool else []
     several = next(
         (one.name for one in parameters if one.kind is _KINDS.VAR_POSITIONAL and one.name in arguments), None
@@ -182,7 +183,7 @@ def _positional_arguments(arguments: dict[str, str], tool: Tool | None, names: N
 
 
 def _keyword_arguments(arguments: Mapping[str, str], tool: Tool | None, names: NotebookNames) -> list[str]:
-    """Give the other arguments, in the order of the signature, by name; what no name can be goes into a `**`."""
+    """Return the keyword arguments, in the order of the signature; names that are not identifiers go into a `**`."""
     parameters = [name for name in (tool.parameters.by_name if tool else ()) if name in arguments]
     ordered = [*parameters, *(name for name in arguments if name not in parameters)]
     keywords = [f"{name}={arguments[name]}" for name in ordered if is_identifier(name)]

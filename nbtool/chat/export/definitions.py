@@ -1,7 +1,7 @@
-"""What written code uses of the notebook: functions and imports that can be written down, and the rest by name.
+"""The notebook definitions that exported code needs: functions and imports are copied, the rest is listed by name.
 
-A definition takes effect only where its name is free, so that running the code in the notebook replaces nothing there:
-a function that was a tool keeps its policy. Texts are not written down, since a notebook keeps keys in them.
+A definition takes effect only if its name is unbound, so that running the code in the notebook replaces nothing there:
+a function that was a tool keeps its policy. Strings are never copied, because notebooks keep API keys in them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from nbtool.tools.content_hash.source import verified_source
 
 MAX_DEFINITIONS = 200
-"""Functions that are written down; those after them are named as needed."""
+"""Maximum functions that are copied; further ones are listed as required."""
 
 
 @dataclass(slots=True)
 class Definitions:
-    """`imports` and `sources` stand before the calls; `needed` are the names that cannot be written, and what they are.
+    """`imports` and `sources` precede the calls; `missing` maps names that cannot be copied to their kinds.
 
-    `from_nbtool` are those among them that do not work without nbtool.
+    `from_nbtool` are those of the missing names that do not work without nbtool.
     """
 
     imports: list[str] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Definitions:
 
 
 def definitions_of(names: Iterable[str], notebook: Mapping[str, Any]) -> Definitions:
-    """Return what these names of a notebook are, each after what it uses itself."""
+    """Return the definitions of these notebook names, each after the ones it depends on."""
     search = _Search()
     for name in names:
         search.add(name, notebook)
@@ -48,7 +48,7 @@ class _Search:
     visited: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: str, namespace: Mapping[str, Any]) -> bool:
-        """Write or name a thing and what it uses; whether it works without nbtool, and means one thing only."""
+        """Add an object with its dependencies; return whether it works without nbtool and is unambiguous."""
         value = namespace.get(name)
         if name in self.visited:
             return self.visited[name] is value and name not in self.definitions.from_nbtool
@@ -82,18 +82,18 @@ class _Search:
     def _add_missing(self, name: str, value: Any, *, is_there: bool) -> bool:
         uses_nbtool = _uses_nbtool(value)
         kind = "function" if isinstance(value, FunctionType) else type(value).__name__
-        self.definitions.missing[name] = kind if is_there else "no longer there"
+        self.definitions.missing[name] = kind if is_there else "no longer defined"
         if uses_nbtool:
             self.definitions.from_nbtool.append(name)
         return not uses_nbtool
 
 
 def _source(name: str, value: Any) -> str:
-    """Return the definition of a function without nbtool's decorators; empty where it is not certain to be all."""
+    """Return the definition of a function without nbtool's decorators; empty if it may be incomplete."""
     if not isinstance(value, FunctionType) or value.__closure__ or value.__code__.co_name != name:
         return ""
     if value.__dict__.keys() - _marks(value):
-        return ""  # some decorator left something there
+        return ""  # set by some other decorator
     source = verified_source(value.__code__)
     if not source:
         return ""
@@ -113,7 +113,7 @@ def _marks(value: FunctionType) -> set[str]:
 
 
 def _is_tool(decorator: ast.expr, namespace: Mapping[str, Any]) -> bool:
-    """Whether a decorator is nbtool's, which marks a function and changes nothing about it."""
+    """Whether a decorator is nbtool's, which only marks a function."""
     target = decorator.func if isinstance(decorator, ast.Call) else decorator
     steps: list[str] = []
     while isinstance(target, ast.Attribute):
@@ -126,7 +126,7 @@ def _is_tool(decorator: ast.expr, namespace: Mapping[str, Any]) -> bool:
 
 
 def _globals_of(source: str) -> list[str]:
-    """Return the names that a definition takes from around it, those of its defaults and annotations too."""
+    """Return the global names that a definition uses, including its defaults and annotations."""
     top = symtable.symtable(source, "<source>", "exec")
     names: dict[str, None] = {symbol.get_name(): None for symbol in top.get_symbols() if symbol.is_referenced()}
     for table in _inside(top):
@@ -141,12 +141,12 @@ def _inside(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 
 def _guard(name: str, source: str) -> str:
-    """Let a definition take effect only where its name is free; the texts in it stay as they are."""
+    """Guard a definition so that it takes effect only if its name is unbound; string contents are unchanged."""
     test = f'if "{name}" not in globals():'
     indented = f"{test}\n" + "\n".join(f"    {line}" if line else "" for line in source.split("\n"))
     (node,) = ast.parse(source).body
     (statement,) = ast.parse(f"{test}\n    pass").body
-    if not isinstance(statement, ast.If):  # it is what was just written
+    if not isinstance(statement, ast.If):  # cannot happen: the source was written above
         raise TypeError(test)
     statement.body = [node]
     exact = ast.parse(ast.unparse(ast.fix_missing_locations(statement)))
@@ -154,7 +154,7 @@ def _guard(name: str, source: str) -> str:
 
 
 def _uses_nbtool(value: Any) -> bool:
-    """Whether a thing is nbtool's, or a function that names one, or calls one that does."""
+    """Whether an object is part of nbtool, or a function that uses it, directly or indirectly."""
     waiting, visited = [value], set()
     while waiting:
         one = waiting.pop()

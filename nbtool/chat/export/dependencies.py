@@ -1,4 +1,4 @@
-"""Which results each call gives and uses: what has to be written for other calls to run."""
+"""The results that each call produces and uses, to find the calls that other calls depend on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nbtool.tools.variables.references import Reference, parse
 
 
 class TurnCalls(Protocol):
-    """What is needed of a turn."""
+    """The fields of a turn that an export uses."""
 
     @property
     def turn_id(self) -> str: ...  # noqa: D102 - the names are those of `Turn`
@@ -35,7 +35,7 @@ class TurnPart:
 
 
 def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> list[TurnPart]:
-    """Give the calls of earlier turns whose results these turns use, and those that such calls use in turn."""
+    """Return the calls of earlier turns whose results these turns use, directly or indirectly."""
     wanted: set[str] = set()
     for turn in reversed(turns):
         for call in reversed(successful_calls(turn)):
@@ -53,17 +53,17 @@ def required_calls(before: Sequence[TurnCalls], turns: Sequence[TurnCalls]) -> l
 
 
 def successful_calls(turn: TurnCalls) -> list[CallRecord]:
-    """Give the calls of a turn that ran and were told to the model."""
+    """Return the calls of a turn that ran and whose results were sent to the model."""
     return [call for call in turn.calls if call.status == "ok"]
 
 
 def names_used(turns: Iterable[TurnCalls]) -> set[str]:
-    """Give every name that a reference in these turns' calls has."""
+    """Return all names that the calls of these turns refer to."""
     return {name for turn in turns for call in successful_calls(turn) for name in names_read(call)}
 
 
 def names_defined(call: CallRecord) -> set[str]:
-    """Give the names under which later references find what a call left behind."""
+    """Return the names under which a call's result and arguments are stored."""
     names = {call.result_name, call.arguments_reference} - {""}
     if call.name == "WriteVar":
         names.add(str(_arguments(call).get("name", "")))
@@ -71,7 +71,7 @@ def names_defined(call: CallRecord) -> set[str]:
 
 
 def names_read(call: CallRecord) -> set[str]:
-    """Give the names of the references in a call's arguments."""
+    """Return the names of the references in a call's arguments."""
     return {name for text in _texts(_arguments(call)) if "$VAR_REF{{" in text for name in _names(text)}
 
 

@@ -1,8 +1,8 @@
-"""A conversation as JSON, and back: every event and the tree, and nothing else.
+"""Write a conversation as JSON, and read it back: the tree and every event.
 
-What is read is untrusted, whoever wrote it. It becomes values and nothing but values: nothing runs, nothing is imported
-or fetched, no approval is carried over, and the turns say that they were imported. Two things stay behind when a
-conversation is written: what only its provider can read (signatures, encrypted thoughts), and what was deleted.
+A file is untrusted input. It is converted to plain values: nothing runs, nothing is imported or fetched, no approval is
+carried over, and the turns are marked as imported. Two things are not written: data that only the provider can read
+(signatures, encrypted reasoning), and deleted turns.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ FORMAT = "nbtool.conversation"
 VERSION = 1
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Bytes of a file that is read."""
+"""Maximum bytes of an imported file."""
 
 MAX_TURNS = 100_000
-"""Turns of a conversation that is read."""
+"""Maximum turns of an imported conversation."""
 
 FINAL_STATUSES = ("completed", "cancelled", "error", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
 class NodeData:
-    """A place of the tree as it is written: `turns` are the ids of its versions, `current` the one that counts."""
+    """A node of the tree in the file: `turns` are the ids of its versions, `current` is the selected one."""
 
     node_id: str
     parent_id: str
@@ -53,7 +53,7 @@ class NodeData:
 
 @dataclass(frozen=True, slots=True)
 class ConversationFile:
-    """All that a file holds: places, parents first; `tip` is where the active line ends; the events of each turn."""
+    """The contents of a file: nodes, parents first; `tip` is the end of the active branch; the events of each turn."""
 
     format: Literal["nbtool.conversation"]
     version: int
@@ -63,7 +63,7 @@ class ConversationFile:
 
 
 def dump_conversation(tree: Tree[Turn], plugins: Sequence[object] = ()) -> str:
-    """Write a conversation; a turn that is still on its way is left out, and so is what the plugins hide."""
+    """Return a conversation as JSON, without running turns and without the values that plugins redact."""
     nodes = list(_nodes(tree))
     ended_turns = {version.turn_id: version for node in nodes for version in _ended_turns(node)}
     line = [node for node in tree.active_path if _ended_turns(node)]
@@ -82,10 +82,10 @@ def dump_conversation(tree: Tree[Turn], plugins: Sequence[object] = ()) -> str:
 
 
 def load_conversation(data: bytes | str) -> Tree[Turn]:
-    """Read a conversation that `dump_conversation` wrote, or that somebody says it did.
+    """Return the tree of a conversation in the format of `dump_conversation`; the input is untrusted.
 
     Raises:
-        BadUsage: it is none, is of a newer nbtool, or does not hold together.
+        BadUsage: the format is wrong, newer than this nbtool, or inconsistent.
     """
     file = _file(data)
     rebuilt: Tree[Turn] = Tree()
@@ -154,26 +154,26 @@ def _file(data: bytes | str) -> ConversationFile:
 
 
 def _check(file: ConversationFile) -> None:
-    """Check that the places hold together, so that nothing is read twice, in circles or not at all."""
+    """Check that the nodes form a tree and that every turn occurs exactly once."""
     node_ids: set[str] = set()
     turn_ids: list[str] = []
     for node in file.nodes:
         if node.node_id in node_ids or not _is_id(node.node_id):
-            raise _invalid(f"the place {shorten(node.node_id, 64)!r} stands there twice, or is none")
+            raise _invalid(f"the node id {shorten(node.node_id, 64)!r} is duplicate or invalid")
         if node.parent_id and node.parent_id not in node_ids:
-            raise _invalid(f"the place {shorten(node.parent_id, 64)!r} does not stand before those that follow it")
+            raise _invalid(f"the node {shorten(node.parent_id, 64)!r} does not precede its children")
         if node.current not in node.turns:
-            raise _invalid(f"the place {node.node_id!r} counts a turn that it does not have")
+            raise _invalid(f"the current turn of node {node.node_id!r} is not one of its turns")
         node_ids.add(node.node_id)
         turn_ids += node.turns
     if file.version != VERSION or len(turn_ids) > MAX_TURNS:
-        raise _invalid(f"it is of format {file.version}, with {len(turn_ids):,} turns")
+        raise _invalid(f"it has format {file.version} and {len(turn_ids):,} turns")
     if (
         len(set(turn_ids)) != len(turn_ids)
         or set(turn_ids) != file.turns.keys()
         or (file.tip and file.tip not in node_ids)
     ):
-        raise _invalid("its places and its turns do not fit together")
+        raise _invalid("its nodes and its turns do not match")
 
 
 def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
@@ -184,10 +184,10 @@ def _turn(turn_id: str, items: list[dict[str, Any]]) -> Turn:
         raise _invalid(f"the turn {shorten(turn_id, 64)!r}: {error.message}") from None
     starts = [event for event in events if isinstance(event, TurnStarted)]
     if not _is_id(turn_id) or len(starts) != 1 or starts[0] is not events[0] or turn.turn_id != turn_id:
-        raise _invalid(f"the turn {shorten(turn_id, 64)!r} does not begin as a turn does")
+        raise _invalid(f"the turn {shorten(turn_id, 64)!r} has an invalid beginning")
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) > 1 or any(event.status not in FINAL_STATUSES for event in ends):
-        raise _invalid(f"the turn {turn_id!r} does not end as a turn does")
+        raise _invalid(f"the turn {turn_id!r} has an invalid end")
     turn.log.insert(1, imported_notice())
     chain = tuple(replace(one, native=None) for one in turn.messages.chain if one.role != "system")
     turn.messages = Messages((replace(turn.prompt, native=None),), chain)
@@ -200,7 +200,7 @@ def _is_id(text: str) -> bool:
 
 def _invalid(what: str) -> BadUsage:
     return BadUsage(
-        f"This is no conversation that nbtool wrote: {escape_invisible(what)}.", fix="`%chat export json` writes one."
+        f"Not a conversation exported by nbtool: {escape_invisible(what)}.", fix="`%chat export json` writes one."
     )
 
 

@@ -1,4 +1,4 @@
-"""Writing and reading the files of an export: nothing is overwritten unasked, and nothing is left half written."""
+"""Write and read export files: existing files are kept unless `force` is set, and writes are atomic."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from nbtool.errors import BadUsage
 
 
 def write_new(path: Path, text: str, *, force: bool = False) -> None:
-    """Write a text file; with `force` in place of one that is there.
+    """Write a text file; with `force`, replace an existing one.
 
     Raises:
-        BadUsage: there is one already, or it cannot be written.
+        BadUsage: the file exists already, or cannot be written.
     """
     data = text.encode("utf-8", "replace")
     try:
@@ -23,27 +23,29 @@ def write_new(path: Path, text: str, *, force: bool = False) -> None:
             with path.open("xb") as file:
                 file.write(data)
     except FileExistsError:
-        raise BadUsage(f"{path} exists and is not overwritten.", fix="Name another file, or add --overwrite.") from None
+        raise BadUsage(
+            f"{path} exists and was not overwritten.", fix="Name another file, or add --overwrite."
+        ) from None
     except (OSError, ValueError) as error:
         raise BadUsage(f"{path} cannot be written ({_os_error_text(error)}).", fix="Check the path.") from None
 
 
 def read_bounded(path: Path, max_bytes: int) -> bytes:
-    """Read a file of at most so many bytes.
+    """Read a file of at most `max_bytes`.
 
     Raises:
-        BadUsage: it is larger, no plain file, or cannot be read.
+        BadUsage: it is larger, not a regular file, or cannot be read.
     """
     try:
         if not path.is_file():
-            raise BadUsage(f"{path} is no file.", fix="Check the path.")
+            raise BadUsage(f"{path} is not a regular file.", fix="Check the path.")
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except (OSError, ValueError) as error:
         raise BadUsage(f"{path} cannot be read ({_os_error_text(error)}).", fix="Check the path.") from None
     if len(data) > max_bytes:
         raise BadUsage(
-            f"{path} is larger than {max_bytes >> 20} MiB.", fix="Export a shorter line of the conversation."
+            f"{path} is larger than {max_bytes >> 20} MiB.", fix="Export a shorter branch of the conversation."
         )
     return data
 

@@ -1,4 +1,4 @@
-"""Values as Python source: what is written means exactly the value, on one line, with nothing invisible in it."""
+"""Write values as Python source that evaluates to exactly the value, on one line, without invisible characters."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from nbtool.tools.values.describe import type_name
 from nbtool.tools.variables.references import Path
 
 MAX_DEPTH = 50
-"""Containers inside each other that are written."""
+"""Maximum nesting of containers."""
 
 
 class NotLiteral(Exception):
-    """A value, a reference or a function that Python source cannot stand for; the text says which, and why."""
+    """A value, a reference or a function that has no Python source; the text says which, and why."""
 
 
 def text_literal(text: str) -> str:
-    r"""Write a text as a string literal; every control, bidirectional and invisible character becomes an escape."""
+    r"""Return a text as a string literal; every control, bidirectional and invisible character becomes an escape."""
     literal = repr(clean_text(text))
     if literal[0] == "'" and '"' not in literal:
         literal = f'"{literal[1:-1]}"'
@@ -42,16 +42,16 @@ def _escaped(letter: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LiteralWriter:
-    """Writes values for one piece of code; in `places` of a value an expression stands instead of what is there."""
+    """Write values for one piece of code; `locations` maps paths inside a value to expressions that replace it."""
 
     names: NotebookNames
     locations: Mapping[Path, str] = dataclasses.field(default_factory=dict)
 
     def write(self, value: Any, path: Path = ()) -> str:
-        """Give the source of a value.
+        """Return the source of a value.
 
         Raises:
-            Unwritable: it is, or holds, something that no source stands for.
+            NotLiteral: it is or contains a value that has no source.
         """
         if len(path) > MAX_DEPTH:
             raise NotLiteral(f"a value of more than {MAX_DEPTH} levels")
@@ -79,7 +79,7 @@ class LiteralWriter:
             bare = LiteralWriter(self.names)
             return f"{{{', '.join(f'{bare.write(key)}: {self.write(value[key], (*path, key))}' for key in value)}}}"
         if isinstance(value, set | frozenset) and any(location[: len(path)] == path for location in self.locations):
-            raise NotLiteral("a reference inside a set")  # which of the items it became is not known
+            raise NotLiteral("a reference inside a set")  # it is unknown which item it became
         items = ", ".join(self.write(inner, (*path, index)) for index, inner in enumerate(value))
         match value:
             case list():
@@ -127,7 +127,7 @@ class LiteralWriter:
         return self._constructor(kind, [*map(str, parts), *zone])
 
     def _fields(self, value: Any, path: Path) -> list[str]:
-        """Give the arguments that make a dataclass, a named tuple or a model anew."""
+        """Return the constructor arguments of a dataclass, a named tuple or a model."""
         if dataclasses.is_dataclass(value):
             fields = [one.name for one in dataclasses.fields(value) if one.init]
         elif isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -146,12 +146,12 @@ class LiteralWriter:
 
 
 def _model_fields(value: Any) -> list[str]:
-    """Give the fields that a pydantic model was made with."""
+    """Return the fields that were set on a pydantic model."""
     declared: Mapping[str, Any] = getattr(type(value), "__pydantic_fields__", {})
     fields_set = getattr(value, "__pydantic_fields_set__", None)
     if fields_set is None:
         raise NotLiteral(f"a {escape_invisible(type_name(type(value)))}")
     fields = [name for name in declared if name in fields_set]
     if len(fields) < len(fields_set) or any(declared[name].validation_alias or not is_name(name) for name in fields):
-        raise NotLiteral(f"a {escape_invisible(type_name(type(value)))}, whose fields go by other names")
+        raise NotLiteral(f"a {escape_invisible(type_name(type(value)))}, whose fields have aliases")
     return fields

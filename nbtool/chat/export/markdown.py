@@ -1,4 +1,4 @@
-"""A line of conversation as Markdown: what was said stands in fences, so that none of it can be taken for structure."""
+"""Export a branch as Markdown: all content is in code fences, so that none of it is parsed as structure."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ TITLES = {"text": "Reply", "thinking": "Thinking", "refusal": "Refusal"}
 
 
 def as_markdown(turns: Sequence[Turn]) -> str:
-    """Write turns as Markdown, with each call, its arguments, decisions and result."""
+    """Return turns as Markdown, with each call, its arguments, decisions and result."""
     models = ", ".join(dict.fromkeys(span(turn.model) for turn in turns)) or "no model"
     lines = [piece for number, turn in enumerate(turns, 1) for piece in _turn(turn, number)]
     return "\n\n".join([f"# A chat with {models}", *lines]) + "\n"
 
 
 def fenced(text: str, language: str) -> str:
-    """Put a text into a fence that is longer than any in it, with nothing invisible left."""
+    """Return a text in a fence that is longer than any inside it, with invisible characters escaped."""
     escaped = escape_invisible(text)
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", escaped)), default=0))
     return f"{fence}{language}\n{escaped}\n{fence}"
 
 
 def span(text: str) -> str:
-    """Write a text of one line as code in a line of prose."""
+    """Return a text as an inline code span."""
     escaped = one_line(text)
     ticks = "`" * (1 + max((len(run) for run in re.findall("`+", escaped)), default=0))
     padding = " " if escaped[:1] in ("`", "") or escaped[-1:] == "`" else ""
@@ -43,7 +43,7 @@ def _turn(turn: Turn, number: int) -> Iterable[str]:
     for message in turn.messages.chain:
         if message.role == "assistant":
             yield from _message(message, records)
-    for record in records.values():  # those that no message asks for: a script of the model made them
+    for record in records.values():  # calls that no message requests: made by a script of the model
         yield from _call(record.name, record.arguments, record)
     if turn.error:
         yield f"### Error\n\n{fenced(str(turn.error), 'text')}"
@@ -70,14 +70,14 @@ def _call(name: str, arguments: str, record: CallRecord | None) -> Iterable[str]
     yield f"### Call of {span(name)}: {record.status if record else 'not_run'}"
     yield fenced(_indented(record.edited if record and record.edited else arguments), "json")
     if record and record.edited:
-        yield "Edited before it ran. The model had asked for:"
+        yield "Edited before it ran. Arguments requested by the model:"
         yield fenced(_indented(arguments), "json")
     for decided in record.decisions if record else ():
         edited = ", edited" if decided.edited else ""
         reason = f": {span(decided.reason)}" if decided.reason else ""
         yield f"{decided.verdict.capitalize()} by {span(decided.by)}{edited}{reason}"
     if record and record.shown.strip():
-        yield f"The model was told:\n\n{fenced(record.shown, 'text')}"
+        yield f"Sent to the model:\n\n{fenced(record.shown, 'text')}"
 
 
 def _indented(arguments: str) -> str:

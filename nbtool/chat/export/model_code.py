@@ -1,4 +1,4 @@
-"""Code that a model wrote, made fit to stand among other code: whole, visible, and not run by being written."""
+"""Prepare code that a model wrote for an export: complete, visible, and not executed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from nbtool.blocks.sanitize import escape_invisible
 from nbtool.chat.export.literals import NotLiteral
 
-BY_MODEL = "# Written by the model, and run after you allowed it: read it before you run it again."
-UNSEEN = "# Code of a model, from an imported file: nobody here ran or allowed it."
+BY_MODEL = "# Written by the model and run with your approval: review it before you run it again."
+UNSEEN = "# Code of a model, from an imported file: it was not run or approved here."
 
 
 def names_in(code: str) -> Iterator[str]:
-    """Give the names that some code uses or binds; none where it cannot be read."""
+    """Yield the names that code uses or binds; none if it cannot be parsed."""
     tree = _parsed(code)
     for node in ast.walk(tree) if tree else ():
         for name in ("id", "name", "asname", "arg"):
@@ -23,10 +23,10 @@ def names_in(code: str) -> Iterator[str]:
 
 
 def as_source(code: str, bind: str = "") -> str:
-    """Give code as it can be written; with `bind` the value of its last expression gets this name.
+    """Return code for an export; with `bind`, the value of its last expression is assigned to this name.
 
     Raises:
-        Unwritable: it is not plain Python, or has no value to bind.
+        NotLiteral: it is not plain Python, or has no value to assign.
     """
     tree = _parsed(code)
     if tree is None:
@@ -45,12 +45,12 @@ def as_source(code: str, bind: str = "") -> str:
 
 
 def as_comment(code: str) -> str:
-    """Give code that nothing can run."""
+    """Return code as comments."""
     return "\n".join(f"#   {escape_invisible(line)}" for line in code.splitlines())
 
 
 def compiles(source: str, *, script: bool = False) -> bool:
-    """Whether a piece of code is Python; it is not run."""
+    """Whether source code compiles; it is not run."""
     flags = 0 if script else ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -68,4 +68,4 @@ def _parsed(code: str) -> ast.Module | None:
         warnings.simplefilter("ignore")
         tree = ast.parse(code)
     is_future = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
-    return None if is_future else tree  # it may stand at the beginning of a file alone
+    return None if is_future else tree  # a __future__ import is valid only at the beginning of a file

@@ -1,4 +1,4 @@
-"""The names of a notebook as written code may use them: where a thing is found there, and which names are free."""
+"""The names of a notebook for exported code: how to reach an object there, and which names are unused."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ _RESERVED = frozenset((*keyword.kwlist, *keyword.softkwlist, *dir(builtins), "ge
 
 
 class NotebookNames:
-    """The names that written code has around it.
+    """The namespace of exported code.
 
-    `notebook` is where the code will run. A name that the code takes for itself clashes with nothing there, with no
-    builtin and with none that it uses. `imports` are the lines that the code needs first, `used` the names of the
-    notebook that it needs, `made` the instances that it makes of the person's classes and the functions that it brings
-    with it, whose names are `helpers`.
+    `notebook` is where the code will run. New names never collide with the notebook, with builtins or with names that
+    the code uses. `imports` are the import lines, `used` the notebook names that the code needs, `constructed` the
+    definitions of instances and helper functions, and `helpers` maps helper functions to their names.
     """
 
     def __init__(self, notebook: Mapping[str, Any], reserved: Iterable[str] = ()) -> None:
@@ -35,7 +34,7 @@ class NotebookNames:
         self.used: dict[str, None] = {}
 
     def unique(self, stem: str) -> str:
-        """Take a name that nothing else has: `stem`, or `stem` with the lowest number that is free."""
+        """Reserve and return an unused name: `stem`, or `stem` with the lowest unused number."""
         number, name = 0, stem
         while not is_name(name) or name in self._reserved:
             number += 1
@@ -44,7 +43,7 @@ class NotebookNames:
         return name
 
     def numbered(self, stem: str) -> str:
-        """Take the next name of a row that is free: `r1`, `r2`, `r3`."""
+        """Reserve and return the next unused name of a series: `r1`, `r2`, `r3`."""
         number = self._numbers.get(stem, 0) + 1
         while f"{stem}{number}" in self._reserved:
             number += 1
@@ -53,36 +52,36 @@ class NotebookNames:
         return f"{stem}{number}"
 
     def has(self, name: str) -> bool:
-        """Whether the notebook has something of this name."""
+        """Whether the notebook has this name."""
         return name in self._notebook
 
     def has_function(self, name: str) -> bool:
-        """Whether the notebook has something of this name that can be called."""
+        """Whether the notebook has a callable of this name."""
         return callable(self._notebook.get(name))
 
     def use(self, name: str) -> str:
-        """Give a name of the notebook, and remember that the code needs it."""
+        """Return a name of the notebook, and record it as used."""
         self._reserved.add(name)
         self.used[name] = None
         return name
 
     def builtin(self, name: str) -> str:
-        """Give a builtin: by its name, or through its module where the notebook has given the name away."""
+        """Return the expression for a builtin: its name, or `builtins.NAME` if the notebook has rebound it."""
         return f"{self.module('builtins')}.{name}" if name in self._notebook else name
 
     def module(self, name: str) -> str:
-        """Give the expression for a module; imported under a name that is free, unless the notebook has it."""
+        """Return the expression for a module; imported under an unused name, unless the notebook has it."""
         if name not in self._modules:
             expression = self._by_identity(sys.modules.get(name))
             self._modules[name] = self.use(expression) if expression else self._imported(name)
         return self._modules[name]
 
     def find(self, thing: Any) -> str:
-        """Give the expression for a function, a class or an instance; empty where it cannot be reached by name."""
+        """Return the expression for a function, a class or an instance; empty if it has no name."""
         if expression := self._by_identity(thing):
             return self.use(expression)
         if isinstance(thing, functools.partial) and not thing.args and not thing.keywords:
-            return self.find(thing.func)  # what `@tool` makes of a method or a builtin
+            return self.find(thing.func)  # `@tool` wraps methods and builtins in a partial
         if inspect.ismethod(thing):
             return self._method(thing)
         return self._in_class(thing) or self._in_module(thing)
@@ -95,25 +94,25 @@ class NotebookNames:
         return f"{of}.{name}" if of else ""
 
     def _instance(self, owner: Any) -> str:
-        """Make an instance like one that the notebook has no name for, if that takes no arguments."""
+        """Construct a new instance in place of one without a name, if that takes no arguments."""
         if id(owner) not in self._instances:
             made_by = "" if _is_own(type(owner)) else self.find(type(owner))
             if not made_by or not _needs_nothing(type(owner)):
                 return ""
             name = self.unique(type(owner).__name__.lower())
             self._instances[id(owner)] = name
-            self.constructed.append(f"{name} = {made_by}()  # an instance as the chat had one, which has no name here")
+            self.constructed.append(f"{name} = {made_by}()  # the chat's instance has no name in the notebook")
         return self._instances[id(owner)]
 
     def _by_identity(self, thing: Any) -> str:
-        """Give the notebook's name of a thing: its own where that means it, else the first that does."""
+        """Return the notebook's name of an object: its `__name__` if bound to it, else the first name that is."""
         own = str(getattr(thing, "__name__", "")) if callable(thing) else ""
         if thing is not None and is_name(own) and self._notebook.get(own) is thing:
             return own
         return next((name for name, value in self._notebook.items() if value is thing and _is_public(name)), "")
 
     def _in_class(self, thing: Any) -> str:
-        """Give a static method, or an inner class, through the class of the notebook that holds it."""
+        """Return the expression for a static method or an inner class, through a class of the notebook."""
         first, _, path = str(getattr(thing, "__qualname__", "")).partition(".")
         owner = self._notebook.get(first) if is_name(first) and path else None
         return f"{self.use(first)}.{path}" if inspect.isclass(owner) and _at(owner, path) is thing else ""
@@ -133,14 +132,14 @@ class NotebookNames:
 
 
 def _at(holder: Any, path: str) -> Any:
-    """Give what a module or a class holds at a path of names, without running anything; None where there is nothing."""
+    """Return the attribute of a module or a class at a dotted path, without running code; None if it is missing."""
     for step in path.split("."):
         holder = inspect.getattr_static(holder, step, None) if step.isidentifier() else None
     return getattr(holder, "__func__", holder)
 
 
 def is_identifier(text: str) -> bool:
-    """Whether a text is an identifier, and the very one that Python reads there.
+    """Whether a text is an identifier in the normal form that Python uses.
 
     Python reads identifiers in NFKC form: https://docs.python.org/3/reference/lexical_analysis.html#identifiers
     """
@@ -148,7 +147,7 @@ def is_identifier(text: str) -> bool:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be bound as a name and means nothing else."""
+    """Whether a text is an identifier that is neither a keyword nor a builtin."""
     return is_identifier(text) and text not in _RESERVED
 
 
@@ -157,7 +156,7 @@ def _is_public(name: str) -> bool:
 
 
 def _is_own(thing: Any) -> bool:
-    """Whether a thing is nbtool's: code that is written runs without it."""
+    """Whether an object is part of nbtool, which exported code does not import."""
     return str(getattr(thing, "__module__", "")).partition(".")[0] == "nbtool"
 
 

@@ -1,4 +1,4 @@
-"""A line of conversation as a notebook: each prompt as a cell, its saved output, and its calls as plain Python."""
+"""Export a branch as a notebook: each prompt as a cell, its saved output, and its calls as plain Python."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LOAD = "%load_ext nbtool"
 
 
 def as_notebook(turns: Sequence[Turn], context: ExportContext, plugins: Sequence[object] = ()) -> str:
-    """Write turns as a notebook of format 4, without timestamps and with cell ids that stay the same.
+    """Return turns as a notebook of format 4, without timestamps and with stable cell ids.
 
     Raises:
         BadUsage: nbformat is not installed.
     """
     try:
-        import nbformat  # noqa: PLC0415 - only where a notebook is written, and optional
+        import nbformat  # noqa: PLC0415 - optional dependency, only needed here
     except ImportError:
         fix = "`%pip install nbformat`, or export `md` instead."
         raise BadUsage("Writing notebooks needs the package nbformat.", fix=fix) from None
-    untyped: Any = nbformat  # it ships no types
+    untyped: Any = nbformat  # nbformat has no type hints
     new = untyped.v4
     code = export_python(turns, context)
     cells = [new.new_code_cell(LOAD, id="load"), new.new_code_cell(code.cells[0].source, id="before")]

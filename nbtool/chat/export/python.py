@@ -1,8 +1,8 @@
-"""Turns as plain Python: the calls that succeeded, in order, without nbtool and without a model.
+"""Export turns as plain Python: the successful calls, in order, without nbtool and without a model.
 
-Calls become calls of the person's own functions on the person's own variables, references become names. What did not
-succeed is left out and counted; what cannot be written is said in a comment, with what is missing. Code that the model
-wrote stands apart and is marked. Nothing of the model's can leave the string or the comment that it is written in.
+Calls become calls of the user's functions on the user's variables, references become names. Failed calls are omitted
+and counted; calls that cannot be written become comments that say what is missing. Code that the model wrote is in
+separate, marked cells. Text of the model cannot escape the string or the comment that contains it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TITLE_WITH_NBTOOL = (
     "# The calls of a chat as plain Python. nbtool wrote this; running it needs no model, and nbtool only for: {names}."
 )
 DEFINITIONS_TITLE = "# Of your notebook, without tool decorators; where a name is taken, yours stays:"
-FROM_FILE = "# It comes from an imported file: nobody here saw these calls happen. Read them before you run them."
+FROM_FILE = "# From an imported file: these calls were not run here. Review them before you run them."
 
 OMITTED_REASONS: dict[str, str] = {
     "denied": "denied",
@@ -43,7 +43,7 @@ OMITTED_REASONS: dict[str, str] = {
     "looked": "that only listed or read variables",
     "unwritten": "that cannot be written (see below)",
 }
-"""How calls that are not written are counted, by their status or by why they are not."""
+"""The labels of omitted calls, by their status or the reason of the omission."""
 
 _VARIABLE_TOOLS = frozenset(("ListVars", "ReadVar", "WriteVar", "RemoveVars"))
 _RUN_PYTHON = "run_python"
@@ -51,7 +51,7 @@ _RUN_PYTHON = "run_python"
 
 @dataclass(frozen=True, slots=True)
 class CodeCell:
-    """A piece of code; `by_model`: the model wrote it. `turn_id` is empty for what stands before all turns."""
+    """A piece of code; `by_model`: the model wrote it. `turn_id` is empty for code that precedes all turns."""
 
     source: str
     by_model: bool = False
@@ -60,7 +60,7 @@ class CodeCell:
 
 @dataclass(frozen=True, slots=True)
 class PythonExport:
-    """Turns as code: cells that run one after another, how many calls they make, and what is left out, counted."""
+    """Turns as code: the cells in order, the number of calls in them, and the counts of omitted calls."""
 
     cells: tuple[CodeCell, ...]
     calls: int
@@ -68,12 +68,12 @@ class PythonExport:
 
     @property
     def text(self) -> str:
-        """All cells as one piece of code."""
+        """All cells as one source text."""
         return "\n\n".join(cell.source for cell in self.cells) + "\n"
 
     @property
     def summary(self) -> str:
-        """How many calls are written, and how many are not and why."""
+        """The number of exported calls, and of omitted ones by reason."""
         calls_text = f"{self.calls} {'call' if self.calls == 1 else 'calls'}"
         return f"{calls_text}; left out: {_count_omitted(self.omitted)}" if self.omitted else calls_text
 
@@ -81,7 +81,7 @@ class PythonExport:
 def export_python(
     turns: Sequence[TurnCalls], context: ExportContext, *, before: Sequence[TurnCalls] = ()
 ) -> PythonExport:
-    """Write turns as plain Python; of the turns `before` only those calls whose results the others use."""
+    """Return turns as plain Python, with those calls of the turns `before` whose results they use."""
     parts = required_calls(before, turns)
     everything: list[TurnCalls] = [*parts, *turns]
     names = NotebookNames(context.notebook, _names_of_code(everything))
@@ -96,7 +96,7 @@ def export_python(
 
 
 class _Builder:
-    """The code as it is written, one call after another."""
+    """Accumulate the code, one call after another."""
 
     def __init__(self, names: NotebookNames, references: ReferenceWriter, writer: CallWriter, used: set[str]) -> None:
         self._names = names
@@ -110,7 +110,7 @@ class _Builder:
         self._omitted: Counter[str] = Counter()
 
     def turn(self, turn: TurnCalls, title: str) -> None:
-        """Write the calls of a turn, if there are any."""
+        """Add the calls of a turn, if it has any."""
         if not turn.calls:
             return
         self._turn_id = turn.turn_id
@@ -124,7 +124,7 @@ class _Builder:
         self._close()
 
     def code(self) -> PythonExport:
-        """Give everything that was written, with what it needs before it."""
+        """Return the complete code, preceded by imports and definitions."""
         used = definitions_of(sorted(self._names.used), self._writer.context.notebook)
         head = [_title(used)] if self._writer.context.trusted else [_title(used), FROM_FILE]
         if used.missing:
@@ -146,17 +146,19 @@ class _Builder:
             elif origin.startswith("nbtool.python."):
                 self._code(call)
             elif origin == "nbtool.script":
-                self._lines.append("# A script of the model made these calls; what it did besides is not written:")
+                self._lines.append(
+                    "# These calls were made by a script of the model; the rest of the script is not exported:"
+                )
             else:
                 self._plain(call)
         except NotLiteral as missing:
             self._omitted["unwritten"] += 1
-            self._omit(call, "a call that is not written here")
+            self._omit(call, "a call that is not exported")
             description = f"{one_line(call.name, 64)}({one_line(call.edited or call.arguments, 200)})"
-            self._lines += [f"# Not written: {description}", f"#   It needs {escape_invisible(str(missing))}."]
+            self._lines += [f"# Not exported: {description}", f"#   It needs {escape_invisible(str(missing))}."]
 
     def _origin(self, call: CallRecord) -> str:
-        """Say where a tool comes from; one that is gone is known by its name, unless the notebook has that."""
+        """Return the origin of a tool; a removed built-in tool is recognized by name, unless the notebook has it."""
         if tool := self._writer.context.tools.get(call.name):
             return tool.origin
         if self._names.has(call.name):
@@ -178,19 +180,19 @@ class _Builder:
             binding = Binding(name or "None")
             is_there = not isinstance(call.result, EvictedResult)
             self._references.bind(call.reference, replace(binding, value=call.result) if is_there else binding)
-        elif call.dead_reference:  # the object is gone, and what it was is what the code gives
+        elif call.dead_reference:  # the object is gone, but the code creates it
             self._references.bind(call.dead_reference, Binding(name or "None"))
         self._keep_arguments(call)
 
     def _keep_arguments(self, call: CallRecord) -> None:
-        """Give a name to long arguments that later calls refer to; in them references are text."""
+        """Assign arguments that later calls refer to; references in them stay text."""
         if call.arguments_reference in self._used:
             name, arguments = self._names.numbered("r"), arguments_of(call)
             self._lines.append(f"{name} = {LiteralWriter(self._names).write(arguments)}")
             self._references.bind(call.arguments_reference, Binding(name, value=arguments))
 
     def _insert_text(self, call: CallRecord) -> None:
-        """Write the text that a person put in place of a result, where later calls use it."""
+        """Assign the text of an edited result, if later calls use it."""
         if call.result_name not in self._used:
             return
         try:
@@ -198,13 +200,13 @@ class _Builder:
         except UnknownReference:
             text = None
         if not isinstance(text, str):
-            return self._omit(call, "a text that you put in place of a result, and that is gone")
+            return self._omit(call, "an edited result whose text is no longer available")
         name = self._names.numbered("r")
-        self._lines.append(f"{name} = {text_literal(text)}  # put in place of the result")
+        self._lines.append(f"{name} = {text_literal(text)}  # the edited result")
         self._references.bind(call.result_name, Binding(name, value=text))
 
     def _variable_tool(self, call: CallRecord) -> None:
-        """Write a note that later calls use; looking at variables and removing them does nothing here."""
+        """Assign a note that later calls use; listing, reading and removing variables has no effect in code."""
         arguments = arguments_of(call) if call.name == "WriteVar" else {}
         note, text = arguments.get("name"), arguments.get("value")
         if note in self._used and isinstance(note, str) and isinstance(text, str):
@@ -216,7 +218,7 @@ class _Builder:
             self._omitted["looked"] += 1
 
     def _code(self, call: CallRecord) -> None:
-        """Write code of the model as a cell of its own."""
+        """Add code of the model as a separate cell."""
         code = arguments_of(call).get("code")
         if not isinstance(code, str):
             raise NotLiteral("code")
@@ -225,7 +227,7 @@ class _Builder:
         self._close()
         try:
             if not self._writer.context.trusted:
-                raise NotLiteral("somebody who has read that code")
+                raise NotLiteral("a review of this code")
             source = as_source(code, name)
         except NotLiteral:
             mark = BY_MODEL if self._writer.context.trusted else UNSEEN
@@ -238,7 +240,7 @@ class _Builder:
             self._references.bind(call.result_name, Binding(name, value=value, keys=("value",)))
 
     def _omit(self, call: CallRecord, reason: str) -> None:
-        """Let later references to what a call gave say why it is not there."""
+        """Record why the result of a call is missing, for later references to it."""
         if call.result_name:
             self._references.bind(call.result_name, Binding(missing=f"the result of `{one_line(call.name)}`, {reason}"))
 
@@ -253,7 +255,7 @@ def _title(used: Definitions) -> str:
 
 
 def _names_of_code(turns: Sequence[TurnCalls]) -> set[str]:
-    """Give the names in code of the model: the code around it must not use them for something else."""
+    """Return the names in code of the model, which the surrounding code must not reuse."""
     codes = [_code_in(call) for turn in turns for call in successful_calls(turn)]
     return {name for code in codes for name in names_in(code)}
 
@@ -266,7 +268,7 @@ def _code_in(call: CallRecord) -> str:
 
 
 def _commented_out(code: PythonExport) -> PythonExport:
-    """Turn the model's code into comments where it cannot stand in one piece with the rest."""
+    """Comment out the model's code if the complete source does not compile with it."""
     cells = [replace(cell, source=as_comment(cell.source)) if cell.by_model else cell for cell in code.cells]
     omitted_count = sum(cell.by_model for cell in cells)
     return PythonExport(

@@ -1,4 +1,4 @@
-"""References as Python: a name, an item of it, or its text where that is certain to be the same text."""
+"""Write references as Python: a name, an item of it, or an expression that yields the same text."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from nbtool.tools.variables.references import Path, Reference, parse, resolve_on
 from nbtool.tools.variables.store import Variables
 
 MAX_QUOTED = 10_000
-"""Characters of a text that is written out because no expression gives the same one."""
+"""Maximum characters of a text that is copied because no expression yields it."""
 
 _MISSING = object()
 _CALL_SUFFIXES = ("_result", "_args")
-"""How the names end that nbtool gives to what calls leave behind; a notebook's own seldom do."""
+"""Suffixes of the names under which nbtool stores results and arguments of calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a reference's name stands for in the code: an expression, or why there is none (`missing`).
+    """The meaning of a reference's name in the code: an expression, or why there is none (`missing`).
 
-    `value` is the object, as far as it is still there. References reach it under `keys`, which the code leaves out.
+    `value` is the object, if it still exists. `keys` is the path prefix of references that the expression includes.
     """
 
     expression: str = ""
@@ -38,16 +38,16 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """Source that gives a piece of a text: a literal, an expression that is a text, or one whose `str` is."""
+    """Source of a part of a text: a literal, an expression of type str, or one that needs `str()`."""
 
     source: str
     kind: Literal["literal", "text", "value"] = "text"
 
 
 class ReferenceWriter:
-    """Knows what each reference's name stands for while calls are written one after another.
+    """Track the meaning of each reference's name while calls are exported in order.
 
-    `remarks` gathers what a reader should know of the references that were written last.
+    `remarks` collects comments about the references that were written last.
     """
 
     def __init__(self, names: NotebookNames, variables: Variables) -> None:
@@ -57,14 +57,14 @@ class ReferenceWriter:
         self.remarks: list[str] = []
 
     def bind(self, name: str, binding: Binding) -> None:
-        """Let a name stand for what a call gave, from here on."""
+        """Bind a name to the result of a call, for all later references."""
         self._bindings[name] = binding
 
     def locations(self, arguments: Mapping[str, Any]) -> dict[Path, str]:
-        """Give an expression for every place in the arguments where something else is meant than what is written.
+        """Return an expression for every path in the arguments whose value contains a reference.
 
         Raises:
-            Unwritable: a reference leads to nothing that has a name here.
+            NotLiteral: the target of a reference has no name in the code.
         """
         return dict(self._walk(arguments, ()))
 
@@ -104,14 +104,14 @@ class ReferenceWriter:
         return expression
 
     def _text(self, reference: Reference) -> _Text:
-        """Give what stands for the text of a reference, or for a part of it."""
+        """Return source for the text of a reference, or for a slice of it."""
         expression, value = self._expression(replace(reference, start=None)), self._value(reference)
         start = reference.start or 0
         end = "" if reference.length is None else str(start + reference.length)
         part = "" if reference.start is None else f"[{start or ''}:{end}]"
         if value is _MISSING:
             label = one_line(reference.name)
-            self.remarks.append(f"`{label}` is gone, so it is not certain that str() gives the text that the call had.")
+            self.remarks.append(f"`{label}` is gone, so str() may yield another text than the call received.")
             return _Text(f"{self._names.builtin('str')}({expression}){part}")
         text = self._text_of(reference, value)
         if type(value) is str and value == text:
@@ -127,8 +127,8 @@ class ReferenceWriter:
         part = text[start:] if reference.length is None else text[start : start + reference.length]
         label = one_line(reference.name)
         if len(part) > MAX_QUOTED:
-            raise NotLiteral(f"the text of `{label}`, which no expression gives")
-        self.remarks.append(f"The text of `{label}` is nbtool's own, and written out as it is now.")
+            raise NotLiteral(f"the text of `{label}`, which no expression yields")
+        self.remarks.append(f"The text of `{label}` was rendered by nbtool and is copied in its current form.")
         return _Text(text_literal(part), "literal")
 
     def _value(self, reference: Reference) -> Any:
@@ -143,7 +143,7 @@ class ReferenceWriter:
             try:
                 return self._variables.text(reference.name)
             except UnknownReference:
-                pass  # dropped meanwhile; the value is the record's
+                pass  # evicted meanwhile: use the value from the record
         return self._variables.render(value)
 
     def _binding(self, reference: Reference) -> Binding:
@@ -152,7 +152,7 @@ class ReferenceWriter:
         if binding.missing:
             raise NotLiteral(binding.missing)
         if reference.keys[: len(binding.keys)] != binding.keys:
-            raise NotLiteral(f"`{one_line(reference.text)}`, which is more than the value that the code gives")
+            raise NotLiteral(f"`{one_line(reference.text)}`, which is not part of the value in the code")
         return binding
 
     def _in_notebook(self, name: str) -> Binding:
@@ -161,10 +161,10 @@ class ReferenceWriter:
             value = self._variables.value(name)
         except UnknownReference:
             if not is_name(name) or (name.endswith(_CALL_SUFFIXES) and not self._names.has(name)):
-                return Binding(missing=f"`{one_line(name)}`, which no call here gives")
+                return Binding(missing=f"`{one_line(name)}`, which no exported call produces")
             return Binding(self._names.use(name))
         if entry.kind != "exposed":
-            return Binding(missing=f"`{one_line(name)}`, which no call here gives")
+            return Binding(missing=f"`{one_line(name)}`, which no exported call produces")
         if entry.is_live and is_name(name):
             return Binding(self._names.use(name), value=value)
         expression = self._names.find(value) or (self._names.use(name) if is_name(name) else "")
@@ -173,7 +173,7 @@ class ReferenceWriter:
 
 
 def _join_texts(pieces: list[str | Reference]) -> list[str | Reference]:
-    """Join texts that stand side by side: an undone escape parts them."""
+    """Join adjacent texts, which `parse` splits at escapes."""
     merged: list[str | Reference] = []
     for piece in pieces:
         last = merged[-1] if merged else None
@@ -185,7 +185,7 @@ def _join_texts(pieces: list[str | Reference]) -> list[str | Reference]:
 
 
 def _single_literal(texts: list[_Text]) -> str:
-    """Give the text itself where it is one, or an f-string where names alone stand in it; else nothing."""
+    """Return one literal, or an f-string if all other parts are plain names; else an empty string."""
     if len(texts) == 1 and texts[0].kind != "value":
         return texts[0].source
     parts = []
@@ -200,7 +200,7 @@ def _single_literal(texts: list[_Text]) -> str:
 
 
 def _accessor(value: Any, key: str | int) -> str:
-    """Give the accessor that a reference uses: a Series is counted by position."""
+    """Return the accessor that a reference uses: a Series is indexed by position."""
     is_series = type(value).__module__.startswith("pandas") and type(value).__name__ == "Series"
     return ".iloc" if is_series and isinstance(key, int) else ""
 
@@ -216,7 +216,7 @@ def _item(value: Any, key: str | int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _SingleStore:
-    """A store of one object."""
+    """A variable store with a single object."""
 
     target: Any
 
@@ -234,7 +234,7 @@ def _text_of_result(form: Any, value: Any) -> str | None:
     with suppress_output():
         try:
             return str(form(value))
-        except Exception:  # noqa: BLE001 - an object whose text raises has no such form
+        except Exception:  # noqa: BLE001 - user code: an object whose str() raises has no text
             return None
 
 

@@ -1,7 +1,7 @@
-"""How written code follows what a function gives to its end, as nbtool does: awaited, and gathered where it yields.
+"""Exported code for awaitables and generators: awaited and collected, as nbtool does when it runs a tool.
 
-A generator's result is what it returns, or else what it yields: texts joined, anything else as a list, without reports
-of progress. The written code has functions of its own for that, so that it needs no nbtool.
+The result of a generator is its return value, or else what it yields: strings joined, anything else as a list, without
+progress reports. The exported code contains helper functions for this, so that it does not need nbtool.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from nbtool.chat.export.names import NotebookNames
 Kind = Literal["plain", "awaitable", "generator", "async_generator", "unknown"]
 
 JOIN_SOURCE = """def {joined}(pieces):
-    # Texts joined, anything else as a list, without reports of progress.
+    # Strings joined, anything else as a list, without progress reports.
     pieces = [one for one in pieces if {type}(one).__name__ != "Progress" or not {hasattr}(one, "fraction")]
     is_text = pieces and {all}({isinstance}(one, {str}) for one in pieces)
     return "".join(pieces) if is_text else pieces or None
 """
 COLLECT_SOURCE = """def {collected}(steps):
-    # What a generator returns, or else what it yields.
+    # The return value of a generator, or else what it yields.
     pieces = []
     while True:
         try:
@@ -36,7 +36,7 @@ COLLECT_ASYNC_SOURCE = """async def {collected_async}(steps):
     return {joined}([piece async for piece in steps])
 """
 FOLLOW_SOURCE = """async def {followed}(value):
-    # What a function gives, awaited and gathered where it has to be.
+    # The result of a function, awaited and collected if necessary.
     value = await value if {inspect}.isawaitable(value) else value
     if {inspect}.isgenerator(value):
         return {collected}(value)
@@ -48,13 +48,13 @@ _YIELDS = ("Generator", "Iterator", "Awaitable", "Coroutine", "AsyncGenerator", 
 
 @dataclass(frozen=True, slots=True)
 class StepWriter:
-    """Writes how a call is followed; in a `script` nothing can be awaited."""
+    """Write the handling of a call's result; a `script` has no top-level await."""
 
     names: NotebookNames
     script: bool
 
     def write(self, expression: str, function: Callable[..., Any]) -> str:
-        """Return the expression for what comes of a call."""
+        """Return the expression for the final result of a call."""
         match kind_of(function):
             case "plain":
                 return expression
@@ -75,7 +75,7 @@ class StepWriter:
         return self._helper("collected", COLLECT_SOURCE)
 
     def _helper(self, name: str, source: str) -> str:
-        """Write a function once, under a name that is free, with those that it calls before it."""
+        """Add a helper function once, under an unused name, after the helpers that it calls."""
         if name in self.names.helpers:
             return self.names.helpers[name]
         needed = {"joined": self._helper("joined", JOIN_SOURCE)} if "{joined}" in source and name != "joined" else {}
@@ -89,7 +89,7 @@ class StepWriter:
 
 
 def kind_of(function: Callable[..., Any]) -> Kind:
-    """Say what calling a function gives; `unknown` where that shows only when it is called."""
+    """Return the kind of a function's result; `unknown` if only a call can show it."""
     own = _without_partials(function)
     if kind := _kind(own):
         return kind
@@ -120,7 +120,7 @@ def _is_annotated(function: Any) -> bool:
 
 
 def _referenced(function: Any) -> Iterator[Any]:
-    """Give what a function names outside itself, and what it closes over."""
+    """Yield the globals and closure variables that a function uses."""
     function = getattr(function, "__func__", function)
     if isinstance(function, FunctionType):
         names = _names(function.__code__)
@@ -135,5 +135,5 @@ def _names(code: CodeType) -> set[str]:
 def _is_filled(cell: Any) -> bool:
     try:
         return cell.cell_contents is not None
-    except ValueError:  # the name is bound later
+    except ValueError:  # an empty cell: the name is bound later
         return False

@@ -1,4 +1,4 @@
-"""What of a turn leaves in an export: what the model was told, and nothing that a person or a plugin kept back."""
+"""The part of a turn that is exported: what was sent to the model, without what a user or plugin withheld."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from nbtool.events import (
 
 
 def shareable_turn(turn: Turn, plugins: Sequence[object] = ()) -> Turn:
-    """Give a turn as it may be shown to others."""
+    """Return a turn without withheld and private content."""
     return restore.restore_turn(shareable_events(turn, plugins))
 
 
 def shareable_events(turn: Turn, plugins: Sequence[object] = ()) -> list[Event]:
-    """Give a turn's events as they may be shown to others: with private values hidden, as in the journal.
+    """Return a turn's events without withheld content, and with private values redacted as in the journal.
 
-    What was asked about a result is left out, with what its call printed where the result was withheld or edited; so is
-    what only the model's provider can read.
+    The content of result approvals is removed, and the output of calls whose result was withheld or edited; so is data
+    that only the model's provider can read.
     """
     withheld = _withheld_calls(turn.log)
     events = [
@@ -51,7 +51,7 @@ def is_imported(turn: Turn) -> bool:
 
 
 def imported_notice() -> Notice:
-    """Return what stands first in a turn that was read from a file."""
+    """Return the first notice of a turn that was read from a file."""
     return Notice("This turn was imported from a file: nobody here saw it happen.", "warning", "imported")
 
 
@@ -60,7 +60,7 @@ def _says_imported(event: Event) -> bool:
 
 
 def _withheld_calls(log: Sequence[Event]) -> set[str]:
-    """Give the calls whose results the model was not told, or told otherwise."""
+    """Return the calls whose results were not sent to the model, or were edited before."""
     guarded = {event.call_id for event in log if isinstance(event, CallStarted) and event.guarded}
     delivered = {event.call_id for event in log if isinstance(event, CallFinished) and event.status in ("ok", "error")}
     decided = [event for event in log if isinstance(event, CallDecided) and event.gate == "result"]
@@ -74,5 +74,5 @@ def _without_native(event: Event) -> Event:
         case ReplyFinished() | MessageAppended():
             return replace(event, message=replace(event.message, native=None))
         case CallFinished() | CallAsked():
-            return replace(event, media=())  # the images that the model saw stand in the messages
+            return replace(event, media=())  # the images that the model received are in the messages
     return event

@@ -1,14 +1,14 @@
-"""Every event on disk, before it is acted upon.
+"""The journal: every event is written to disk before anything acts on it.
 
-One SQLite file under `NBTOOL_HOME`, shared by all kernels and written through one thread of each, so that a slow disk
-never holds up the loop. A journal that cannot be written says so once and goes on in memory: the chat is never the
-worse for it. Nothing that is read here runs, and no approval comes back.
+One SQLite file under `NBTOOL_HOME` is shared by all kernels and written by one thread per process, so that a slow disk
+never blocks the loop. A journal that cannot be written warns once and continues in memory; the chat is not affected.
+Nothing that is read from it runs, and no approval is restored.
 
-    schema.py           tables, their versions, how a file is opened   filesystem.py   what kind of disk it is
-    store.py            one database and its thread                    blobs.py        long texts and bytes, each once
-    process_journal.py  the journal: record, read, give up             turn_writer.py  one turn's events, redacted
-    queries.py          chats, turns, events                           search.py       words in all of them
-    retention.py        retention, vacuum, erase                       redaction.py    what plugins keep out of it
+    schema.py           tables, their versions, opening of files       filesystem.py   network file systems
+    store.py            one database and its thread                    blobs.py        deduplicated long texts and bytes
+    process_journal.py  the journal: write, read, fallback             turn_writer.py  one turn's events, redacted
+    queries.py          chats, turns, events                           search.py       full-text search
+    retention.py        retention, vacuum, erase                       redaction.py    redaction by plugins
 """
 
 from nbtool.chat.journal.process_journal import WAIT_SECONDS, Journal, journal

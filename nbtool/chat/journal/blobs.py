@@ -1,7 +1,7 @@
-"""Long texts and bytes, each kept once under its hash: branches and retries say the same things again.
+"""Long texts and bytes, each stored once under its hash, because branches and retries repeat them.
 
-An event's body keeps the beginning of such a text in its place, and the table `places` says what belongs where. It
-says so outside the body, so that nothing a model or a tool writes can stand for a content.
+An event's body keeps the beginning of such a text, and the table `places` maps positions in events to contents. It is
+outside the body, so that no text of a model or a tool can refer to a content.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 MIN_BLOB_CHARS = 1_000
-"""Characters from which on a text is kept apart from its event."""
+"""Texts of at least so many characters are stored apart from their event."""
 
 PREVIEW = 100
-"""Characters of it that stay in the event."""
+"""Characters of such a text that stay in the event."""
 
 MAX_CONTENT = 16 * 1024 * 1024
-"""Characters or bytes of a content; of more than that, the beginning and the hash are kept."""
+"""Maximum characters or bytes of a content; of a larger one only the beginning and the hash are stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A text or bytes, where it belongs in an event (keys and indexes, as JSON), and its SHA-256."""
+    """A text or bytes, its path in an event (keys and indexes, as JSON), and its SHA-256."""
 
     path: str
     hash: str
@@ -33,7 +33,7 @@ class Content:
 
 
 def extract(body: str) -> tuple[str, list[Content]]:
-    """Part an event's JSON from its long contents."""
+    """Split an event's JSON into its body and its long contents."""
     if len(body) < MIN_BLOB_CHARS:
         return body, []
     from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where something long is written
@@ -44,7 +44,7 @@ def extract(body: str) -> tuple[str, list[Content]]:
 
 
 def save(connection: sqlite3.Connection, seq: int, contents: Iterable[Content]) -> None:
-    """Write the contents of an event; those that are there already are written no second time."""
+    """Write the contents of an event, unless they are stored already."""
     for content in contents:
         if content.data is not None:
             connection.execute("INSERT OR IGNORE INTO contents VALUES (?, ?)", (content.hash, content.data))
@@ -52,7 +52,7 @@ def save(connection: sqlite3.Connection, seq: int, contents: Iterable[Content]) 
 
 
 def restore(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
-    """Give an event as plain data with its contents in their places; one that is lost or changed stays a beginning.
+    """Return an event as plain data with its contents restored; a lost or changed one stays shortened.
 
     Raises:
         ValueError: the body is not JSON.
@@ -68,12 +68,12 @@ def restore(connection: sqlite3.Connection, seq: int, body: Any) -> Any:
 
 
 def digest(data: str | bytes) -> str:
-    """Give the SHA-256 of a text, in UTF-8, or of bytes."""
+    """Return the SHA-256 of a text, in UTF-8, or of bytes."""
     return hashlib.sha256(data.encode("utf-8", "replace") if isinstance(data, str) else data).hexdigest()
 
 
 def _find_long_texts(plain: Any) -> Iterator[tuple[Any, Any, list[Any]]]:
-    """Give each long text by what holds it, its key there, and its path."""
+    """Yield the container of each long text, its key there, and its path."""
     waiting: list[tuple[Any, list[Any]]] = [(plain, [])]
     while waiting:
         holder, path = waiting.pop()
@@ -115,4 +115,4 @@ def _insert_text(plain: Any, path: str, data: str | bytes) -> None:
         if isinstance(holder[last], str):
             holder[last] = data if isinstance(data, str) else urlsafe_b64encode(data).decode()
     except (ValueError, TypeError, LookupError):
-        return  # the path leads nowhere: whoever wrote it did not write this event
+        return  # invalid path: the row does not belong to this event

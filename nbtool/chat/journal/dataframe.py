@@ -11,16 +11,16 @@ from nbtool.errors import BadUsage
 
 
 def frame(lines: Iterable[TurnRow]) -> Any:
-    """Give a `pandas.DataFrame` with the fields of `TurnRow` as columns; `started` is a time in UTC.
+    """Return a `pandas.DataFrame` with the fields of `TurnRow` as columns; `started` is a time in UTC.
 
     Raises:
         BadUsage: pandas is not installed.
     """
     try:
-        import pandas as pd  # noqa: PLC0415 - only where somebody wants a frame
+        import pandas as pd  # noqa: PLC0415 - optional dependency, only needed here
     except ImportError:
         raise BadUsage("A frame needs pandas, which is not installed.", fix="`%pip install pandas`") from None
     table = pd.DataFrame([asdict(line) for line in lines], columns=[one.name for one in fields(TurnRow)])
-    # A time that no calendar knows is no time: whoever wrote it did not write this journal.
+    # Out-of-range times can only come from a forged row: they become NaT.
     table["started"] = pd.to_datetime(table["started"], unit="s", utc=True, errors="coerce")
     return table

@@ -1,4 +1,4 @@
-"""What kind of disk a path is on: SQLite's write-ahead log needs one that is in this machine."""
+"""Detect network file systems: SQLite's write-ahead log needs a local disk."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ NETWORK_TYPES = frozenset({
     "panfs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "fuse.vmhgfs-fuse", "prl_fs", "wekafs",
     "fuse.portal", "fuse.lustre",
 })  # fmt: skip
-"""File systems that are shared with other machines, or lend no memory between processes; as Linux names them."""
+"""Linux names of file systems that are shared with other machines or have no shared memory between processes."""
 
 MOUNTS = Path("/proc/self/mountinfo")
 
 
 def is_network_path(path: Path) -> bool:
-    """Whether a path is on a network file system, as far as this system says: Linux by its mounts, Windows by `//`."""
+    """Whether a path is on a network file system: by its mount on Linux, by `//` on Windows."""
     text = str(path.absolute())
     if text.startswith(("\\\\", "//")):
         return True
@@ -29,9 +29,9 @@ def is_network_path(path: Path) -> bool:
 
 
 def file_system(path: Path, mounts: str) -> str:
-    """Give the type of the file system under a path, by the text of `mountinfo`; empty where none is named.
+    """Return the type of the file system of a path from the text of `mountinfo`; empty if it is not listed.
 
-    The fields are told in proc(5): the fifth is the place, the first after the dash the type.
+    See proc(5) for the fields: the fifth is the mount point, the first after the dash is the type.
     """
     resolved = path.absolute().resolve()
     best, kind = Path(), ""
@@ -42,5 +42,5 @@ def file_system(path: Path, mounts: str) -> str:
             continue
         mounted = Path(re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), words[4]))
         if (mounted == resolved or mounted in resolved.parents) and len(mounted.parts) >= len(best.parts):
-            best, kind = mounted, after.split(" ")[0]  # of two on one place, the later covers the earlier
+            best, kind = mounted, after.split(" ")[0]  # a later mount hides an earlier one on the same path
     return kind

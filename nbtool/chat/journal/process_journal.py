@@ -1,4 +1,4 @@
-"""The journal of a process: it records, reads, waits for a locked or slow file, and gives up on a broken one."""
+"""The journal of a process: write, read, wait for a locked or slow file, fall back to memory if it is broken."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from nbtool.events import Event
 T = TypeVar("T")
 
 WAIT_SECONDS = 1.8
-"""The longest that a turn waits for the disk; after that it goes on without."""
+"""Longest time that a turn waits for the disk; then it continues without waiting."""
 
 MAX_BEHIND = 64 * 1024 * 1024
-"""Characters of events that are kept in memory for a locked or slow file; beyond that it is given up."""
+"""Maximum characters of events in memory that wait for a locked or slow file; then the file is abandoned."""
 
 EXIT_SECONDS = 5.0
-"""How long the end of the process waits for a locked or slow file, where something still has to be written."""
+"""Longest time that the process exit waits for a locked or slow file with pending writes."""
 
 ADMIN_TIMEOUT_SECONDS = 600.0
-"""Seconds that a person who asked for it waits for the journal to be searched or cleaned."""
+"""Timeout of searches and maintenance that a user started."""
 
 BEHIND_SECONDS = 5.0
-"""Seconds that they wait where the file was found to be locked or slow."""
+"""The same timeout when the file is known to be locked or slow."""
 
 
 _OPEN: weakref.WeakSet[Journal] = weakref.WeakSet()
-"""The journals of this process that somebody uses; one that nobody uses any more is closed."""
+"""The journals of this process that are in use; an unused one is closed when it is collected."""
 
 
 class Journal:
     """An append-only list of events, on disk or, without a path, in memory.
 
-    `notebook` is where its chats are held: the path or the name of the notebook, as far as it is known.
+    `notebook` is the path or the name of the notebook of its chats, if known.
     """
 
     def __init__(self, path: Path | None, *, notebook: str = "") -> None:
@@ -72,12 +72,12 @@ class Journal:
     async def write(
         self, chat_id: str, turn_id: str, events: Iterable[Event], *, hide: Callable[[str], str] | None = None
     ) -> None:
-        """Write events; returns when they are on disk, or when a turn waits no longer for it.
+        """Write events; returns when they are on disk, or after `WAIT_SECONDS`.
 
-        A file that another process has locked, or whose disk is slow, is written when it can be, and turns wait for it
-        no more until then; one that is broken is given up.
+        Writes to a file that is locked by another process or on a slow disk are completed later, and turns do not wait
+        for it until then; a broken file is abandoned.
 
-        `hide` takes private values out of every text before it is written.
+        `hide` redacts private values in every text before it is written.
         """
         now = time.time()
         rows = [Row(now, chat_id, turn_id, event.kind, _event_body(event, hide)) for event in events]
@@ -91,7 +91,7 @@ class Journal:
         except TimeoutError:
             self._postpone(write, rows)
         except asyncio.CancelledError:
-            self._postpone(write, rows, is_quiet=True)  # nobody waits; the end of the process has to know of it
+            self._postpone(write, rows, is_quiet=True)  # nothing waits for it any more, but the process exit has to
             raise
         except (*DISK_ERRORS, JournalError) as error:
             if store is self._store:
@@ -99,7 +99,7 @@ class Journal:
             self._store.write(rows)
 
     def events(self, turn_id: str) -> list[dict[str, Any]]:
-        """Give the events of a turn as plain data, in order; see `event_json` for events.
+        """Return the events of a turn as plain data, in order; `event_json` converts them to events.
 
         Raises:
             JournalError: the journal cannot be read.
@@ -107,7 +107,7 @@ class Journal:
         return self.read(lambda connection: queries.events(connection, turn_id))
 
     def read(self, query: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
-        """Ask the journal something: what is in the file, and what had to stay in memory.
+        """Query the journal: the file, and events that are only in memory.
 
         Raises:
             JournalError: the journal cannot be read.
@@ -122,13 +122,13 @@ class Journal:
             try:
                 results = [*self._read(former, query), *results]
             except JournalError:
-                return results  # it was said already that the file cannot be used
+                return results  # the user was warned when the file was abandoned
             finally:
                 former.close()
         return results
 
     def execute(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do something to the journal that takes its time.
+        """Run a long change of the journal.
 
         Raises:
             JournalError: the journal cannot be written.
@@ -141,19 +141,19 @@ class Journal:
             ) from None
 
     def catch_up(self, seconds: float) -> None:
-        """Wait for what has still to be written, where the file was locked or slow."""
+        """Wait for pending writes to a locked or slow file."""
         if self._behind:
             with suppress(*DISK_ERRORS, JournalError):
                 self._store.change(lambda _: None).result(seconds)
 
     def finish(self) -> None:
-        """Wait for what has still to be written at the end of the process, and say what could not be.
+        """Wait for pending writes at the end of the process, and report those that failed.
 
-        Where the file is locked, it is kept in a sidecar file before that: who stops the process may not wait so long.
+        If the file is locked, they are saved to a sidecar file first: the process may be killed before the wait ends.
         """
         until = time.monotonic() + EXIT_SECONDS
         if not self._store.is_locked:
-            self.catch_up(BUSY_SECONDS * 1.5)  # by then it is known to be locked, where it is
+            self.catch_up(BUSY_SECONDS * 1.5)  # long enough to detect a lock
         left = self._write_sidecar() if self._behind and self._store.is_locked else None
         self.catch_up(max(0.0, until - time.monotonic()))
         if not self._behind:
@@ -161,9 +161,9 @@ class Journal:
                 left.unlink(missing_ok=True)
             return
         count = sum(map(len, self._behind.values()))
-        outcome = f"they are kept in {left.name}, which the next process reads in" if left else "they are lost"
+        outcome = f"they are saved in {left.name}, which the next process imports" if left else "they are lost"
         message = f"nbtool: {count} records could not be written to {settings.display_path(self.path)}; {outcome}."
-        print(message, file=sys.stderr)  # noqa: T201 - at the end of the process no warning is shown
+        print(message, file=sys.stderr)  # noqa: T201 - warnings are not shown at the end of the process
 
     def _write_sidecar(self) -> Path | None:
         self._store.expect_sidecar()
@@ -175,7 +175,7 @@ class Journal:
             return None
 
     def close(self) -> None:
-        """Close the file; later records open it again."""
+        """Close the file; a later write opens it again."""
         self._store.close().result(WAIT_SECONDS)
 
     def _read(self, store: Store, query: Callable[[sqlite3.Connection], list[T]]) -> list[T]:
@@ -187,7 +187,7 @@ class Journal:
             ) from None
 
     def _postpone(self, write: Future[None], rows: list[Row], *, is_quiet: bool = False) -> None:
-        """Keep rows until they are on the disk, and say once that the file is locked or slow."""
+        """Keep rows until they are on disk, and warn once that the file is locked or slow."""
         if self.path is None:
             return
         with self._lock:
@@ -202,8 +202,8 @@ class Journal:
         if size > MAX_BEHIND:
             self._fall_back_to_memory(JournalError(f"more than {MAX_BEHIND >> 20} MiB wait for it"))
         elif is_first:
-            reason = "is locked by another process" if is_locked else "is slow to answer"
-            until = "it is free" if is_locked else "it answers"
+            reason = "is locked by another process" if is_locked else "responds slowly"
+            until = "it is unlocked" if is_locked else "it responds"
             warnings.warn(
                 f"The journal {settings.display_path(self.path)} {reason}; history stays in memory until {until},"
                 " and is written then.",
@@ -211,7 +211,7 @@ class Journal:
             )
 
     def _on_written(self, write: Future[None]) -> None:
-        """Forget rows that are on the disk now; those that cannot come there go to memory."""
+        """Drop rows that are on disk now; failed ones are moved to memory."""
         with self._lock:
             rows = self._behind.pop(write, None)
             self._size_behind -= sum(len(row.body) for row in rows or ())
@@ -221,7 +221,7 @@ class Journal:
             self._store.write(rows)
 
     def _fall_back_to_memory(self, error: BaseException) -> None:
-        """Go on in memory, and say so; the file is left as it is, and closed when nothing hangs there any more."""
+        """Continue in memory, with a warning; the file is left unchanged, and closed when no write blocks any more."""
         if self.path is None:
             return
         warnings.warn(
@@ -231,7 +231,7 @@ class Journal:
         )
         self._store.abandon()
         self._closing.detach()
-        self._store.close()  # not waited for: a disk that hangs hangs alone
+        self._store.close()  # not waited for: the disk may hang
         self._abandoned_store, self.path = self.path, None
         self._store = Store(None, notebook=self.notebook)
         self._closing = weakref.finalize(self, self._store.close)
@@ -244,8 +244,8 @@ class Journal:
 
 @cache
 def journal() -> Journal:
-    """Give the process's journal; `NBTOOL_JOURNAL=off` keeps it in memory."""
-    notebook = settings.env("JPY_SESSION_NAME") or ""  # what Jupyter Server calls the notebook
+    """Return the journal of the process; with `NBTOOL_JOURNAL=off` it is in memory."""
+    notebook = settings.env("JPY_SESSION_NAME") or ""  # Jupyter Server's name of the notebook
     if settings.env("NBTOOL_JOURNAL") == "off":
         return Journal(None, notebook=notebook)
     try:
@@ -257,7 +257,7 @@ def journal() -> Journal:
 
 
 def finish_all() -> None:
-    """Finish every journal of this process that is still used."""
+    """Finish every journal of this process that is in use."""
     for book in tuple(_OPEN):
         book.finish()
 
@@ -268,9 +268,9 @@ call_in_children(_OPEN.clear)
 
 
 async def _wait_for_disk(write: Future[None]) -> None:
-    """Wait for the disk as long as a turn does; a write goes on when nobody waits for it any more.
+    """Wait for a write for at most `WAIT_SECONDS`; the write itself is not cancelled.
 
-    It waits on one future of its own: each wrapper around another one costs a pass of the loop, several times a round.
+    It uses a single future: each wrapper around another future costs an iteration of the loop, several per round.
     """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Future[None] = loop.create_future()
@@ -280,7 +280,7 @@ async def _wait_for_disk(write: Future[None]) -> None:
             waiting.set_exception(error) if error else waiting.set_result(None)
 
     def notify(done: Future[None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: nothing waits
             loop.call_soon_threadsafe(resolve, done.exception())
 
     timer = loop.call_later(WAIT_SECONDS, resolve, TimeoutError())
@@ -296,4 +296,4 @@ def _event_body(event: Event, hide: Callable[[str], str] | None) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    return "the disk took too long" if isinstance(error, TimeoutError) else str(error)
+    return "the disk timed out" if isinstance(error, TimeoutError) else str(error)

@@ -1,4 +1,4 @@
-"""What a journal holds: its chats, their turns, and their events. Whatever cannot be read is left out."""
+"""Queries for the chats, turns and events of a journal. Rows that cannot be read are skipped."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from nbtool.event_json import load_event
 from nbtool.events import Event, TurnEnded, TurnStarted
 
 MAX_CHATS = 1_000
-"""Chats that a list holds, the latest first."""
+"""Maximum chats of a list, the latest first."""
 
 MAX_TURNS = 100_000
-"""Turns that a table holds, the latest ones."""
+"""Maximum turns of a table, the latest ones."""
 
 MAX_EVENTS = 1_000_000
-"""Events of one chat that are read."""
+"""Maximum events of one chat that are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatRow:
-    """One chat of the journal; times are seconds since the epoch, `title` is what was said first."""
+    """One chat of the journal; times are seconds since the epoch, `title` is the first prompt."""
 
     chat_id: str
     began: float
@@ -35,7 +35,7 @@ class ChatRow:
 
 @dataclass(frozen=True, slots=True)
 class TurnRow:
-    """One turn of the journal, in a row of plain values; what is not known of one that broke off is empty or zero."""
+    """One turn of the journal, as plain values; unknown fields of an interrupted turn are empty or zero."""
 
     chat_id: str
     turn_id: str
@@ -55,14 +55,14 @@ class TurnRow:
 
 
 def events(connection: sqlite3.Connection, turn_id: str) -> list[dict[str, Any]]:
-    """Give the events of a turn as plain data, in order."""
+    """Return the events of a turn as plain data, in order."""
     rows = connection.execute("SELECT seq, body FROM events WHERE turn_id = ? ORDER BY seq", (turn_id,)).fetchall()
     parsed = (raw_event(connection, seq, body) for seq, body in rows)
     return [event for event in parsed if event is not None]
 
 
 def chat_events(connection: sqlite3.Connection, chat_id: str) -> list[tuple[str, Event]]:
-    """Give the events of a chat in order, each with the id of its turn."""
+    """Return the events of a chat in order, each with the id of its turn."""
     query = "SELECT seq, turn_id, body FROM events WHERE chat_id = ? ORDER BY seq LIMIT ?"
     rows = connection.execute(query, (chat_id, MAX_EVENTS)).fetchall()
     parsed = ((str(turn_id), parse_event(connection, seq, body)) for seq, turn_id, body in rows)
@@ -70,13 +70,13 @@ def chat_events(connection: sqlite3.Connection, chat_id: str) -> list[tuple[str,
 
 
 def chats_of_turn(connection: sqlite3.Connection, begin: str) -> list[str]:
-    """Return the chats that have a turn whose id begins so."""
+    """Return the chats that have a turn whose id has this prefix."""
     query = "SELECT DISTINCT chat_id FROM events WHERE turn_id >= ? AND turn_id < ? AND chat_id != '' LIMIT 2"
     return [str(chat_id) for (chat_id,) in connection.execute(query, (begin, f"{begin}\U0010ffff")).fetchall()]
 
 
 def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[float, Event]]:
-    """Give the events of a turn in order, each with the time at which it was written."""
+    """Return the events of a turn in order, each with its write time."""
     query = "SELECT seq, at, body FROM events WHERE turn_id = ? ORDER BY seq LIMIT ?"
     rows = connection.execute(query, (turn_id, MAX_EVENTS)).fetchall()
     parsed = ((as_number(at), parse_event(connection, seq, body)) for seq, at, body in rows)
@@ -84,7 +84,7 @@ def event_times(connection: sqlite3.Connection, turn_id: str) -> list[tuple[floa
 
 
 def list_chats(connection: sqlite3.Connection) -> list[ChatRow]:
-    """Give the chats, the latest first."""
+    """Return the chats, the latest first."""
     query = """
         SELECT chat_id, min(at), max(at), count(DISTINCT turn_id) - max(turn_id = ''), coalesce(notebook, ''),
             min(CASE kind WHEN 'turn_started' THEN seq END)
@@ -97,7 +97,7 @@ def list_chats(connection: sqlite3.Connection) -> list[ChatRow]:
 
 
 def list_turns(connection: sqlite3.Connection) -> list[TurnRow]:
-    """Give the turns of every chat, in the order in which they began."""
+    """Return the turns of all chats, in the order of their start."""
     query = """
         SELECT events.seq, body, chat_id, coalesce(notebook, ''), (
             SELECT max(seq) FROM events AS later WHERE later.turn_id = events.turn_id AND later.kind = 'turn_ended')
@@ -112,7 +112,7 @@ def list_turns(connection: sqlite3.Connection) -> list[TurnRow]:
 
 
 def raw_event(connection: sqlite3.Connection, seq: int, body: Any) -> dict[str, Any] | None:
-    """Give a row as plain data; None where it holds none."""
+    """Return a row as plain data; None if it is invalid."""
     try:
         data = restore(connection, seq, body)
     except (ValueError, RecursionError):
@@ -121,7 +121,7 @@ def raw_event(connection: sqlite3.Connection, seq: int, body: Any) -> dict[str, 
 
 
 def parse_event(connection: sqlite3.Connection, seq: int, body: Any) -> Event | None:
-    """Give a row as an event; None where it is none."""
+    """Return a row as an event; None if it is invalid."""
     data = raw_event(connection, seq, body)
     try:
         return load_event(data) if data else None
@@ -154,5 +154,5 @@ def _event_at(connection: sqlite3.Connection, seq: Any) -> Event | None:
 
 
 def as_number(value: Any) -> float:
-    """Give a time as a number, 0 where it is none."""
+    """Return a time as a number, 0 if it is not one."""
     return float(value) if isinstance(value, int | float) else 0.0

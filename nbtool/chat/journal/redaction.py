@@ -1,4 +1,4 @@
-"""What is kept of an event when a plugin hides private values: its shape whole, its texts without them."""
+"""Redact events: plugins remove private values from the texts, the structure is unchanged."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 from nbtool.chain.hooks import JournalContext
 
 HOOK_FAILED = "[kept out: a plugin's on_journal failed]"
-"""What is written in place of a text that a plugin could not look at."""
+"""Replaces a text when a plugin's hook fails."""
 
 ID_FIELDS = frozenset({
     "kind", "role", "turn_id", "call_id", "id", "message_id", "digest", "node_id", "parent_id", "child_id", "cell_id",
     "mime", "verdict", "gate", "status", "stop_reason", "end_reason", "topic", "level", "op", "phase", "wire",
 })  # fmt: skip
-"""Fields of ours that hold names and ids: never private, and needed to read the event back."""
+"""Fields with names and ids of nbtool: never private, and needed to read the event."""
 
 FREE_FORM_FIELDS = frozenset({"args", "payload", "schema"})
-"""Fields whose inside is not ours: there every key and every text is looked at."""
+"""Fields with arbitrary content, where every key and every text is redacted."""
 
 FREE_KEYS = frozenset({"resolved"})
-"""Fields whose keys are not ours, while what they hold is: the names of arguments."""
+"""Fields with arbitrary keys (names of arguments) and values of nbtool."""
 
 
 def redactor_for(plugins: Sequence[object], turn_id: str) -> Callable[[str], str] | None:
-    """Give what hides the private values of a turn: the `on_journal` of all plugins; None where none has one."""
+    """Return a function that redacts texts with the `on_journal` hooks of all plugins; None if there is none."""
     hooks = [hook for plugin in plugins if (hook := getattr(plugin, "on_journal", None))]
 
     def hide(text: str) -> str:
@@ -32,7 +32,7 @@ def redactor_for(plugins: Sequence[object], turn_id: str) -> Callable[[str], str
         try:
             for hook in hooks:
                 hook(context)
-        except BaseException:  # noqa: BLE001 - what could not be looked at is not kept, whatever was raised
+        except BaseException:  # noqa: BLE001 - fail closed: a text that a hook did not process is not stored
             return HOOK_FAILED
         return context.text
 
@@ -40,7 +40,7 @@ def redactor_for(plugins: Sequence[object], turn_id: str) -> Callable[[str], str
 
 
 def redact_event(body: str, hide: Callable[[str], str]) -> str:
-    """Give an event's JSON with its private values hidden."""
+    """Return an event's JSON with private values redacted."""
     from pydantic_core import from_json, to_json  # noqa: PLC0415 - only where history is written
 
     return to_json(_redact(from_json(body), hide, is_free=False)).decode()
@@ -69,5 +69,5 @@ def _field(key: str, inner: Any, hide: Callable[[str], str]) -> Any:
 
 
 def _number(value: float, hide: Callable[[str], str]) -> Any:
-    """A number may read as something private: a telephone number, say."""
+    """Redact a number too: it may be private, such as a telephone number."""
     return value if hide(str(value)) == str(value) else hide(str(value))

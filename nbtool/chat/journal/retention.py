@@ -1,6 +1,6 @@
-"""What of the journal is kept, and for how long: retention, vacuum, erase.
+"""Retention, vacuum and erasure of the journal.
 
-Nothing goes by itself unless a setting says so. What goes is overwritten, in the file and in its log.
+Nothing is deleted automatically unless a setting says so. Deleted data is overwritten, in the file and in its log.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from nbtool.errors import BadUsage
 from nbtool.shorten import shorten
 
 DAYS = "NBTOOL_JOURNAL_DAYS"
-"""The environment variable that says after how many days a turn goes; without it turns stay for ever."""
+"""Environment variable: days after which a turn is deleted; without it turns are kept forever."""
 
 MEGABYTES = "NBTOOL_JOURNAL_MB"
-"""The environment variable that says how large the journal may be before its oldest turns go."""
+"""Environment variable: size of the journal above which its oldest turns are deleted."""
 
 BATCH = 100
-"""Turns that go at a time while the journal is too large."""
+"""Turns that are deleted at a time while the journal is too large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """For how long, and up to what size, turns are kept; None is for ever, and of any size."""
+    """The age and the total size up to which turns are kept; None is no limit."""
 
     days: float | None = None
     megabytes: float | None = None
@@ -37,7 +37,7 @@ class Retention:
         """Read the environment.
 
         Raises:
-            BadUsage: a setting is no number, or less than nothing.
+            BadUsage: a setting is not a number, or negative.
         """
         days, megabytes = settings.env(DAYS), settings.env(MEGABYTES)
         return cls(
@@ -48,7 +48,7 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class VacuumResult:
-    """What a vacuum did: turns that went, and the file's bytes before and after."""
+    """The result of a vacuum: deleted turns, and the size of the file in bytes before and after."""
 
     turns: int
     before: int
@@ -56,7 +56,7 @@ class VacuumResult:
 
 
 def vacuum(connection: sqlite3.Connection, retention: Retention) -> VacuumResult:
-    """Let go what is too old or too much, what is said twice, and the room it took."""
+    """Delete turns beyond the retention and redundant deltas, and compact the file."""
     before, turns = _size(connection), _count(connection)
     _in_transaction(connection, lambda: _drop_older(connection, retention.days))
     _in_transaction(connection, lambda: _drop_superseded_deltas(connection))
@@ -68,7 +68,7 @@ def vacuum(connection: sqlite3.Connection, retention: Retention) -> VacuumResult
 
 
 def erase(connection: sqlite3.Connection, id_: str = "") -> int:
-    """Erase a chat or a turn by its whole id, or everything; gives how many turns went."""
+    """Erase a chat or a turn by its full id, or everything; return the number of deleted turns."""
     turns = _count(connection)
 
     def drop() -> None:
@@ -84,17 +84,17 @@ def erase(connection: sqlite3.Connection, id_: str = "") -> int:
 
 
 def parse_limit(name: str, text: str) -> float:
-    """Read how much is kept.
+    """Parse a retention limit.
 
     Raises:
-        BadUsage: it is no number, or less than nothing.
+        BadUsage: it is not a number, or negative.
     """
     try:
         number = float(text)
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise BadUsage(f"{name} is {shorten(text, 40)!r}; a number of 0 or more is expected.")
+        raise BadUsage(f"{name}: expected a number of 0 or more, got {shorten(text, 40)!r}.")
     return number
 
 
@@ -105,7 +105,7 @@ def _drop_older(connection: sqlite3.Connection, days: float | None) -> None:
 
 
 def _drop_oldest(connection: sqlite3.Connection) -> int:
-    """Drop the oldest turns, whether any was left to drop."""
+    """Delete the oldest turns; return the number of deleted events."""
     query = "SELECT turn_id FROM events WHERE turn_id != '' GROUP BY turn_id ORDER BY max(seq) LIMIT ?"
     return _drop(connection, query, (BATCH,))
 
@@ -117,7 +117,7 @@ def _drop(connection: sqlite3.Connection, which: str, values: tuple[float, ...])
 
 
 def _drop_superseded_deltas(connection: sqlite3.Connection) -> None:
-    """Drop the fragments of replies that were written whole afterwards, and what nothing points to any more."""
+    """Delete deltas of replies that were written in full later, and unreferenced contents."""
     connection.execute("""
         DELETE FROM events WHERE kind IN ('text_delta', 'thinking_delta') AND EXISTS (
             SELECT 1 FROM events AS later
@@ -133,7 +133,7 @@ def _drop_orphans(connection: sqlite3.Connection) -> None:
 
 
 def _compact(connection: sqlite3.Connection) -> None:
-    """Give back the room, also in the log; where another kernel reads just now, its log goes when it is done."""
+    """Compact the file and the log; while another kernel reads, the log is truncated when it has finished."""
     _in_transaction(connection, lambda: _drop_orphans(connection))
     _in_transaction(connection, lambda: search.clear_index(connection))
     connection.execute("VACUUM")

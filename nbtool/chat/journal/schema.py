@@ -1,4 +1,4 @@
-"""The tables of the journal, their versions, and how a file is opened without harm to it."""
+"""The tables of the journal, their migrations, and safe opening of files."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from nbtool.settings import display_path
 from nbtool.shorten import shorten
 
 BUSY_SECONDS = 1.0
-"""How long one statement waits for another process's lock."""
+"""Longest time that one statement waits for a lock of another process."""
 
 CHECK_SECONDS = 0.1
-"""How long a file is looked through for damage when it is opened; a small one wholly, a large one in part."""
+"""Longest time of the integrity check when a file is opened; a large file is checked in part."""
 
 DISK_ERRORS = (sqlite3.Error, OSError, UnicodeError, OverflowError)
-"""What comes of a disk or a file that is not in order; a damaged one may hold names and numbers that Python cannot."""
+"""Errors caused by a broken disk or file; a damaged file may contain invalid text and numbers."""
 
 _LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
 
@@ -51,19 +51,19 @@ _MIGRATIONS = (
     """,
 )
 VERSION = len(_MIGRATIONS)
-"""The version of the tables that this nbtool writes; it stands in the file as `user_version`."""
+"""The version of the tables, stored in the file as `user_version`."""
 
 
 def connect(path: Path | None) -> sqlite3.Connection:
-    """Open a journal for writing, made or migrated where it has to be; None is one in memory.
+    """Open a journal for writing; create or migrate it if necessary. None is one in memory.
 
     On a network file system the rollback journal is used in place of the write-ahead log, which needs memory that all
     writers share (https://www.sqlite.org/wal.html, "Disadvantages").
 
     Raises:
-        JournalError: the file is damaged, or was written by a newer nbtool; it is left as it is.
+        JournalError: the file is damaged, or was written by a newer nbtool; it is left unchanged.
         sqlite3.Error: it cannot be opened or written.
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     if path:
         _make_private(path)
@@ -82,11 +82,11 @@ def connect(path: Path | None) -> sqlite3.Connection:
 
 
 def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
-    """Open a journal so that nothing in its folder is changed but what reading needs.
+    """Open a journal for reading, without changes in its folder other than those that reading needs.
 
     Raises:
-        JournalError: the file is damaged (only looked for with `check`), or was written by a newer nbtool.
-        sqlite3.Error: it is no database, or cannot be opened.
+        JournalError: the file is damaged (only detected with `check`), or was written by a newer nbtool.
+        sqlite3.Error: it is not a database, or cannot be opened.
     """
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{_read_only_uri(path)}", uri=True, timeout=BUSY_SECONDS, isolation_level=None
@@ -109,24 +109,26 @@ def open_to_read(path: Path, *, check: bool = False) -> sqlite3.Connection:
 
 
 def _read_only_uri(path: Path) -> str:
-    """Say how SQLite is to open a file that is only read, as the options of its address.
+    """Return the URI options with which SQLite opens a file for reading.
 
-    What a killed process had half done outside the log is undone by whoever reads next, who has to be able to write:
-    https://www.sqlite.org/lockingv3.html#hot_journals.
+    An incomplete transaction of a killed process (a hot journal) is rolled back by the next reader, which needs write
+    access for it: https://www.sqlite.org/lockingv3.html#hot_journals.
     """
     if not os.access(path.parent, os.W_OK):
-        return "mode=ro&immutable=1"  # without a place for its index, the log is not read
+        return "mode=ro&immutable=1"  # the log needs a writable folder for its index, so it is not read
     return "mode=rw" if path.with_name(f"{path.name}-journal").exists() else "mode=ro"
 
 
 def is_locked(error: BaseException) -> bool:
-    """Whether an error is of a moment: another connection holds the file, which is in order."""
+    """Whether an error is temporary: another connection has locked the file."""
     code = getattr(error, "sqlite_errorcode", None) or 0
-    return isinstance(error, sqlite3.OperationalError) and code & 0xFF in _LOCKED  # the rest says which lock
+    return (
+        isinstance(error, sqlite3.OperationalError) and code & 0xFF in _LOCKED
+    )  # the higher bits name the kind of lock
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """Give the version of the tables in a file; 0 where there are none yet."""
+    """Return the version of the tables in a file; 0 if there are none."""
     (number,) = connection.execute("PRAGMA user_version").fetchone()
     return int(number)
 
@@ -134,10 +136,10 @@ def version(connection: sqlite3.Connection) -> int:
 def _set(connection: sqlite3.Connection, mode: str) -> None:
     connection.text_factory = _decoded
     for pragma in (
-        "trusted_schema = OFF",  # what a file's own views and triggers may call: https://www.sqlite.org/pragma.html
-        "secure_delete = ON",  # what is erased is overwritten
+        "trusted_schema = OFF",  # restricts functions in views and triggers of the file: https://www.sqlite.org/pragma.html
+        "secure_delete = ON",  # deleted data is overwritten
         f"journal_mode = {mode}",
-        "synchronous = FULL",  # a commit is on the disk, also when the machine loses power
+        "synchronous = FULL",  # a commit survives a power loss
     ):
         connection.execute(f"PRAGMA {pragma}")
 
@@ -158,7 +160,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 def _find_damage(connection: sqlite3.Connection) -> str:
-    """Look for damage, not for ever; a check that was not finished found none."""
+    """Return the first damage found within `CHECK_SECONDS`; empty if there is none."""
     deadline = time.monotonic() + CHECK_SECONDS
     connection.set_progress_handler(lambda: time.monotonic() > deadline, 1_000)
     try:
@@ -173,9 +175,9 @@ def _find_damage(connection: sqlite3.Connection) -> str:
 
 
 def _make_private(path: Path) -> None:
-    """Make the file for its owner alone, and the folder too where it holds nothing else yet."""
+    """Create the file with access for its owner only; restrict the folder too if it contains nothing else."""
     names = {entry.name for entry in os.scandir(path.parent)}
-    if path.name not in names:  # one that is there is not opened beside SQLite: closing it would end SQLite's locks
+    if path.name not in names:  # never open an existing file here: closing it would release SQLite's locks
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     ours = [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))]

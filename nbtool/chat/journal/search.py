@@ -1,7 +1,7 @@
-"""Words in everything that was said, called and answered, over all chats and notebooks.
+"""Full-text search in prompts, replies, calls and results, over all chats and notebooks.
 
-The index is made of the journal, here and not where events are written: a search first takes in what is new, a
-transaction at a time. It keeps no text of its own.
+The index is updated by searches, not when events are written: a search first adds new events, in small transactions.
+The index stores no text.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from nbtool.chat.journal.queries import as_number, raw_event
 from nbtool.errors import JournalError
 
 MAX_HITS = 100
-"""Places that a search gives at most, the latest first."""
+"""Maximum hits of a search, the latest first."""
 
 MAX_QUERY = 1_000
-"""Characters of a search."""
+"""Maximum characters of a query."""
 
 MAX_WORDS = 1_000_000
-"""Characters of one event that are searched."""
+"""Maximum characters of one event that are indexed."""
 
 BATCH = 200
-"""Events that are taken into the index in one transaction, so that other kernels wait only a moment."""
+"""Events that are indexed in one transaction, so that other kernels are blocked only briefly."""
 
 SNIPPET = 160
-"""Characters that are shown around a word."""
+"""Characters of the excerpt around a hit."""
 
 KINDS = ("turn_started", "reply_finished", "call_ready", "call_finished")
 HIT_KINDS = {"turn_started": "prompt", "reply_finished": "reply", "call_ready": "call", "call_finished": "result"}
 
-# Chinese, Japanese, Korean, Thai and their like are written without spaces: each of their letters is a word of its own.
+# Chinese, Japanese, Korean, Thai and similar scripts have no spaces: each character is indexed as a word.
 _SPACELESS = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])"
 )
@@ -40,7 +40,7 @@ _SPACELESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class JournalHit:
-    """One place where the words stand; `what` is prompt, reply, call or result."""
+    """One search hit; `what` is prompt, reply, call or result."""
 
     chat_id: str
     turn_id: str
@@ -50,10 +50,10 @@ class JournalHit:
 
 
 def update_index(connection: sqlite3.Connection) -> None:
-    """Take into the index what was written since the last search.
+    """Index the events written since the last search.
 
     Raises:
-        JournalError: this Python's SQLite cannot search.
+        JournalError: this Python's SQLite has no FTS5.
     """
     try:
         connection.execute(
@@ -70,20 +70,20 @@ def update_index(connection: sqlite3.Connection) -> None:
 
 
 def clear_index(connection: sqlite3.Connection) -> None:
-    """Drop the index; the next search makes it anew."""
+    """Drop the index; the next search rebuilds it."""
     connection.execute("DROP TABLE IF EXISTS words")
     connection.execute("DROP TABLE IF EXISTS searchable")
 
 
 def search(connection: sqlite3.Connection, text: str) -> list[JournalHit]:
-    """Give the places that hold all these words, the latest first; the last word may be the beginning of one.
+    """Return the events that contain all words, the latest first; the last word is a prefix.
 
     Raises:
-        JournalError: no word is asked for.
+        JournalError: the query has no words.
     """
     words = re.findall(r"\w+", text[:MAX_QUERY])
     if not words:
-        raise JournalError("There is no word to search for.", fix="Give letters or digits.")
+        raise JournalError("The query contains no word.", fix="Use letters or digits.")
     query = f"""
         SELECT seq, at, chat_id, turn_id, kind, body FROM words JOIN events ON events.seq = words.rowid
         WHERE words MATCH ? ORDER BY seq DESC LIMIT {MAX_HITS}
@@ -118,7 +118,7 @@ def _index_batch(connection: sqlite3.Connection) -> bool:
 
 
 def _words(event: dict[str, Any] | None) -> str:
-    """Give what is searched of an event: the prompt, the reply, a call's name and arguments, or its result."""
+    """Return the searchable text of an event: the prompt, the reply, a call's name and arguments, or its result."""
     match event:
         case {"kind": "turn_started", "prompt": {"parts": list(parts)}}:
             pieces = _prose(parts)
@@ -143,7 +143,7 @@ def _prose(parts: list[Any]) -> list[str]:
 
 
 def _snippet(text: str, words: list[str]) -> str:
-    """Give what stands around the first of the words."""
+    """Return an excerpt around the first hit."""
     matches = (re.search(rf"\b{re.escape(word)}|{re.escape(word)}", text, re.IGNORECASE) for word in words)
     at = min((match.start() for match in matches if match), default=0)
     start = max(0, at - SNIPPET // 4)

@@ -1,8 +1,8 @@
-"""Sidecar files: what a process could not write before it ended, because another one had locked the journal.
+"""Sidecar files: events that a process could not write before it ended because another one had locked the journal.
 
-A sidecar lies beside the journal and is a database of its own, `journal.sqlite.left-ID`. It gets its name when all is
-in it, and whichever process opens the journal next reads it in and deletes it. A write is recognized by its first row,
-so that one which came into the journal by both ways is there once.
+A sidecar is a separate database next to the journal, `journal.sqlite.left-ID`. It is renamed to this name when it is
+complete, and the next process that opens the journal imports and deletes it. A write is identified by its first row, so
+that one that reached the journal both directly and through a sidecar is stored once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from nbtool.chat.journal.schema import DISK_ERRORS
 from nbtool.settings import display_path
 
 MARK = ".left-"
-"""What stands between the name of a journal and the identity of a sidecar of it."""
+"""Separates the name of the journal and the id in the name of a sidecar."""
 
 _PART = ".part"
 
@@ -30,7 +30,7 @@ Insert = Callable[[sqlite3.Connection, list[Row], str], None]
 
 
 def write_sidecar(journal: Path, notebook: str, writes: Iterable[list[Row]]) -> Path:
-    """Write rows beside a journal, each list of them as one write, and return the file.
+    """Write rows to a new sidecar, each list as one write, and return its path.
 
     Raises:
         OSError, sqlite3.Error: it cannot be written.
@@ -51,19 +51,21 @@ def write_sidecar(journal: Path, notebook: str, writes: Iterable[list[Row]]) -> 
 
 
 def read_in_sidecars(connection: sqlite3.Connection, journal: Path, insert: Insert) -> None:
-    """Write what lies in the sidecars of a journal into it, and delete them; one that is damaged is left, and said.
+    """Import the sidecars of a journal and delete them; a damaged one is left in place, with a warning.
 
     Raises:
         sqlite3.Error: the journal is locked, or cannot be written.
     """
     for path in sorted(journal.parent.glob(f"{journal.name}{MARK}*")):
-        if not path.name.rpartition(MARK)[2].isalnum():  # one that is being written, and files of SQLite's own
+        if not path.name.rpartition(MARK)[2].isalnum():  # skip incomplete sidecars and SQLite's own files
             continue
         try:
             writes = list(_read(path))
         except (*DISK_ERRORS, TypeError) as error:
-            if path.exists():  # another process may have read it in meanwhile
-                warnings.warn(f"The rest of a journal {display_path(path)} cannot be read ({error}).", stacklevel=2)
+            if path.exists():  # another process may have imported it meanwhile
+                warnings.warn(
+                    f"The sidecar {display_path(path)} of the journal cannot be read ({error}).", stacklevel=2
+                )
             continue
         _insert_writes(connection, writes, insert)
         path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""One database and the one thread of this process that writes to it."""
+"""One database and the thread of this process that writes to it."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from nbtool.chat.journal.sidecar import is_recorded, read_in_sidecars
 T = TypeVar("T")
 
 RETRY_SECONDS = (0.05, 0.1, 0.2, 0.5)
-"""How long a write waits before it tries a locked file again; the last holds for all further ones."""
+"""Seconds between retries of a write to a locked file; the last value repeats."""
 
 CHANGE_SECONDS = 30.0
-"""How long one statement of a change waits for another process's lock."""
+"""Longest time that one statement of a change waits for a lock of another process."""
 
 MAX_BATCH = 100
-"""Writes that are put into one transaction, where so many wait."""
+"""Maximum writes in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,7 @@ class _Job:
 class Store:
     """A database file, or, without a path, one in memory. Safe from any thread.
 
-    The thread is made when there is something to write, and does not keep the process from ending: a disk that hangs
-    then hangs alone.
+    The thread is started by the first write. It is a daemon: a disk that hangs does not keep the process from ending.
     """
 
     def __init__(self, path: Path | None, *, notebook: str = "") -> None:
@@ -55,41 +54,41 @@ class Store:
         self._notebook = notebook
         self._known_chats: set[str] = set()
         self._waiting: queue.SimpleQueue[_Write | _Job] = queue.SimpleQueue()
-        self._starting = threading.RLock()  # a journal is closed where it is collected, which may be inside of this
+        self._starting = threading.RLock()  # re-entrant: garbage collection may call close inside it
         self._thread: threading.Thread | None = None
         self._connection: sqlite3.Connection | None = None
         self._abandoned = threading.Event()
         self._has_sidecar = False
-        self.is_locked = False  # another process was found to hold the file when it was tried last
+        self.is_locked = False  # the last attempt found the file locked by another process
 
     def write(self, rows: list[Row]) -> Future[None]:
-        """Write rows; the future is done when they are on the disk, and raises what kept them from it.
+        """Write rows; the future is done when they are on disk, and has the exception of a failed write.
 
-        A file that another process has locked is tried again until it is free, or until `abandon`.
+        A file that another process has locked is retried until it is unlocked, or until `abandon`.
         """
         write = _Write(rows)
         self._enqueue(write)
         return write.done
 
     def change(self, work: Callable[[sqlite3.Connection], T]) -> Future[T]:
-        """Do something to the database on its own thread, after what was written before."""
+        """Run `work` on the database thread, after all earlier writes."""
         done: Future[T] = Future()
 
         def do() -> None:
             try:
                 with _long_busy_timeout(self._open()) as connection:
                     done.set_result(work(connection))
-            except BaseException as error:  # noqa: BLE001 - it is the caller's
+            except BaseException as error:  # noqa: BLE001 - raised in the caller
                 done.set_exception(error)
 
         self._enqueue(_Job(do))
         return done
 
     def read(self, query: Callable[[sqlite3.Connection], T], *, seconds: float) -> T:
-        """Ask the database something, after what was written before; the writing thread is not kept from its work.
+        """Run a query on a separate connection, after all earlier writes.
 
         Raises:
-            TimeoutError: the writing thread hangs for longer than that.
+            TimeoutError: the writing thread is blocked for longer than `seconds`.
             sqlite3.Error, JournalError: it cannot be read.
         """
         if self.path is None:
@@ -98,11 +97,11 @@ class Store:
             with closing(schema.connect(None)) as empty:
                 return query(empty)
         try:
-            self.change(lambda _: None).result(seconds)  # makes the tables those of this version, too
+            self.change(lambda _: None).result(seconds)  # migrates the tables, too
         except TimeoutError:
             raise
         except schema.DISK_ERRORS:
-            pass  # what cannot be written may yet be read
+            pass  # a file that cannot be written may still be readable
         connection = schema.open_to_read(self.path)
         try:
             return query(connection)
@@ -110,11 +109,11 @@ class Store:
             connection.close()
 
     def expect_sidecar(self) -> None:
-        """Look from now on whether a write is in the file already: another process may read it in from a sidecar."""
+        """Check from now on whether a write is stored already: another process may import it from a sidecar."""
         self._has_sidecar = True
 
     def abandon(self) -> None:
-        """Try a locked file no more: what waits for it fails."""
+        """Stop retrying a locked file: waiting writes fail."""
         self._abandoned.set()
 
     def close(self) -> Future[None]:
@@ -158,18 +157,18 @@ class Store:
                     return
 
     def _is_idle(self) -> bool:
-        """Whether the thread may end, now that the file is closed; the next write makes another one."""
+        """Whether the thread may end, now that the file is closed; the next write starts another one."""
         with self._starting:
             if self._waiting.empty():
                 self._thread = None
             return self._thread is None
 
     def _write(self, batch: list[_Write]) -> None:
-        """Write what waits in one transaction: one wait for the disk, however many ask for it."""
+        """Write a batch in one transaction, so that all its writes share one wait for the disk."""
         for attempt in count():
             try:
                 self._commit(batch)
-            except BaseException as error:  # noqa: BLE001 - it is told to those who wait
+            except BaseException as error:  # noqa: BLE001 - passed to the futures of the writes
                 self.is_locked = schema.is_locked(error)
                 pause = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
                 if self.is_locked and not self._abandoned.wait(pause):
@@ -191,7 +190,7 @@ class Store:
                     self._insert(connection, write.rows, self._notebook)
             connection.execute("COMMIT")
         except BaseException:
-            self._known_chats.clear()  # the chats of this transaction are in no table now
+            self._known_chats.clear()  # the chats of this transaction were rolled back
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
@@ -226,7 +225,7 @@ class Store:
 
 @contextmanager
 def _long_busy_timeout(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Let statements wait longer for another process: a change is asked for by a person, and no turn waits for it."""
+    """Wait longer for locks of another process: a user started the change, and no turn waits for it."""
     connection.execute(f"PRAGMA busy_timeout = {CHANGE_SECONDS * 1000:.0f}")
     try:
         yield connection
@@ -236,6 +235,6 @@ def _long_busy_timeout(connection: sqlite3.Connection) -> Iterator[sqlite3.Conne
 
 
 def call_in_children(forget: Callable[[], object]) -> None:
-    """Call something in every forked child: a connection must not be carried over (https://www.sqlite.org/howtocorrupt.html)."""
+    """Call `forget` in every forked child: a connection must not be carried over (https://www.sqlite.org/howtocorrupt.html)."""
     if hasattr(os, "register_at_fork"):  # pragma: no branch - Windows has no forks
         os.register_at_fork(after_in_child=forget)

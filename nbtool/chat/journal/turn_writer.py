@@ -1,4 +1,4 @@
-"""One turn's pen: it gathers prose, and keeps out of the journal what a person may yet withhold."""
+"""The journal writer of one turn: buffers text deltas, and delays output that the user may still withhold."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from nbtool.events import (
 )
 
 FLUSH_SECONDS = 1.0
-"""How long prose, and what running calls print, is gathered before it is written."""
+"""Seconds that text deltas and the output of running calls are buffered before they are written."""
 
 MAX_WITHHELD_CHUNKS = 10_000
-"""Pieces that one guarded call prints and that are held back until its result is released; more are not kept."""
+"""Maximum output chunks of one guarded call that are held until its result is released; further ones are dropped."""
 
 _Prose = TextDelta | ThinkingDelta
 
 
 class TurnWriter:
-    """Writes one turn into a journal: joins deltas, and lets nothing else pass before it is written.
+    """Write the events of one turn to a journal; text deltas are joined, other events are written at once.
 
-    A result is written when it is released: not the question about it, and nothing that its call printed before. With
-    `hide`, private values are taken out of every text; then prose is written in its whole reply alone, and what a call
-    prints with its outcome, so that no value is cut in two and overlooked.
+    A result is written when it is released; its approval question and the output of its call are not written before.
+    With `hide`, private values are redacted in every text; then text is written with the complete reply only, and the
+    output of a call with its outcome, so that no value is split and missed.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TurnWriter:
         self._withdrawn: set[str] = set()
 
     def buffer(self, delta: _Prose) -> bool:
-        """Take a piece of prose; says whether it is time to write what has gathered."""
+        """Buffer a text delta; return whether the buffer is due to be written."""
         if self._hide:
             return False
         if not self._pending or type(self._pending[-1]) is not type(delta):
@@ -59,7 +59,7 @@ class TurnWriter:
         return self._is_due()
 
     async def write(self, *events: Event) -> None:
-        """Write what has gathered, then these events; what a call prints may be gathered for a while too."""
+        """Write the buffer, then these events; the output of calls may be buffered, too."""
         self._flush_text()
         for event in events:
             self._withhold(event)
@@ -78,20 +78,20 @@ class TurnWriter:
                     self._withheld[event.call_id].append(event)
                 return
             case CallAsked(gate="result"):
-                event = replace(event, shown="", media=())  # a result that may yet be withheld or edited
+                event = replace(event, shown="", media=())  # the result may still be withheld or edited
             case CallReady() | CallAsked() if event.glances:
-                event = replace(event, glances={})  # values of the notebook, for the person's eyes alone
+                event = replace(event, glances={})  # values of the notebook, shown to the user only
             case CallDecided(gate="result") if event.verdict == "withheld" or event.edited:
                 self._withdrawn.add(event.call_id)
             case CallFinished():
                 self._release(event)
-                event = replace(event, media=())  # for the person's eyes alone; what the model saw stands in messages
+                event = replace(event, media=())  # shown to the user only; images for the model are in the messages
             case _:
                 pass
         self._pending.append(event)
 
     def _release(self, event: CallFinished) -> None:
-        """Write what a call printed, now that its result is told; nothing where it was withheld, edited or lost."""
+        """Write the output of a call, now that its result is released; nothing if it was withheld, edited or lost."""
         printed = self._withheld.pop(event.call_id, [])
         if event.status in ("ok", "error") and event.call_id not in self._withdrawn:
             self._pending += _join_progress(printed)
@@ -108,7 +108,7 @@ class TurnWriter:
 
 
 def _join_progress(printed: list[CallProgress]) -> list[CallProgress]:
-    """Put what a call printed into one piece, with how far it came last."""
+    """Join the output of a call into one event, with its last progress."""
     if not printed:
         return []
     fractions = [piece.fraction for piece in printed if piece.fraction is not None]

@@ -1,5 +1,5 @@
-"""Recordings: a recorded turn is reused when nothing that matters changed, so that Run All is free and the same.
+"""Recordings: a recorded turn is replayed if its inputs are unchanged, so that Run All is free and reproducible.
 
-The chat decides before anything is asked; nothing below it knows. `key` says what a turn is made of, `file` holds turns
-next to the notebook, `taking` makes one of a finished turn, `replay` tells it again, `recordings` brings them together.
+The chat looks up the recording before any request; lower layers are not aware of it. `cache_key` is the key of a turn,
+`file` the file next to the notebook, `serialize` converts finished turns, `replay` replays them, `recorder` is the API.
 """

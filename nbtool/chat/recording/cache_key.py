@@ -1,8 +1,7 @@
-"""What makes a recorded turn reusable: everything that its replies came of, part by part.
+"""The key of a recorded turn: a digest of every input that its replies depend on.
 
-A key has a word for each part, so that two of them can be compared and the difference told: `the tool price changed`,
-`df has other values`. The date in the system text is no part of it, and what differs from run to run (ids of calls and
-of messages) is left out.
+A key has a digest for each part, so that a difference can be explained: `the tool price changed`, `df has other
+values`. The date in the system text and values that differ from run to run (ids of calls and messages) are excluded.
 """
 
 from __future__ import annotations
@@ -25,26 +24,26 @@ from nbtool.tools.tool import Tool
 from nbtool.tools.variables.store import Variables
 
 SECONDS = MAX_SECONDS
-"""Seconds that the objects of one turn may take together."""
+"""Time limit for hashing all objects of one turn, in seconds."""
 
 DIGEST_CHARS = 20
-"""Hexadecimal digits of a part's word: 80 bits."""
+"""Hexadecimal digits of a part's digest: 80 bits."""
 
 REFERENCE = re.compile(r"\$VAR_REF\{\{([\w\-/.]+)")
 _MENTION = re.compile(r"(?<![\\\w])\$`([A-Za-z_]\w*)`")
 
 ANY_MODEL = ""
-"""What stands for a model that nobody named: whatever was recorded will do where none can be asked."""
+"""The name of an unspecified model: matches any recorded model in replay-only mode."""
 
 _OPTIONAL = ("reads", "result")
-"""Kinds of parts that are compared only where the recording has them."""
+"""Kinds of parts that are compared only if the recording has them."""
 
 
 @dataclass(frozen=True)
 class TurnInputs:
-    """What a turn is made of before it begins, but for what is told of the turns before.
+    """The inputs of a turn before it starts, except the history.
 
-    `choices` are what else decides how it goes: which tools it may use, in what words outcomes are told.
+    `choices` are further inputs: which tools it may use, and the texts of outcomes.
     """
 
     prompt: Message
@@ -62,9 +61,9 @@ class TurnInputs:
 
 @dataclass(frozen=True, slots=True)
 class CacheKey:
-    """The parts of a turn with their words; `unknown` are those that cannot be compared, with why.
+    """The parts of a turn with their digests; `uncomparable` maps parts that cannot be compared to the reason.
 
-    `maybe` are exposed objects without a fingerprint: they matter once a call refers to them.
+    `conditional` are exposed objects without a digest: they matter only if a call refers to them.
     """
 
     parts: Mapping[Part, str]
@@ -72,7 +71,7 @@ class CacheKey:
     conditional: Mapping[str, str] = field(default_factory=dict)
 
     def diff(self, recorded: Mapping[Part, str], variables: Variables, *, any_model: bool = False) -> list[str]:
-        """Say what is different now, a phrase for each part."""
+        """Return the differences to a recorded key, a phrase for each part."""
         now = dict(self.parts)
         now |= {part: _result(part.name, variables) for part in recorded if part.kind == "result"}
         wanted = [part for part in now if part in recorded or part.kind not in _OPTIONAL]
@@ -84,7 +83,7 @@ class CacheKey:
 
 
 def make_key(inputs: TurnInputs) -> CacheKey:
-    """Make the key of a turn; takes a while where its objects are large, so it is made off the loop."""
+    """Return the key of a turn; slow if its objects are large, so it is called off the loop."""
     parts = {
         Part("prompt"): hash_json([_part(part) for part in inputs.prompt.parts]),
         **_model_parts(inputs.model, inputs.model_name),
@@ -101,24 +100,24 @@ def make_key(inputs: TurnInputs) -> CacheKey:
 
 
 def mentioned_variables(prompt: Message) -> set[str]:
-    """Give the variables that a prompt mentions or refers to."""
+    """Return the variables that a prompt mentions or refers to."""
     return {*_MENTION.findall(prompt.text), *REFERENCE.findall(prompt.text)}
 
 
 def hash_json(value: Any) -> str:
-    """Give the word of a JSON value."""
+    """Return the digest of a JSON value."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:DIGEST_CHARS]
 
 
 def history_digest(history: Iterable[Message], clean: Callable[[str], str] = str) -> str:
-    """Give the word for what is told of the turns before: roles and parts, without ids; empty for none."""
+    """Return the digest of the history: roles and parts, without ids; empty if there is none."""
     rows = [[message.role, [_part(part) for part in message.parts]] for message in history]
     return hash_json(_cleaned(rows, clean)) if rows else ""
 
 
 def result_digests(names: Iterable[str], variables: Variables) -> tuple[dict[Part, str], dict[Part, str]]:
-    """Give the parts for results of earlier turns that a turn used, and those that cannot be compared, with why."""
+    """Return the parts for results of earlier turns that a turn used, and uncomparable ones with the reason."""
     parts, unknown = {}, {}
     for name in names:
         fingerprint = content_hash_or_reason(variables.value(name))
@@ -130,12 +129,12 @@ def result_digests(names: Iterable[str], variables: Variables) -> tuple[dict[Par
 
 
 def explain_uncomparable(unknown: Mapping[Part, str]) -> str:
-    """Say which parts cannot be compared, and why."""
-    return "; ".join(f"`{part.name or part.kind}` cannot be known again ({reason})" for part, reason in unknown.items())
+    """Return a text that lists parts that cannot be compared, and why."""
+    return "; ".join(f"`{part.name or part.kind}` cannot be compared ({reason})" for part, reason in unknown.items())
 
 
 def global_reads(tools: Mapping[str, Tool], deadline: float | None = None) -> dict[Part, str]:
-    """Give the parts for data of the notebook that its tools read by name, as far as it can be compared."""
+    """Return the parts for global data that tools read by name, if it can be compared."""
     until = deadline or time.monotonic() + SECONDS
     reads: dict[Part, str] = {}
     for name, tool in tools.items():
@@ -144,12 +143,12 @@ def global_reads(tools: Mapping[str, Tool], deadline: float | None = None) -> di
 
 
 def changed_reads(parts: Mapping[Part, str], later: Mapping[Part, str]) -> set[Part]:
-    """Give what tools read beside their arguments and a turn itself changed: it is their state, and no input."""
+    """Return the globals read by tools that the turn itself changed: they are state, not inputs."""
     return {part for part, digest in parts.items() if part.kind == "reads" and later.get(part) != digest}
 
 
 def _model_parts(model: Model, name: str) -> dict[Part, str]:
-    """Say which model is meant, as far as it was said; nothing is looked up that would need a key."""
+    """Return the parts for the model as specified; nothing is looked up that would need an API key."""
     own = None if model.wire is None or isinstance(model.wire, str) else model.wire
     return {
         Part("model"): name,
@@ -160,7 +159,7 @@ def _model_parts(model: Model, name: str) -> dict[Part, str]:
 
 
 def _add_code(parts: dict[Part, str], inputs: TurnInputs) -> dict[Part, str]:
-    """Add plugins and tools; give those whose code cannot be compared, with why."""
+    """Add plugins and tools; return those whose code cannot be compared, with the reason."""
     unknown = {}
     for plugin in inputs.plugins:
         part, fingerprint = Part("plugin", type(plugin).__name__), content_hash_or_reason(type(plugin))
@@ -179,7 +178,7 @@ def _add_code(parts: dict[Part, str], inputs: TurnInputs) -> dict[Part, str]:
 
 
 def _reads(name: str, tool: Tool, deadline: float) -> dict[Part, str]:
-    """Give the tables, constants and the like that one tool reads."""
+    """Return the tables, constants and the like that one tool reads."""
     data = global_data(tool.function)
     digests = {
         read: content_hash_or_reason(value, seconds=deadline - time.monotonic()).digest for read, value in data.items()
@@ -188,7 +187,7 @@ def _reads(name: str, tool: Tool, deadline: float) -> dict[Part, str]:
 
 
 def _add_objects(parts: dict[Part, str], inputs: TurnInputs, deadline: float) -> CacheKey:
-    """Add the exposed objects; one that cannot be compared matters where the prompt or a call points to it."""
+    """Add the exposed objects; an uncomparable one matters only if the prompt or a call refers to it."""
     in_prompt = mentioned_variables(inputs.prompt)
     options = content_hash_or_reason(dict(inputs.options))
     unknown: dict[Part, str] = {} if options.digest else {Part("options"): options.reason}
@@ -226,7 +225,7 @@ def _result(name: str, variables: Variables) -> str:
 
 
 def _part(part: Any) -> Any:
-    """Give a part of a message as JSON, without what is another in every run."""
+    """Return a part of a message as JSON, without values that differ from run to run."""
     match part:
         case Media():
             data = hashlib.sha256(part.data).hexdigest() if part.data is not None else ""
@@ -246,7 +245,7 @@ def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def _phrase(part: Part, then: str | None, now: str | None) -> str:
-    """Say in a few words what became of a part."""
+    """Return a short description of a changed part."""
     match part.kind:
         case "model":
             return f"the model is {now}, not {then}"
@@ -266,12 +265,12 @@ def _phrase(part: Part, then: str | None, now: str | None) -> str:
 
 _PHRASES: Mapping[PartKind, str] = {
     "prompt": "the prompt or an attachment changed",
-    "wire": "the wire is another",
-    "address": "the address is another",
+    "wire": "the wire changed",
+    "address": "the base URL changed",
     "system": "the system text changed",
     "options": "the options changed",
     "answer": "the type of the answer changed",
-    "choices": "which tools it may use, or what it is told of calls, changed",
-    "history": "what is told of the turns before changed",
-    "tool_mode": "the tool mode is another",
+    "choices": "the available tools or the texts of outcomes changed",
+    "history": "the history changed",
+    "tool_mode": "the tool mode changed",
 }

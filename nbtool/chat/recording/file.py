@@ -1,10 +1,10 @@
-"""The file of a recording: JSON to be read and compared by people, kept next to the notebook and in git.
+"""The file of a recording: readable JSON with small diffs, stored next to the notebook and in git.
 
     {"nbtool_recording": 2, "turns": [{"recorded": "2026-11-21", "prompt": …, "key": {…}, "calls": {…}, "events": […]}]}
 
-Turns stand in the order in which they were first recorded; one that is recorded again takes its former place. Whatever
-a file holds, it is data: it is read against a closed schema and bounds, nothing in it is looked up or run, and a file
-that cannot be read is never written over.
+Turns are in the order of their first recording; a turn that is recorded again keeps its position. A file is untrusted
+input: it is validated against a closed schema and limits, nothing in it is looked up or run, and a file that cannot be
+read is never overwritten.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FORMAT = 2
-"""The version of the format; a file of a later one is refused."""
+"""The version of the format; a file of a newer version is refused."""
 
 _READERS = {1: load_labelled, FORMAT: load_parts}
-"""How the key of a turn is read, by the format of the file."""
+"""Parsers of a turn's key, by the format of the file."""
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Bytes of a recording."""
+"""Maximum bytes of a recording."""
 
 MAX_TURNS = 2_000
-"""Turns in a recording."""
+"""Maximum turns in a recording."""
 
 MAX_TURN_BYTES = 16 * 1024 * 1024
-"""Bytes of one recorded turn."""
+"""Maximum bytes of one recorded turn."""
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """What is kept of a call beside its events: its result where that is plain, or that it has to run again for it.
+    """The data of a call besides its events: its result if it is a JSON value, or that the call has to run again.
 
-    `edited` is the JSON of the arguments that a person put in place of the model's.
+    `edited` is the JSON of the arguments as edited by the user.
     """
 
     again: bool = False
@@ -62,7 +62,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTurn:
-    """One turn as it was recorded: the date, the prompt for who reads the file, the key's parts, calls, and events."""
+    """A recorded turn: the date, the prompt (for readers of the file), the parts of its key, calls, and events."""
 
     recorded: str
     model: str
@@ -73,7 +73,7 @@ class RecordedTurn:
 
 
 class Recording:
-    """A file of recorded turns. Read when it is first needed, and again when somebody else has changed it."""
+    """A file of recorded turns; loaded on first use, and again when it has changed on disk."""
 
     def __init__(self, path: str | os.PathLike[str], *, writes: bool = False) -> None:
         self.path = Path(path).expanduser().resolve()
@@ -82,10 +82,10 @@ class Recording:
         self._turns: tuple[RecordedTurn, ...] = ()
 
     def turns(self) -> tuple[RecordedTurn, ...]:
-        """Give the recorded turns, in order; none where there is no file yet.
+        """Return the recorded turns, in order; none if the file does not exist.
 
         Raises:
-            BadRecording: the file cannot be read, or is no recording.
+            BadRecording: the file cannot be read, or is not a recording.
         """
         try:
             stat = self.path.stat()
@@ -101,7 +101,7 @@ class Recording:
         return self._turns
 
     def add(self, turn: RecordedTurn) -> None:
-        """Add a turn, in the place of one with the same key; other kernels may write at the same time.
+        """Add a turn, replacing one with the same key; safe with concurrent writers in other kernels.
 
         Raises:
             BadRecording: the file cannot be read or written, or would be too large.
@@ -125,7 +125,7 @@ def _insert_turn(turns: tuple[RecordedTurn, ...], new: RecordedTurn) -> list[Rec
     for index, turn in enumerate(result):
         if dict(turn.key) == dict(new.key):
             is_same = replace(turn, recorded=new.recorded) == new
-            result[index] = turn if is_same else new  # a date alone is no reason for another file
+            result[index] = turn if is_same else new  # do not rewrite the file for a new date only
             return result
     return [*result, new]
 
@@ -148,7 +148,7 @@ def _read(path: Path, size: int) -> tuple[RecordedTurn, ...]:
         raise _unreadable(path, shorten(str(error), 120)) from None
     load_key = _READERS.get(parsed.nbtool_recording)
     if load_key is None:
-        raise _unreadable(path, f"it is of format {parsed.nbtool_recording}, which this nbtool does not know")
+        raise _unreadable(path, f"it has format {parsed.nbtool_recording}, which this nbtool does not support")
     if len(parsed.turns) > MAX_TURNS or any(not _DATE.fullmatch(turn.recorded) for turn in parsed.turns):
         raise _unreadable(path, f"it has more than {MAX_TURNS:,} turns, or one without a date")
     try:
@@ -183,25 +183,25 @@ def _compact(call: RecordedCall) -> dict[str, Any]:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Put a file in the place of another, whole or not at all, also where the machine fails meanwhile."""
+    """Replace a file atomically and durably."""
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     try:
         handle = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+        with open(handle, "wb") as file:  # noqa: PTH123 - opens a file descriptor, not a path
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        with suppress(OSError):  # a new file has no former mode to keep
+        with suppress(OSError):  # a new file has no mode to copy
             draft.chmod(path.stat().st_mode & 0o777)
-        os.replace(draft, path)  # noqa: PTH105 - the name that says it is atomic
+        os.replace(draft, path)  # noqa: PTH105 - documented as atomic
     finally:
         draft.unlink(missing_ok=True)
     _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name survive a loss of power; not every system opens folders."""
+    """Flush a renamed entry to disk; not every system can open folders."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -211,9 +211,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _unreadable(path: Path, problem: str) -> BadRecording:
-    return BadRecording(
-        f"{path.name} cannot be read as a recording ({problem}).", fix="Record anew, into another file."
-    )
+    return BadRecording(f"{path.name} cannot be read as a recording ({problem}).", fix="Record into another file.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The parts of a recording's key: what they are called in a program, and how a file holds them.
+"""The parts of a recording's key: their types, and their format in a file.
 
 {"prompt": "54bc…", "tool_mode": "auto", "tool": {"price": "ba4d…"}, "reads": {"price": {"LIMIT": "0c97…"}}, …}
 """
@@ -19,7 +19,7 @@ PartKind = SingleKind | NamedKind
 
 
 class Part(NamedTuple):
-    """One part: of some kinds there is one, of others one for each `name`; a tool reads each `item` by itself."""
+    """One part: some kinds occur once, others once for each `name`; `item` is a global that the tool `name` reads."""
 
     kind: PartKind
     name: str = ""
@@ -27,18 +27,18 @@ class Part(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is called in a hash, and was called in files of the first format."""
+        """Its label in hashes and in files of format 1."""
         kind = "tool mode" if self.kind == "tool_mode" else self.kind
         return " ".join(word for word in (kind, self.name, self.item) if word)
 
 
 def labelled(parts: Mapping[Part, str]) -> dict[str, str]:
-    """Return parts by their labels, for a hash."""
+    """Return the digests by label, for a hash."""
     return {part.label: word for part, word in parts.items()}
 
 
 def dump_parts(parts: Mapping[Part, str]) -> dict[str, Any]:
-    """Return parts as a file holds them."""
+    """Return parts in the format of the file."""
     written: dict[str, Any] = {}
     for part, word in parts.items():
         if part.kind in get_args(SingleKind):
@@ -51,19 +51,19 @@ def dump_parts(parts: Mapping[Part, str]) -> dict[str, Any]:
 
 
 def load_parts(written: Mapping[str, Any]) -> dict[Part, str]:
-    """Read parts as a file holds them.
+    """Parse parts in the format of the file.
 
     Raises:
-        BadRecording: they are of another shape.
+        BadRecording: the format is invalid.
     """
     return dict(part for kind, held in written.items() for part in _read(kind, held))
 
 
 def load_labelled(written: Mapping[str, Any]) -> dict[Part, str]:
-    """Read parts as files of the first format hold them: flat, by their labels.
+    """Parse parts of format 1: flat, by label.
 
     Raises:
-        BadRecording: they are of another shape.
+        BadRecording: the format is invalid.
     """
     return dict(_of_label(label, word) for label, word in written.items())
 
@@ -97,4 +97,4 @@ def _word(word: Any) -> str:
 
 
 def _unknown(what: str) -> BadRecording:
-    return BadRecording(f"A recorded turn cannot be read: its key has a part {shorten(what, 60)!r}.")
+    return BadRecording(f"A recorded turn cannot be read: its key has an invalid part {shorten(what, 60)!r}.")

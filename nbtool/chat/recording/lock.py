@@ -1,4 +1,4 @@
-"""A lock between kernels, kept in nbtool's own folder, so that nothing lies next to somebody's notebook."""
+"""A file lock between kernels, in nbtool's data folder, so that no lock file appears next to the notebook."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from nbtool.errors import JournalError
 from nbtool.settings import data_dir
 
 WAIT_SECONDS = 5.0
-"""How long a kernel waits for another one to finish writing."""
+"""Longest time that a kernel waits for another one to finish writing."""
 
 RETRY_SECONDS = 0.004
-"""Seconds between two tries."""
+"""Seconds between two attempts."""
 
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """Keep other kernels from writing a file.
+    """Hold the lock for writing a file.
 
     Raises:
-        JournalError: another one has held it for `WAIT_SECONDS`.
-        OSError: the lock cannot be made.
+        JournalError: another kernel has held it for `WAIT_SECONDS`.
+        OSError: the lock file cannot be created.
     """
     folder = data_dir() / "locks"
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -36,7 +36,7 @@ def file_lock(path: Path) -> Iterator[None]:
         _wait_for(handle, path)
         yield
     finally:
-        os.close(handle)  # and with it the lock
+        os.close(handle)  # releases the lock
 
 
 def _wait_for(handle: int, path: Path) -> None:
@@ -50,11 +50,11 @@ def _wait_for(handle: int, path: Path) -> None:
 def _try_lock(handle: int) -> bool:
     with suppress(BlockingIOError, PermissionError):
         if sys.platform == "win32":
-            import msvcrt  # noqa: PLC0415 - only there on Windows
+            import msvcrt  # noqa: PLC0415 - exists only on Windows
 
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         else:
-            import fcntl  # noqa: PLC0415 - not there on Windows
+            import fcntl  # noqa: PLC0415 - does not exist on Windows
 
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

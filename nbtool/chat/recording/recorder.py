@@ -1,4 +1,4 @@
-"""The recording of a chat: whether a turn is told again from it, or added to it, and why not."""
+"""The recording of a chat: whether a turn is replayed from it or added to it, and why not."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from nbtool.tools.calls.run import ToolRuntime
 from nbtool.wire.base import Endpoint, Prompt
 
 ReplayMode = Literal["auto", "only", "off"]
-"""Whether recorded turns are told again: where nothing changed; always, or the turn fails; never."""
+"""Whether recorded turns are replayed: if their inputs are unchanged; always, or the turn fails; never."""
 
-NO_RECORDING = "There is no recording to replay from."
-NAME_A_FILE = "Name one with `%chat replay FILE`, or ask the model with `--replay off`."
-NOT_RECORDABLE = "A turn that goes on from the middle of another is not recorded."
-RECORD_HINT = "Record it anew: `%chat record FILE`, then `--replay auto`."
+NO_RECORDING = "No recording to replay from."
+NAME_A_FILE = "Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
+NOT_RECORDABLE = "A turn that continues a part of another one is not recorded."
+RECORD_HINT = "Record it again: `%chat record FILE`, then `--replay auto`."
 
 
 @dataclass(slots=True)
 class ReplayOnlyEndpoint:
-    """Stands where the model would be when only recordings may answer: nothing can leave through it."""
+    """Replaces the model's endpoint in replay-only mode: it never sends a request."""
 
     model: str
     reason: str = NO_RECORDING
@@ -60,12 +60,12 @@ class ReplayOnlyEndpoint:
     dialect: str = "recording"
 
     def set_reason(self, reason: str) -> None:
-        """Say why no recording answers."""
+        """Set the reason why no recorded turn matches."""
         if reason:
             self.reason, self.fix = reason, RECORD_HINT
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:  # noqa: ARG002 - the shape of an endpoint
-        """Ask nobody.
+        """Raise without sending anything.
 
         Raises:
             NotRecorded: always.
@@ -75,11 +75,11 @@ class ReplayOnlyEndpoint:
 
 
 class Recorder:
-    """What a chat has recorded, and how it is used.
+    """The recording of a chat and its replay mode.
 
-    `mode` is what the chat says of replaying, None where it says nothing: then `NBTOOL_REPLAY` does, and without it a
-    recording that is set is used. `makers` are the turns, by the words of their keys, that made the results of these
-    names; `state` is what tools change when they run, so that it does not count as what they read.
+    `mode` is the mode of the chat, None if not set: then `NBTOOL_REPLAY` applies, and without it an open recording is
+    replayed. `producers` maps names of results to the digests of the keys of the turns that produced them;
+    `mutable_state` are globals that tools change when they run, which are excluded from the keys.
     """
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ class Recorder:
         self.mutable_state: set[Part] = set()
 
     def open(self, path: str | os.PathLike[str] | None, *, writes: bool) -> None:
-        """Replay from this file, and add to it where it `writes`; None: from none.
+        """Replay from this file, and add turns to it if `writes`; None closes the recording.
 
         Raises:
-            BadRecording: the file is there and is no recording.
+            BadRecording: the file exists and is not a recording.
         """
         file = None if path is None else Recording(path, writes=writes)
         if file:
@@ -100,10 +100,10 @@ class Recorder:
         self.file = file
 
     def mode_for(self, mode: ReplayMode | None = None) -> Setting[ReplayMode]:
-        """Give the mode of a turn and who chose it.
+        """Return the mode of a turn and its source.
 
         Raises:
-            BadUsage: it is none of the three.
+            BadUsage: it is not a valid mode.
         """
         default: ReplayMode = "auto" if self.file else "off"
         chosen = resolve_setting(
@@ -111,32 +111,32 @@ class Recorder:
             default,
         )
         if chosen.value not in get_args(ReplayMode):
-            raise BadUsage(f"Replay is auto, only or off, not {chosen.value!r} ({chosen.source}).")
-        return Setting(chosen.value, chosen.source)  # type: ignore[arg-type]  # one of the three, as was just seen
+            raise BadUsage(f"Unknown replay mode {chosen.value!r} ({chosen.source}): expected auto, only or off.")
+        return Setting(chosen.value, chosen.source)  # type: ignore[arg-type]  # checked above
 
     def model_name(self, model: Model, mode: ReplayMode | None) -> str:
-        """Give the name of the model that is asked; where only recordings may answer, none is looked for."""
+        """Return the name of the model; in replay-only mode no model is discovered."""
         is_found = model.model_id is None and not _is_own(model)
         return ANY_MODEL if is_found and self.mode_for(mode).value == "only" else model.name
 
     def endpoint(self, model: Model, mode: ReplayMode | None, can_retry: Callable[[], bool] | None = None) -> Endpoint:
-        """Give what answers: the model, or, where only recordings may answer, nobody.
+        """Return the endpoint of the model, or, in replay-only mode, one that never sends.
 
         Raises:
-            nbtool.errors.ModelError: there is no such model, or no key for it.
+            nbtool.errors.ModelError: the model is unknown, or has no API key.
         """
         if self.mode_for(mode).value == "only":
             return ReplayOnlyEndpoint(self.model_name(model, mode))
         return model.endpoint(can_retry)
 
     def start(self, inputs: TurnInputs, mode: ReplayMode | None, endpoint: Endpoint) -> TurnRecorder:
-        """Begin with a turn: nothing is looked at yet."""
+        """Return the recorder of a turn, without looking anything up yet."""
         return TurnRecorder(self, self.mode_for(mode).value, inputs, endpoint)
 
 
 @dataclass(slots=True)
 class TurnRecorder:
-    """One turn's way through the recordings: look at its objects, look for it, tell it again or keep it."""
+    """The steps of one turn: hash its objects, look it up, replay it or store it."""
 
     recorder: Recorder
     mode: ReplayMode
@@ -151,22 +151,22 @@ class TurnRecorder:
 
     @property
     def date(self) -> str:
-        """When the turn that is told again was recorded; empty where none is."""
+        """The date of the recorded turn that is replayed; empty if there is none."""
         return self.match.recorded if self.match else ""
 
     async def hash_objects(self) -> None:
-        """Fingerprint what the turn is made of; before the turn has its place, since it may take a while."""
+        """Hash the inputs of the turn; before it is added to the tree, because it can be slow."""
         if self.recorder.file and (self.mode != "off" or self.recorder.file.writes):
             try:
                 self._key = await asyncio.to_thread(make_key, self.inputs)
-            except Exception as error:  # noqa: BLE001 - what cannot be looked at is asked anew; it never stops a turn
-                self.reason = f"What this turn is made of cannot be compared ({type(error).__name__})."
+            except Exception as error:  # noqa: BLE001 - user objects may raise anything: the turn is sent to the model instead
+                self.reason = f"The inputs of this turn cannot be compared ({type(error).__name__})."
 
     async def find(self, turn: Turn, history: Sequence[Message], *, version: int = 1, is_partial: bool = False) -> None:
-        """Look for the turn in the recording, now that it has its place.
+        """Look up the turn in the recording.
 
-        `version` counts reruns, which are asked anew unless only recordings may answer. A turn that is `made_up` of
-        another one's rounds is neither recorded nor replayed.
+        `version` counts reruns, which are sent to the model except in replay-only mode. A turn that `is_partial`, with
+        rounds of another one, is neither recorded nor replayed.
         """
         if is_partial:
             self._key, self.reason = None, NOT_RECORDABLE
@@ -187,7 +187,7 @@ class TurnRecorder:
         return replace(key, parts={**key.parts, **extra, **({Part("version"): str(version)} if version > 1 else {})})
 
     def _search(self, file: Recording, key: CacheKey) -> None:
-        """Find the turn, or say why there is none."""
+        """Find the turn, or set the reason why there is none."""
         if key.uncomparable:
             self.reason = f"This turn is not replayed and not recorded: {explain_uncomparable(key.uncomparable)}."
             return
@@ -195,7 +195,9 @@ class TurnRecorder:
             nearest = min(self._same_prompt(file, key), key=lambda found: len(found[0]), default=None)
             if nearest is None:
                 is_there = file.writes or file.path.exists()
-                reason = f"This prompt is not in {file.path.name}." if is_there else f"There is no file {file.path}."
+                reason = (
+                    f"This prompt is not in {file.path.name}." if is_there else f"The file {file.path} does not exist."
+                )
                 self.reason = reason if self.mode == "only" else ""
             elif nearest[0]:
                 self.reason = f"Not the turn of {nearest[1].recorded}: {'; '.join(nearest[0])}."
@@ -205,7 +207,7 @@ class TurnRecorder:
             self.reason = str(error)
 
     def _same_prompt(self, file: Recording, key: CacheKey) -> Iterator[tuple[list[str], RecordedTurn]]:
-        """Give the recorded turns with this prompt, each with what is different now."""
+        """Yield the recorded turns with this prompt, each with the list of its differences."""
         any_model = self.mode == "only" and key.parts[Part("model")] == ANY_MODEL
         for turn in file.turns():
             if turn.key.get(Part("prompt")) == key.parts[Part("prompt")]:
@@ -215,14 +217,16 @@ class TurnRecorder:
         self._events, self._calls = deserialize_events(turn, self._redactor)
         restore.restore_turn(
             [TurnStarted("", "", self.inputs.prompt, 0.0), *self._events]
-        )  # what cannot be told is not begun
+        )  # raises if the events cannot be replayed
         if conflicts := self._conflicting_names(turn):
-            self.reason = f"The turn of {turn.recorded} kept a result as `{conflicts[0]}`, which is another one here."
+            self.reason = (
+                f"The turn of {turn.recorded} stored a result as `{conflicts[0]}`, which is another object here."
+            )
         else:
             self.match = turn
 
     def _conflicting_names(self, turn: RecordedTurn) -> list[str]:
-        """Give the names of its results under which this kernel has something else."""
+        """Return the names of its results that this kernel uses for other objects."""
         maker = hash_json(labelled(turn.key))
         others = {entry.name for entry in self.inputs.variables.list_entries() if entry.kind != "rule"}
         return [
@@ -230,21 +234,21 @@ class TurnRecorder:
         ]
 
     async def replay(self, turn: Turn, started: TurnStarted, context: Sequence[Message], runtime: ToolRuntime) -> None:
-        """Tell the turn that was found."""
+        """Replay the turn that was found."""
         replay = Replay(turn, self.date, self._events, self._calls, context, runtime, runtime.emit)
         await replay.run(started)
         if self.match:
             self._claim(self.match.key, stored_names(self._events))
 
     async def notify_miss(self, emit: Emit) -> None:
-        """Say why a turn is asked anew, or will not be kept."""
+        """Emit a notice why the turn is not replayed, or will not be recorded."""
         if self.mode == "auto" and self.reason and self._key:
             await emit(Notice(self.reason))
         elif self._key and self._key.uncomparable and self.recorder.file and self.recorder.file.writes:
             await emit(Notice(f"This turn is not recorded: {explain_uncomparable(self._key.uncomparable)}."))
 
     async def store(self, turn: Turn) -> None:
-        """Add a finished turn to the recording; what cannot be kept is said in one line."""
+        """Add a finished turn to the recording; warn if it cannot be recorded."""
         file, key = self.recorder.file, self._key
         if (
             file is None
@@ -259,7 +263,7 @@ class TurnRecorder:
             await asyncio.to_thread(self._store, turn, file, key)
         except NbtoolError as error:
             warnings.warn(f"Not recorded: {error}", stacklevel=2)
-        except Exception as error:  # noqa: BLE001 - the turn has ended well, and a recording must not change that
+        except Exception as error:  # noqa: BLE001 - a failed recording must not fail a completed turn
             warnings.warn(f"Not recorded: {type(error).__name__}: {error}", stacklevel=2)
 
     def _store(self, turn: Turn, file: Recording, key: CacheKey) -> None:
@@ -286,12 +290,12 @@ def _is_own(model: Model) -> bool:
 
 
 def _keys_of(endpoint: object) -> list[SecretStr | None]:
-    """Give the key that an endpoint signs with, so that it is found wherever it might stand."""
+    """Return the API keys of an endpoint, to redact them everywhere."""
     return [getattr(one, "key", None) for one in (endpoint, getattr(endpoint, "native", None))]
 
 
 def stored_names(log: Sequence[Event]) -> list[str]:
-    """Give the variables in which a turn kept results and media."""
+    """Return the names under which a turn stored results and media."""
     names = [event.reference for event in log if event.kind == "call_finished" and event.reference]
     for event in log:
         if isinstance(event, MessageAppended) and event.message.role == "assistant":

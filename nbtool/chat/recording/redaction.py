@@ -1,8 +1,8 @@
-"""What must not lie in a file that goes into git: keys, and what a chat's privacy masks hide.
+"""Redact recordings, which are committed to git: API keys, and values that the chat's privacy masks hide.
 
-The masks of a recording are its own, numbered by the order in which the history and the prompt name private values. So
-whoever says the same gets the same masks, and values that stand in the prompt can be put back where it is replayed.
-A value that only a result held stays a mask.
+A recording has its own masks, numbered by the first occurrence of private values in the history and the prompt. So the
+same prompt gets the same masks, and values in the prompt are restored on replay. A value that occurred only in a result
+stays masked.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _OWN_FIELDS = frozenset(
     {"kind", "role", "status", "call_id", "id", "name", "gate", "verdict", "by", "phase", "level", "stop_reason",
      "end_reason", "topic", "reference", "mime", "host", "digest"}
 )  # fmt: skip
-"""Fields of our own words, which hide nothing."""
+"""Fields with values of nbtool, which are never private."""
 
 _NOTHING: frozenset[str] = frozenset()
 
 
 class Redactor:
-    """Hides private values in texts that are kept, and puts back those that it can."""
+    """Redact private values in texts that are stored, and restore those that are known."""
 
     def __init__(self, plugins: Iterable[object] = (), keys: Sequence[SecretStr | None] = ()) -> None:
         hooks = (getattr(plugin, "masks", None) for plugin in plugins)
@@ -36,19 +36,19 @@ class Redactor:
         self._keys = tuple(keys)
 
     def hide(self, text: str) -> str:
-        """Give a text as it may be kept."""
+        """Return a text with private values and API keys redacted."""
         for masks in self._masks:
             text = masks.mask(text)
         return redact(text, self._keys)
 
     def restore(self, text: str) -> str:
-        """Put back the values whose masks are known."""
+        """Return a text with known masks replaced by their values."""
         for masks in reversed(self._masks):
             text = masks.restore(text)
         return text
 
     def register(self, messages: Iterable[Message]) -> None:
-        """Number the private values of these messages, in their order."""
+        """Assign mask numbers to the private values of these messages, in order."""
         for message in messages:
             for part in message.parts:
                 match part:
@@ -60,19 +60,19 @@ class Redactor:
                         pass
 
     def is_unchanged(self, value: Any) -> bool:
-        """Whether a plain value may be kept as it is."""
+        """Whether redaction leaves a JSON value unchanged."""
         masked = value
         for masks in self._masks:
             masked = masks.mask_all(masked, numbers=True)
         return bool(map_text(masked, self.hide) == _as_lists(value))
 
     def redact_event(self, event: dict[str, Any]) -> Any:
-        """Give an event, as plain data, as it may be kept."""
+        """Return an event, as plain data, with its texts redacted."""
         return map_text(event, self.hide)
 
 
 def map_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIELDS) -> Any:
-    """Change every text in plain data but our own words; bytes only where they are a text."""
+    """Apply `change` to every text in plain data except nbtool's own fields; to bytes only if they are text."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
@@ -85,7 +85,7 @@ def map_text(value: Any, change: Callable[[str], str], ours: Set[str] = _OWN_FIE
         if is_media and key == "data":
             changed[key] = _text_inside(inner, str(value.get("mime")), change)
         else:
-            within = _NOTHING if key == "resolved" else ours  # a reference's name holds keys, which are values
+            within = _NOTHING if key == "resolved" else ours  # names of references contain keys, which are user data
             changed[key] = inner if key in ours and isinstance(inner, str) else map_text(inner, change, within)
     return changed
 

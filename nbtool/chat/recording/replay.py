@@ -1,8 +1,8 @@
-"""A recorded turn, told again: its events through the same door, nothing asked of a model, no time spent.
+"""Replay a recorded turn: its events are emitted again, without requests to a model and without delays.
 
-Calls are told from the record. Only a call that brought an object, which later cells may need, runs again: a tool that
-runs unasked does so, its result released as it was where it is still the same; for any other the person is asked.
-Where such a call does not run again, or brings something else than it did, the turn says so and goes on.
+Calls are replayed from the record. Only a call whose result is an object, which later cells may need, runs again:
+without approval if its tool needs none, and its result is released if it is unchanged; otherwise the user is asked for
+approval. If such a call does not run again, or its result differs, the turn reports it and continues.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ from nbtool.tools.calls.run import ToolRuntime, run_call
 from nbtool.tools.tool import Tool
 from nbtool.tools.toolset import Toolset
 
-REPLAYED_FROM = "Replayed from {date}: no model was asked."
-RESULT_CHANGED = "`{name}` ran again and gave something else than it did then; the reply is the one of {date}."
-NO_RERUN = "`{name}` did not run again ({why}); what it said is told, but $VAR_REF{{{{{reference}}}}} is not there."
-NO_APPROVER = "nobody can be asked"
-NO_TOOL = "there is no such tool"
+REPLAYED_FROM = "Replayed from {date}: no request was sent."
+RESULT_CHANGED = "`{name}` ran again and its result differs from the recorded one; the reply is from {date}."
+NO_RERUN = "`{name}` did not run again ({why}); its text is recorded, but $VAR_REF{{{{{reference}}}}} does not exist."
+NO_APPROVER = "there is no approver"
+NO_TOOL = "the tool does not exist"
 
 
 class _Stopped(Exception):
-    """The person stopped the turn while a call ran again."""
+    """The user cancelled the turn while a call ran again."""
 
 
 @dataclass(slots=True)
 class Replay:
-    """One recorded turn on its way to be told again; `context` is what the model was told before the reply."""
+    """The replay of one recorded turn; `context` are the messages before its reply."""
 
     turn: Turn
     date: str
@@ -77,7 +77,7 @@ class Replay:
     _emitted: list[Event] = field(default_factory=list)
 
     async def run(self, started: TurnStarted) -> None:
-        """Tell the turn, and leave everything in it as it was when it was recorded."""
+        """Emit the events of the turn, and restore its state as recorded."""
         recorded = restore.restore_turn([started, *self.events])
         self.turn.calls[:] = recorded.calls
         self._collect_outcomes()
@@ -88,7 +88,7 @@ class Replay:
             self._finish(recorded, Outcome("completed", recorded.text, list(recorded.rounds)))
         except _Stopped:
             await self._break_off(started, Outcome("cancelled"))
-        except Exception as error:  # noqa: BLE001 - whatever a recording holds, its turn comes to an end
+        except Exception as error:  # noqa: BLE001 - untrusted input: every turn has to end
             await self._break_off(started, Outcome("error", errors=[error]))
 
     def _finish(self, rebuilt: Turn, outcome: Outcome) -> None:
@@ -98,7 +98,7 @@ class Replay:
         self.turn.finish(outcome, self.context, rebuilt.messages.chain)
 
     async def _break_off(self, started: TurnStarted, outcome: Outcome) -> None:
-        """End the turn where it is."""
+        """End the turn early."""
         ended = self._end_event(outcome.status, error=str(outcome.error or ""))
         await self.emit(ended)
         rebuilt = restore.restore_turn([started, *self._emitted, ended])
@@ -109,7 +109,7 @@ class Replay:
     async def _emit_recorded(self, event: Event) -> None:
         self._emitted.append(event)
         if getattr(event, "call_id", "") in self._rerun_ids:
-            return  # it ran again and has told of itself
+            return  # it ran again and has emitted its own events
         match event:
             case RequestStarted():
                 await self.emit(replace(event, given=True))
@@ -131,7 +131,7 @@ class Replay:
                 await self.emit(event)
 
     async def _emit_reply(self, round: int) -> None:
-        """Let a reply come in as it would from a wire, each part whole."""
+        """Emit a reply as deltas, one for each part."""
         for delta in _as_deltas(self._replies[round]) if round in self._replies else ():
             await self.emit(delta)
 
@@ -149,13 +149,13 @@ class Replay:
     ) -> TurnEnded:
         return TurnEnded(status, text, Usage(), rounds, calls, time.monotonic() - self._start, error)
 
-    # --- what calls brought -----------------------------------------------------------------------------------
+    # --- results of calls ------------------------------------------------------------------------------------
 
     def _record(self, call_id: str) -> CallRecord:
         return next(record for record in self.turn.calls if record.call_id == call_id)
 
     def _restore(self, event: CallFinished) -> None:
-        """Put a plain result back where references find it."""
+        """Restore a recorded result as the target of references."""
         recorded, record = self.calls.get(event.call_id), self._record(event.call_id)
         if recorded is None:
             return
@@ -176,11 +176,11 @@ class Replay:
                 self._remember(part.name, part, str(part), f"{part.mime} of a reply.")
 
     def _remember(self, name: str, value: Any, text: str | None, description: str) -> None:
-        with suppress(BadUsage):  # something was exposed under this name meanwhile, and it stays what it is
+        with suppress(BadUsage):  # the user has exposed another object under this name: keep it
             self.runtime.variables.store_result(name, value, text, description=description)
 
     async def _rerun_call(self, ready: CallReady) -> None:
-        """Run a call again for the object that it brings; its outcome is told as it was recorded."""
+        """Run a call again for its result object; its outcome is emitted as recorded."""
         finished, record = self._finished[ready.call_id], self._record(ready.call_id)
         recorded = self.calls[ready.call_id]
         self._rerun_ids.add(ready.call_id)
@@ -236,7 +236,7 @@ class Replay:
 
 
 class _RecordedApprover:
-    """Releases a result as it was released, where its text is the same; asks about anything else."""
+    """Release a result again if its text is unchanged; pass all other questions to the approver."""
 
     def __init__(self, other: Any, decided: Sequence[CallDecided], shown: str, tool: Tool) -> None:
         self.name = getattr(other, "name", "approver")
@@ -246,7 +246,7 @@ class _RecordedApprover:
         self._shown = shown
 
     def ask(self, question: Question) -> Any:
-        """Answer from the record, or ask whoever is asked here."""
+        """Decide from the record, or ask the approver of the chat."""
         is_same = self._was_released and self._shown.startswith(question.shown)
         if question.gate == "result" and is_same and self._runs_unasked:
             self.name = "recording"
@@ -255,7 +255,7 @@ class _RecordedApprover:
             refusal: Decision = question.denial(NO_APPROVER)
             return refusal
         approver: Approver = getattr(self._other, "ask", None) or self._other
-        return approver(question)  # type: ignore[operator]  # what has no `ask` is called
+        return approver(question)  # type: ignore[operator]  # an approver without `ask` is a callable
 
 
 def _read(arguments: str) -> dict[str, Any] | None:

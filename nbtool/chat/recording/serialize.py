@@ -1,4 +1,4 @@
-"""A finished turn → what is kept of it: its events without deltas, ids and times, and what its calls brought."""
+"""Convert a finished turn to its recorded form: events without deltas, ids and times, and results of calls."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ RECORDED_KINDS = frozenset(
     {"request_started", "reply_finished", "call_ready", "call_decided", "call_finished", "message_appended", "notice",
      "error_raised", "turn_ended"}
 )  # fmt: skip
-"""The kinds of events that a recording holds."""
+"""The kinds of events in a recording."""
 
 MAX_VALUE = 64 * 1024
-"""Characters of a plain result that is kept as it is; a larger one comes of its call again."""
+"""Maximum characters of a result that is recorded; for a larger one the call runs again on replay."""
 
 MAX_LEVELS = 20
-"""Levels of a plain result that is kept."""
+"""Maximum nesting of a result that is recorded."""
 
 _NEEDED = frozenset({"text", "shown", "arguments", "by", "digest", "message", "usage"})
-"""Fields that are written even where they are empty."""
+"""Fields that are written even if they are empty."""
 
 
 def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, redactor: Redactor) -> RecordedTurn:
-    """Give what is kept of a completed turn.
+    """Return the recorded form of a completed turn.
 
     Raises:
-        BadRecording: it cannot be kept.
+        BadRecording: it cannot be recorded.
     """
     ids: dict[str, str] = {}
     inner = _with_calls_inside(turn.log)
@@ -55,17 +55,17 @@ def serialize_turn(turn: Turn, key: Mapping[Part, str], variables: Variables, re
         calls=calls,
         events=list(_deduplicated(items)),
     )
-    deserialize_events(recorded)  # what cannot be read back is not kept
+    deserialize_events(recorded)  # raises if it cannot be read back
     return recorded
 
 
 def deserialize_events(
     recorded: RecordedTurn, redactor: Redactor | None = None
 ) -> tuple[list[Event], dict[str, RecordedCall]]:
-    """Give the events of a recorded turn and its calls, both under new ids.
+    """Return the events and calls of a recorded turn, with new ids.
 
     Raises:
-        BadRecording: they are not those of a turn that came to its end.
+        BadRecording: they are invalid, or not those of a completed turn.
     """
     ids: dict[str, str] = {}
     try:
@@ -74,11 +74,11 @@ def deserialize_events(
     except UnreadableEvent as error:
         raise BadRecording(f"A recorded turn cannot be read: {error.message}") from None
     except (TypeError, AttributeError, ValueError, RecursionError):
-        raise BadRecording("A recorded turn cannot be read: it is of another shape.") from None
+        raise BadRecording("A recorded turn cannot be read: its format is invalid.") from None
     ends = [event for event in events if isinstance(event, TurnEnded)]
     is_whole = len(ends) == 1 and events[-1] is ends[0] and ends[0].status == "completed"
     if not is_whole or any(event.kind not in RECORDED_KINDS for event in events):
-        raise BadRecording("A recorded turn cannot be read: it is not a turn that came to its end.")
+        raise BadRecording("A recorded turn cannot be read: it is not a completed turn.")
     calls = {ids[name]: call for name, call in recorded.calls.items() if name in ids}
     _check(events, calls)
     return events, calls
@@ -91,14 +91,14 @@ def _plain(event: Event, ids: dict[str, str]) -> dict[str, Any]:
     plain: dict[str, Any] = json.loads(dump_event(event))
     kind, seconds = plain.pop("kind"), plain.pop("seconds", None)
     if kind == "call_finished":
-        plain["media"], plain["traceback"] = [], ""  # for the person's eyes alone
+        plain["media"], plain["traceback"] = [], ""  # shown to the user only
         plain["media_left_out"] = plain["media_left_out"] or None
     brief = {"kind": kind, **_compact(plain, ids)}
     return {**brief, "seconds": 0.0} if isinstance(event, TurnEnded) and seconds is not None else brief
 
 
 def _compact(plain: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
-    """Leave out what is another in every run, what is empty, and what can be had from the rest."""
+    """Return the data without fields that differ from run to run, are empty, or are redundant."""
     brief: dict[str, Any] = {}
     for name, value in plain.items():
         if name in ("message_id", "native", "host") or (name == "args" and plain.get("kind") == "call"):
@@ -125,7 +125,7 @@ def _short_id(call_id: str, ids: dict[str, str]) -> str:
 
 
 def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Leave out the message of a reply that was appended just before as it is."""
+    """Yield the events without the message of a reply that repeats the message appended before."""
     last: Any = None
     for event in items:
         if event["kind"] == "message_appended":
@@ -136,7 +136,7 @@ def _deduplicated(items: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _recorded_call(record: CallRecord, variables: Variables, redactor: Redactor, inner: set[str]) -> RecordedCall:
-    """Say what a call brings when it is told again; one that made calls of its own is never run again."""
+    """Return the recorded form of a call; one that made calls itself never runs again."""
     edited = redactor.hide(record.edited)
     if record.status != "ok":
         return RecordedCall(edited=edited)
@@ -154,7 +154,7 @@ def _recorded_call(record: CallRecord, variables: Variables, redactor: Redactor,
 
 
 def is_json_value(value: Any) -> bool:
-    """Whether a value is JSON, exactly, and small enough to be kept in a file that people read."""
+    """Whether a value is exactly representable as JSON, and small enough for a readable file."""
     left, level = MAX_VALUE, [value]
     for _ in range(MAX_LEVELS):
         inside: list[Any] = []
@@ -172,7 +172,7 @@ def is_json_value(value: Any) -> bool:
 
 
 def _items(value: Any) -> Sequence[Any] | None:
-    """Give what lies in a plain value, names of fields too; None where it is not plain."""
+    """Return the items of a JSON value, including its keys; None if it is not a JSON value."""
     kind = type(value)
     if kind is dict:
         return [*value, *value.values()] if all(type(name) is str for name in value) else None
@@ -187,7 +187,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _with_calls_inside(log: Sequence[Event]) -> set[str]:
-    """Give the calls during which others began that no reply asked for: they were made by a tool."""
+    """Return the calls that made calls themselves: others started during them that no reply requests."""
     requested = {call.call_id for event in log if event.kind == "reply_finished" for call in event.message.calls}
     running: set[str] = set()
     outer: set[str] = set()
@@ -219,16 +219,18 @@ def _expand_messages(items: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, A
 
 
 def _check(events: Sequence[Event], calls: Mapping[str, RecordedCall]) -> None:
-    """See that every call came to an end, and that what is kept of it can be had."""
+    """Check that every call has an outcome and that its recorded data is complete."""
     finished = {event.call_id: event for event in events if isinstance(event, CallFinished)}
     open_ = {event.call_id for event in events if isinstance(event, CallReady)} - set(finished)
     names = [event.reference for event in finished.values()] + [call.arguments_reference for call in calls.values()]
     texts = [call.edited for call in calls.values()]
     is_named = all(call_id in finished and finished[call_id].reference for call_id, call in calls.items() if call.again)
     if open_ or set(calls) - set(finished) or not is_named:
-        raise BadRecording("A recorded turn cannot be read: its calls are not whole.")
+        raise BadRecording("A recorded turn cannot be read: its calls are incomplete.")
     if any(name and not NAME.fullmatch(name) for name in names) or any(_arguments(text) is None for text in texts):
-        raise BadRecording("A recorded turn cannot be read: a call of it names no variable, or has no arguments.")
+        raise BadRecording(
+            "A recorded turn cannot be read: one of its calls has an invalid variable name or arguments."
+        )
 
 
 def _expand(event: dict[str, Any], ids: dict[str, str], redactor: Redactor | None) -> dict[str, Any]:

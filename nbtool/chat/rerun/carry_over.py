@@ -1,7 +1,7 @@
-"""What a turn takes from an earlier version of itself: replies that were given, and outcomes of calls.
+"""What a turn reuses from an earlier version of itself: replies, and outcomes of calls.
 
-A script is read by the engine, which asks the model only where the script ends, and by tool calling, which answers a
-call that it tells of and runs every other one.
+The engine takes replies from it, and sends a request to the model only after the last one; tool calling takes known
+outcomes from it, and runs all other calls.
 """
 
 from __future__ import annotations
@@ -18,20 +18,21 @@ from nbtool.messages import Part, ToolCall, Usage, new_id
 from nbtool.tools.calls.record import CallRecord
 from nbtool.wire.reply import Reply
 
-INTERRUPTED_CALL = "The call was stopped while it ran: how far it came is unknown. It was not run again."
+INTERRUPTED_CALL = "The call was stopped while it was running: its outcome is unknown. It was not run again."
 EDITED_BY_USER = "edited by you"
-OUTCOME_CHANGED = "{names} came out otherwise than before: from here on the model is asked."
+OUTCOME_CHANGED = "The outcome of {names} differs from the recorded one: the model is asked from here on."
 
 ShouldRun = Callable[[ToolCall, CallRecord | None], bool]
-"""Says whether a call runs, from what became of it before (None: nothing is known of it)."""
+"""Decides whether a call runs, from its earlier record (None: there is none)."""
 
 
 @dataclass(slots=True)
 class CarryOver:
-    """The replies of the first rounds, and the calls in them whose outcome is told.
+    """The replies of the first rounds, and the calls in them whose outcomes are reused.
 
-    `told` is by the id of the call: its record, then those of the calls that it made. `expected` are the outcomes,
-    round by round, that hold for a reply to follow: where a call came out otherwise, the rest is dropped.
+    `known_outcomes` maps the id of a call to its record, followed by those of the calls that it made.
+    `expected_outcomes` are the outcomes of each round on which the next reply depends: if one differs, the remaining
+    replies are dropped.
     """
 
     replies: tuple[Reply, ...] = ()
@@ -40,11 +41,11 @@ class CarryOver:
 
     @property
     def runs_calls(self) -> bool:
-        """Whether following it runs a call."""
+        """Whether a call has to run."""
         return any(call.call_id not in self.known_outcomes for reply in self.replies for call in reply.calls)
 
     def reply_source(self, records: Sequence[CallRecord]) -> Callable[[TurnContext], Any]:
-        """Give what the engine asks for the next reply; `records` are the calls of the turn, as they come."""
+        """Return the engine's source of replies; `records` are the calls of the running turn."""
 
         async def next_reply(turn: TurnContext) -> Reply | None:
             rounds = turn.meter.rounds
@@ -59,7 +60,7 @@ class CarryOver:
         return next_reply
 
     def _changed_calls(self, index: int, records: Sequence[CallRecord]) -> list[str]:
-        """Name the calls of a round that came out otherwise than was expected."""
+        """Return the names of the calls of a round whose outcomes differ from the expected ones."""
         if index >= len(self.expected_outcomes):
             return []
         outcomes = {record.call_id: record for record in records}
@@ -77,10 +78,10 @@ def carry_over(
     results: Mapping[str, str] | None = None,
     compare: bool = False,
 ) -> CarryOver:
-    """Take the first `rounds` of a turn; a call runs where `runs` says so, else its outcome is told.
+    """Reuse the first `rounds` of a turn; a call runs if `runs` returns True, else its outcome is reused.
 
-    `arguments` and `results` stand in place of those that were, by the ids of their calls. With `compare`, a reply is
-    taken only while the calls before it come out as they did.
+    `arguments` and `results` replace the recorded ones, by the ids of their calls. With `compare`, a reply is reused
+    only as long as the outcomes of the calls before it are unchanged.
     """
     carry = CarryOver()
     for index, reply in enumerate(turn.rounds[:rounds]):
@@ -97,7 +98,7 @@ def carry_over(
             )
         if (
             carried and carried == ids.keys()
-        ):  # calls that a call made are told with it; which one made them is not known
+        ):  # inner calls are carried with a call; which call made them is not recorded
             inner = tuple(_carried_record(record, new_id("call")) for record in records if record.call_id not in ids)
             last = ids[reply.calls[-1].call_id]
             carry.known_outcomes[last] += inner
@@ -105,7 +106,7 @@ def carry_over(
 
 
 def _with_new_ids(reply: Reply, arguments: Mapping[str, Mapping[str, Any]]) -> tuple[Reply, dict[str, str]]:
-    """Give a reply with new ids of its calls, and by the old ids the new ones; it costs nothing a second time."""
+    """Return a reply with new ids of its calls, and by the old ids the new ones; it costs nothing a second time."""
     ids = {call.call_id: new_id("call") for call in reply.calls}
     parts = tuple(_part(part, ids, arguments) for part in reply.message.parts)
     message = replace(reply.message, parts=parts, message_id=new_id("m"))
@@ -126,7 +127,7 @@ def _part(part: Part, ids: Mapping[str, str], arguments: Mapping[str, Mapping[st
 
 
 def _carried_record(record: CallRecord, call_id: str, result: str | None = None) -> CallRecord:
-    """Give a record as a later version tells it, with the result that a person put in place of its own."""
+    """Return a copy of a record for a later version, with an edited result if there is one."""
     carried = replace(record, call_id=call_id, decisions=[replace(one, call_id=call_id) for one in record.decisions])
     if result is not None:
         carried.status, carried.shown, carried.reason = "ok", result, EDITED_BY_USER
@@ -143,7 +144,7 @@ def _carried_record(record: CallRecord, call_id: str, result: str | None = None)
 
 
 def _outcome(record: CallRecord | None) -> str:
-    """Write what came of a call without the names under which it was kept: they are others each time."""
+    """Return a comparable text of an outcome, without the name of the result, which differs each time."""
     if record is None:
         return ""
     text = record.shown.replace(f"{{{{{record.result_name}}}}}", "") if record.result_name else record.shown

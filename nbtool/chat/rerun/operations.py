@@ -1,11 +1,10 @@
-"""What can be done with a turn in place of saying something new: each verb is a value, and makes a plan.
+"""Operations on existing turns; each one is a value that returns a plan.
 
-*Rerun* asks the model again, *resume* finishes what is pending, *re-execute* runs the tools again. (*Replay*, the same
-results with nothing run, is the business of recordings.) Each makes a new version beside the old one, which is kept.
-*Edit* says something else in a turn's place, on a branch of its own; *insert* puts a turn between two.
+*Rerun* sends the prompt again, *resume* finishes pending calls, *re-execute* runs the tools again. (*Replay*, which
+runs nothing, is part of recordings.) Each creates a new version and keeps the old one. *Edit* replaces the prompt of a
+turn on a new branch; *insert* adds a turn between two others.
 
-What of a turn is kept, and what of it is run again, is never guessed: rounds that are kept are told from the record,
-and no call is run that could have run before, unless it was asked for.
+Reused rounds always come from the record, and a call that may have run before never runs again unless requested.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from nbtool.plugins.structured import Structured
 
 @dataclass(frozen=True, slots=True)
 class TurnPlan:
-    """Where a turn goes, what it says again, and what it takes from the version that it is made from.
+    """The node of a turn, the prompt that it repeats, and what it reuses from an earlier version.
 
-    `prompt` is None where the person says something new. `difference` says how the version is another one.
+    `prompt` is None for a new prompt. `difference` describes the changes from the earlier version.
     """
 
     node: Node[Turn]
@@ -40,52 +39,52 @@ class TurnPlan:
     difference: VersionDiff | None = None
 
     def resolve_prompt(self, prompt: Message) -> Message:
-        """Give what is said: the person's own words, or, where nothing was said, those of the turn.
+        """Return the prompt to send: the new one, or the one of the turn that is repeated.
 
         Raises:
-            BadUsage: the words are others than those of the turn.
+            BadUsage: the prompt differs from the one of the turn.
         """
         if self.prompt is None:
             return prompt
         has_media = any(part.kind == "media" for part in prompt.parts)
         if has_media or prompt.text.strip() not in ("", self.prompt.text.strip()):
             raise BadUsage(
-                "This says something else than the turn that it runs again.",
-                fix="Leave the text empty to say the same; `--edit TURN` says something else, on a branch of its own.",
+                "The prompt differs from the turn that is run again.",
+                fix="Leave it empty to repeat the prompt, or use `--edit TURN` to change it on a new branch.",
             )
         return self.prompt
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Say something else in place of a turn, on a branch of its own: what followed the turn stays with the turn."""
+    """Replace the prompt of a turn, on a new branch; later turns stay on the old branch."""
 
     turn: TurnRef = None
 
     def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:
-        """Plan it; raises BadUsage where there is no such turn."""
+        """Return the plan; raises BadUsage if the turn does not exist."""
         node, _ = conversation.find_turn(self.turn)
         return TurnPlan(conversation.tree.new_sibling(node, cell_id))
 
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Say something after a turn of the active line; what followed it follows the new one."""
+    """Insert a turn after one of the active branch; later turns follow the new one."""
 
     after: TurnRef = None
 
     def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:
-        """Plan it; raises BadUsage where there is no such turn on the line."""
+        """Return the plan; raises BadUsage if the turn is not on the active branch."""
         node, _ = conversation.find_turn(self.after)
         return TurnPlan(conversation.tree.insert_after(node, cell_id))
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """Ask the model again, from one of the rounds on; what came before is kept, and nothing of it runs.
+    """Send the prompt again, from a round on; earlier rounds are reused, and nothing in them runs.
 
-    `results` are texts that the model is told in place of a call's result, `arguments` those with which a call runs in
-    place of its own; both by the ids of the calls, all of one round, after which the model is asked again.
+    `results` are texts that replace results of calls, `arguments` replace the arguments of calls, which then run; both
+    by the ids of the calls, all of one round, after which a request is sent.
     """
 
     turn: TurnRef = None
@@ -93,11 +92,11 @@ class Rerun:
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     results: Mapping[str, str] = field(default_factory=dict)
 
-    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one shape for every verb
-        """Plan it.
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
+        """Return the plan.
 
         Raises:
-            BadUsage: there is no such turn, round or call, or the edits are of several rounds.
+            BadUsage: the turn, round or call does not exist, or the edits are in several rounds.
         """
         node, turn = conversation.find_turn(self.turn)
         edits = parse_edits(turn, self.arguments, self.results)
@@ -117,7 +116,7 @@ class Rerun:
         if len(rounds) > 1:
             raise BadUsage(
                 f"The edited calls are of rounds {_join_numbers(rounds)}; a rerun edits calls of one round.",
-                fix="Edit the earlier ones, and the later ones in the version that comes of it.",
+                fix="Edit the earlier ones first, then the later ones in the new version.",
             )
         if not rounds:
             return _checked_round(turn, self.from_round) - 1
@@ -129,21 +128,21 @@ class Rerun:
 
 @dataclass(frozen=True, slots=True)
 class Resume:
-    """Finish what is pending of a turn that broke off: it goes on after its last complete reply.
+    """Finish an interrupted turn: it continues after its last complete reply.
 
-    Calls that never began are run now, gates and all. Every other one is told as it came out; one that was running when
-    the turn broke off is told to be of unknown outcome, and is not run again.
+    Calls that never started run now, with approval. The outcomes of all others are reused; a call that was running when
+    the turn was interrupted has an unknown outcome and does not run again.
     """
 
     turn: TurnRef = None
 
-    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one shape for every verb
-        """Plan it; raises BadUsage where there is no such turn, or nothing of it is pending."""
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
+        """Return the plan; raises BadUsage if the turn does not exist or is complete."""
         node, turn = conversation.find_turn(self.turn)
         if not turn.done.done():
-            raise BadUsage(f"{turn.turn_id} is still on its way.", fix="Wait for it, or stop it first.")
+            raise BadUsage(f"{turn.turn_id} is still running.", fix="Wait for it, or stop it first.")
         if turn.status == "completed":
-            raise BadUsage(f"{turn.turn_id} came to its end, so nothing is pending.", fix="A rerun asks again.")
+            raise BadUsage(f"{turn.turn_id} is complete, so nothing is pending.", fix="Use a rerun to send it again.")
         recovered = recover(turn, lambda turn_id: conversation.find_turn(turn_id)[1])
         count = complete_rounds(recovered)
         carry = carry_over(recovered, count, runs=lambda _, record: is_pending(record))
@@ -152,18 +151,18 @@ class Resume:
 
 @dataclass(frozen=True, slots=True)
 class Reexecute:
-    """Run the tools of a turn again, from one of its rounds on, with the recorded arguments or with others.
+    """Run the tools of a turn again, from a round on, with the recorded or edited arguments.
 
-    Every gate is asked again. The recorded replies hold while the calls come out as they did; from the first that comes
-    out otherwise, the model is asked.
+    All approvals are requested again. The recorded replies are reused as long as the outcomes are unchanged; after the
+    first outcome that differs, requests are sent to the model.
     """
 
     turn: TurnRef = None
     from_round: int = 1
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one shape for every verb
-        """Plan it; raises BadUsage where there is no such turn, round or call, or it called no tools from there on."""
+    def plan(self, conversation: Conversation, cell_id: str) -> TurnPlan:  # noqa: ARG002 - one signature for all operations
+        """Return the plan; raises BadUsage if the turn, round or call does not exist, or no tools were called."""
         node, turn = conversation.find_turn(self.turn)
         first, count = _checked_round(turn, self.from_round), complete_rounds(turn)
         edits = parse_edits(turn, self.arguments, {})
@@ -189,7 +188,7 @@ TurnOperation = Edit | Insert | Rerun | Resume | Reexecute
 
 
 def _new_version(node: Node[Turn], turn: Turn, carry: CarryOver, difference: VersionDiff | None) -> TurnPlan:
-    """Plan a new version of a turn: the same words, the same attachments, an answer of the same type."""
+    """Return the plan of a new version: the same prompt and attachments, an answer of the same type."""
     return TurnPlan(node, turn.prompt, copy.copy(turn.answer), carry, difference)
 
 

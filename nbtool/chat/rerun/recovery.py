@@ -1,7 +1,7 @@
-"""What is known of a turn: its own record, and, where it broke off while it was told from another, that one's too.
+"""Recover all known outcomes of a turn, also from the earlier versions that it was resumed from.
 
-A version that is resumed tells first what came of the one before it. A kernel that is killed in the middle of this
-leaves a record that knows less than the former one, and to go by it alone would be to run again what has run.
+A resumed version first repeats the outcomes of the version before it. If the kernel is killed during this, its record
+is less complete than the earlier one, and using it alone would run calls again that have already run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nbtool.wire.reply import Reply
 
 @dataclass(frozen=True, slots=True)
 class RecoveredTurn:
-    """The replies of a turn, and what came of their calls."""
+    """The replies of a turn, and the outcomes of their calls."""
 
     turn_id: str
     rounds: Sequence[Reply]
@@ -27,12 +27,12 @@ class RecoveredTurn:
 
 
 def recover(turn: Turn, find: Callable[[str], Turn]) -> TurnView:
-    """Give all that is known of a turn; `find` gives a version by its id, or raises `BadUsage`."""
+    """Return all known outcomes of a turn; `find` returns a version by its id, or raises `BadUsage`."""
     sources: list[tuple[Turn, int]] = []
     at: Turn | None = turn
     while at is not None and at.turn_id not in {
         one.turn_id for one, _ in sources
-    }:  # a forged history may go in a circle
+    }:  # a forged history may contain a cycle
         began = next((event for event in at.log if isinstance(event, TurnStarted)), None)
         sources.append((at, began.told_rounds if began else 0))
         at = _source_turn(began, find)
@@ -43,12 +43,12 @@ def recover(turn: Turn, find: Callable[[str], Turn]) -> TurnView:
 
 
 def complete_rounds(turn: TurnView) -> int:
-    """Count the replies from the first on that came whole."""
+    """Return the number of leading complete replies."""
     return next((index for index, reply in enumerate(turn.rounds) if not reply.complete), len(turn.rounds))
 
 
 def is_pending(record: CallRecord | None) -> bool:
-    """Whether a call never began: then to run it is not to run it again."""
+    """Whether a call never started, so that it can run without running twice."""
     if record is None:
         return True
     return record.started is None and record.status in ("waiting", "running", "cancelled", "not_run")
@@ -57,12 +57,12 @@ def is_pending(record: CallRecord | None) -> bool:
 def _source_turn(began: TurnStarted | None, find: Callable[[str], Turn]) -> Turn | None:
     try:
         return find(began.told_from) if began and began.told_from else None
-    except BadUsage:  # it was deleted, or is told of nowhere
+    except BadUsage:  # it was deleted, or is unknown
         return None
 
 
 def _merge(turn: Turn, former: TurnView, carried: int) -> RecoveredTurn:
-    """Join what a turn knows with what it was to tell of the former one: its own word counts where it has one."""
+    """Merge the outcomes of a turn with those carried from the former version; its own take precedence."""
     own, carried = complete_rounds(turn), min(carried, complete_rounds(former))
     calls = [call for index in range(own) for call in _merge_calls(turn, former if index < carried else None, index)]
     calls += [call for index in range(own, carried) for call in _calls_in_round(former, index)]
@@ -70,7 +70,7 @@ def _merge(turn: Turn, former: TurnView, carried: int) -> RecoveredTurn:
 
 
 def _merge_calls(turn: Turn, former: TurnView | None, index: int) -> list[CallRecord]:
-    """Give the calls of one round: those of the turn, and where one never began in it, what the former one knows."""
+    """Return the calls of one round, with the former record of calls that never started in the turn."""
     own = {record.call_id: record for record in _calls_in_round(turn, index)}
     if former:
         before = {record.call_id: record for record in _calls_in_round(former, index)}

@@ -194,7 +194,7 @@ def test_a_budget_of_tokens_stops_and_keeps_what_came() -> None:
     assert batch.values[:2] == ["Done.", "Done."]
     assert all(isinstance(one, LimitReached) for one in batch.values[2:])
     assert "budget of 100 tokens is used up" in str(batch.values[2])
-    assert "This prompt was not asked." in str(batch.values[4])
+    assert "This prompt was not sent." in str(batch.values[4])
     assert batch.usage.total_tokens == 120
 
 
@@ -342,12 +342,12 @@ def test_after_a_killed_process_only_what_is_missing_is_asked() -> None:
 @pytest.mark.parametrize(
     ("how", "said"),
     [
-        ({"concurrency": 0}, "1 to 64 are expected"),
-        ({"concurrency": 65}, "1 to 64 are expected"),
-        ({"retries": 11}, "0 to 10 are expected"),
+        ({"concurrency": 0}, "expected 1 to 64"),
+        ({"concurrency": 65}, "expected 1 to 64"),
+        ({"retries": 11}, "expected 0 to 10"),
         ({"tokens": 0}, "greater than 0"),
-        ({"executor": "dask"}, r"concurrent\.futures\.Executor is expected"),
-        ({"speed": 3}, "chat.map knows no 'speed'"),
+        ({"executor": "dask"}, r"expected a concurrent\.futures\.Executor"),
+        ({"speed": 3}, "chat.map has no option 'speed'"),
     ],
 )
 def test_settings_that_make_no_sense_are_said_in_a_line(how: dict[str, Any], said: str) -> None:

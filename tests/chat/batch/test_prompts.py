@@ -56,12 +56,12 @@ def test_what_stands_in_a_row_is_never_read_as_a_template() -> None:
         ("{text.__class__}", "no column 'text.__class__'"),
         ("{text[0]}", "no column"),
         ("{0}", "no column '0'"),
-        ("{}", "name of a column alone"),
-        ("{text!r}", "name of a column alone"),
-        ("{text:>{width}}", "name of a column alone"),
+        ("{}", "only the name of a column"),
+        ("{text!r}", "only the name of a column"),
+        ("{text:>{width}}", "only the name of a column"),
         ("{text", "cannot be read"),
         ("text}", "cannot be read"),
-        ("no column at all", "every row would ask the same"),
+        ("no column at all", "every row would send the same prompt"),
     ],
 )
 def test_a_template_reaches_into_nothing(template: str, said: str) -> None:
@@ -78,7 +78,7 @@ def test_a_row_without_a_value_is_not_asked(missing: Any) -> None:
 
 def test_a_row_that_does_not_fit_is_a_problem_of_its_own() -> None:
     assert prompts("{a}", [{"a": 1}, {"b": 1}, 3]) == [
-        "1", "There is no column 'a'. Columns: b. Double braces that are meant so.", "Row 2 is a int, not a dict."
+        "1", "There is no column 'a'. Columns: b. Double literal braces: {{ }}", "Row 2 is a int, not a dict."
     ]  # fmt: skip
     assert prompts(["a", 3, None])[1:] == ["Prompt 1 is a int, not a text.", "Prompt 2 is a NoneType, not a text."]
 

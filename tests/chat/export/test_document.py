@@ -131,18 +131,18 @@ def test_words_of_the_system_and_native_forms_do_not_come_with_a_file(text: str)
         (lambda whole: whole.update(version=2), "newer nbtool"),
         (lambda whole: whole.update(version=0), "format 0"),
         (lambda whole: whole.update(format="other"), "'format'"),
-        (lambda whole: whole.update(tip="n_1"), "do not fit together"),
-        (lambda whole: whole["nodes"].pop(), "do not fit together"),
-        (lambda whole: whole["nodes"].reverse(), "before those that follow"),
-        (lambda whole: whole["nodes"].append(whole["nodes"][0]), "twice"),
-        (lambda whole: whole["nodes"][0].update(current="turn_1"), "does not have"),
-        (lambda whole: whole["nodes"][0].update(node_id="<b>"), "or is none"),
-        (lambda whole: whole["nodes"][1]["turns"].append(whole["nodes"][0]["turns"][0]), "do not fit together"),
+        (lambda whole: whole.update(tip="n_1"), "do not match"),
+        (lambda whole: whole["nodes"].pop(), "do not match"),
+        (lambda whole: whole["nodes"].reverse(), "does not precede its children"),
+        (lambda whole: whole["nodes"].append(whole["nodes"][0]), "is duplicate or invalid"),
+        (lambda whole: whole["nodes"][0].update(current="turn_1"), "is not one of its turns"),
+        (lambda whole: whole["nodes"][0].update(node_id="<b>"), "is duplicate or invalid"),
+        (lambda whole: whole["nodes"][1]["turns"].append(whole["nodes"][0]["turns"][0]), "do not match"),
         (lambda whole: next(iter(whole["turns"].values())).clear(), "how this turn began"),
-        (lambda whole: next(iter(whole["turns"].values())).reverse(), "begin as a turn does"),
-        (lambda whole: next(iter(whole["turns"].values()))[-1].update(status="running"), "end as a turn does"),
+        (lambda whole: next(iter(whole["turns"].values())).reverse(), "has an invalid beginning"),
+        (lambda whole: next(iter(whole["turns"].values()))[-1].update(status="running"), "has an invalid end"),
         (lambda whole: next(iter(whole["turns"].values()))[0].update(kind="os.system"), "Event 1"),
-        (lambda whole: next(iter(whole["turns"].values()))[0].update(turn_id="turn_1"), "begin as a turn does"),
+        (lambda whole: next(iter(whole["turns"].values()))[0].update(turn_id="turn_1"), "has an invalid beginning"),
     ],
 )
 def test_what_does_not_hold_together_is_refused_in_one_line(text: str, change: Callable[[Any], Any], said: str) -> None:
@@ -158,7 +158,7 @@ def test_what_does_not_hold_together_is_refused_in_one_line(text: str, change: C
     "broken", [b"", b"[]", b"null", b"{", b"\xff\xfe", b"[" * 100_000, b'{"format": NaN}', b"1e999"]
 )
 def test_what_is_no_conversation_is_refused(broken: bytes) -> None:
-    with pytest.raises(BadUsage, match="no conversation that nbtool wrote"):
+    with pytest.raises(BadUsage, match="Not a conversation exported by nbtool"):
         document.load_conversation(broken)
 
 
@@ -170,7 +170,7 @@ def test_a_file_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch, te
 
 def test_too_many_turns_are_refused(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(document, "MAX_TURNS", 3)
-    with pytest.raises(BadUsage, match="with 4 turns"):
+    with pytest.raises(BadUsage, match="and 4 turns"):
         document.load_conversation(text)
 
 
@@ -270,4 +270,4 @@ def test_code_of_forged_turns_is_python_in_which_no_code_of_a_model_runs(text: s
 
         compile(code.text, "<code>", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
         assert all(line.startswith("#") for cell in code.cells if cell.by_model for line in cell.source.splitlines())
-        assert "nobody here saw these calls happen" in code.text
+        assert "these calls were not run here" in code.text

@@ -26,7 +26,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     path.write_text("mine")
     (tmp_path / "dangling").symlink_to(tmp_path / "elsewhere")
     for name in ("a.md", "dangling"):
-        with pytest.raises(BadUsage, match=r"exists and is not overwritten\. Name another file, or add --overwrite"):
+        with pytest.raises(BadUsage, match=r"exists and was not overwritten\. Name another file, or add --overwrite"):
             write_new(tmp_path / name, "theirs")
 
     assert path.read_text() == "mine"

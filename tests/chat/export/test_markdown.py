@@ -28,7 +28,7 @@ def test_a_conversation_reads_as_markdown() -> None:
         "Call of `rows`: denied", "Call of `nothing`: not_found", "Call of `secret`: ok", "Call of `secret`: withheld",
         "Reply", "2. Prompt", "Reply",
     ]  # fmt: skip
-    assert "Edited before it ran. The model had asked for:" in text
+    assert "Edited before it ran. Arguments requested by the model:" in text
     assert "Denied by `approver`: `no`" in text
     assert "Attached: `image/png" in text
     assert SECRET not in text

@@ -111,7 +111,7 @@ def test_a_text_that_str_does_not_give_is_written_out_and_said() -> None:
     chat, turn = make_chat(book, call("note", text="Table: $VAR_REF{{df:0:9}}."), tools=[note], expose="df")
     code = export(chat, turn, notebook=book)
 
-    assert "# The text of `df` is nbtool's own" in code.text
+    assert "# The text of `df` was rendered by nbtool" in code.text
     assert run(code, book)["r1"] == turn.calls[0].result
 
 
@@ -121,11 +121,17 @@ def test_what_did_not_succeed_is_left_out_and_counted() -> None:
         "Always fail."
         raise ToolFailed("no")
 
-    book: dict[str, Any] = {"asked": double_if_allowed, "broken": broken}
+    book: dict[str, Any] = {"double_if_allowed": double_if_allowed, "broken": broken}
     chat, turn = make_chat(
         book,
-        [call("asked", n=1), call("asked", n=2), call("broken"), call("nothing"), call("asked", n="three")],
-        call("asked", n=4),
+        [
+            call("double_if_allowed", n=1),
+            call("double_if_allowed", n=2),
+            call("broken"),
+            call("nothing"),
+            call("double_if_allowed", n="three"),
+        ],
+        call("double_if_allowed", n=4),
         tools=[double_if_allowed, broken],
         approver=ScriptedApprover([Approved(), Denied("no"), Denied("no")]),
     )
@@ -146,18 +152,18 @@ def test_a_call_that_uses_what_is_left_out_stands_in_a_comment() -> None:
     code = export(chat, turn, notebook=book)
 
     assert code.calls == 0
-    assert "# Not written: note(" in code.text
+    assert "# Not exported: note(" in code.text
     assert "a call that did not succeed" in code.text
     assert run(code, book).keys() - book.keys() == {"__builtins__"}
 
 
 def test_edited_arguments_are_those_that_ran() -> None:
-    book: dict[str, Any] = {"asked": double_if_allowed}
+    book: dict[str, Any] = {"double_if_allowed": double_if_allowed}
     approver = ScriptedApprover([Approved(arguments={"n": 21})])
-    chat, turn = make_chat(book, call("asked", n=1), tools=[double_if_allowed], approver=approver)
+    chat, turn = make_chat(book, call("double_if_allowed", n=1), tools=[double_if_allowed], approver=approver)
     code = export(chat, turn, notebook=book)
 
-    assert "asked(n=21)" in code.text
+    assert "double_if_allowed(n=21)" in code.text
     assert run(code, book)["r1"] == turn.calls[0].result == 42
 
 
@@ -184,7 +190,14 @@ def test_a_result_that_was_edited_is_the_text_that_a_person_put_there() -> None:
 
 
 def test_names_clash_with_nothing() -> None:
-    book: dict[str, Any] = {"r1": "mine", "r3": 3, "str": "shadowed", "n": 12, "note": note, "asked": double_if_allowed}
+    book: dict[str, Any] = {
+        "r1": "mine",
+        "r3": 3,
+        "str": "shadowed",
+        "n": 12,
+        "note": note,
+        "double_if_allowed": double_if_allowed,
+    }
     chat, turn = make_chat(
         book,
         call("note", text="$VAR_REF{{n:0:1}}"),

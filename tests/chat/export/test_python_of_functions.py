@@ -181,5 +181,5 @@ def test_a_function_defined_anew_is_used_and_said_so() -> None:
     anew = {"asked": lambda n: -n}
     code = export(chat, turn, notebook=anew)
 
-    assert "# `asked` is what the notebook calls so now" in code.text
+    assert "# `asked` is the notebook's current function of this name" in code.text
     assert run(code, anew)["r1"] == -1

@@ -155,7 +155,7 @@ def test_a_file_that_another_process_holds_is_waited_for_two_seconds_and_written
     book = Journal(path)
     with held_by_another_process(path):
         began = time.monotonic()
-        with pytest.warns(UserWarning, match="history stays in memory until it is free") as warned:
+        with pytest.warns(UserWarning, match="history stays in memory until it is unlocked") as warned:
             asyncio.run(book.write("c", "t", [Notice("while")]))
         first = time.monotonic() - began
         for number in range(20):  # a second warning would be an error
@@ -199,7 +199,7 @@ import asyncio, sys, warnings
 from nbtool.chat.journal import journal
 from nbtool.events import Notice
 warnings.simplefilter("ignore")
-asyncio.run(journal().record("c", "t", [Notice("while")]))
+asyncio.run(journal().write("c", "t", [Notice("while")]))
 print("recorded", flush=True)
 """
     path = tmp_path / "journal.sqlite"
@@ -221,7 +221,7 @@ from pathlib import Path
 from nbtool.chat.journal import Journal, retention
 book = Journal(Path(sys.argv[1]))
 for _ in range(int(sys.argv[2])):
-    book.change(lambda connection: retention.vacuum(connection, retention.Retention()))
+    book.execute(lambda connection: retention.vacuum(connection, retention.Retention()))
 """
 
 
@@ -255,7 +255,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 warnings.showwarning = lambda message, *_, **__: print("warning:", message)
 book = Journal(Path(sys.argv[1]))
 for number in range(40):
-    asyncio.run(book.record("c", "t", [Notice(f"{number} " + "x" * 9_000)]))
+    asyncio.run(book.write("c", "t", [Notice(f"{number} " + "x" * 9_000)]))
 print(len(book.events("t")))
 """
     path = tmp_path / "journal.sqlite"
@@ -315,7 +315,7 @@ book = Journal(Path(sys.argv[1]))
 count = int(sys.argv[3])
 async def write():
     for number in range(count):
-        await book.record(sys.argv[2], sys.argv[2], [Notice(str(number)), Notice("x" * 2_000)])
+        await book.write(sys.argv[2], sys.argv[2], [Notice(str(number)), Notice("x" * 2_000)])
 with warnings.catch_warnings(record=True) as told:
     asyncio.run(write())
 assert [event["text"] for event in book.events(sys.argv[2])][::2] == [str(number) for number in range(count)]

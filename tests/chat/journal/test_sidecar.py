@@ -34,7 +34,7 @@ from nbtool.chat.journal import journal
 from nbtool.events import Notice
 warnings.simplefilter("ignore")
 for text in sys.argv[1:]:
-    asyncio.run(journal().record("c", "t", [Notice(text)]))
+    asyncio.run(journal().write("c", "t", [Notice(text)]))
 print("recorded", flush=True)
 """
 
@@ -69,7 +69,7 @@ def test_what_a_locked_file_could_not_take_before_the_process_ended_is_kept_besi
     write_in_another_process(tmp_path, "after").communicate(timeout=30)
 
     expected = (
-        f"2 records could not be written to $NBTOOL_HOME/{path.name}; they are kept in {left.name}, which the next"
+        f"2 records could not be written to $NBTOOL_HOME/{path.name}; they are saved in {left.name}, which the next"
     )
     assert said == f"nbtool: {expected} process reads in.\n"
     assert rights == 0o600
@@ -118,7 +118,7 @@ def test_a_sidecar_that_is_damaged_or_half_written_is_left_and_the_journal_goes_
     for one in (damaged, half):
         one.write_bytes(b"no database" * 100)
     book = Journal(path)
-    with pytest.warns(UserWarning, match=f"{damaged.name} cannot be read") as warned:
+    with pytest.warns(UserWarning, match=f"{damaged.name} of the journal cannot be read") as warned:
         events = written(book, Notice("goes on"))
 
     assert [event["text"] for event in events] == ["goes on"]
@@ -136,7 +136,7 @@ def test_what_a_disk_that_does_not_answer_takes_no_more_is_said_at_the_end(
     book, store = Journal(path), Store(path)
     book._store = store
     hanging = store.change(lambda _: answers.wait())
-    with pytest.warns(UserWarning, match="is slow to answer"):
+    with pytest.warns(UserWarning, match="responds slowly"):
         asyncio.run(book.write("c", "t", [Notice("lost")]))
     book.finish()
     said = capsys.readouterr().err

@@ -91,7 +91,7 @@ def test_a_table_that_a_tool_reads_by_name_matters(path: Path) -> None:
 def test_options_that_cannot_be_compared_keep_a_turn_from_being_recorded(path: Path) -> None:
     turn = chat(path, ["Hi."], options={"stop": object()}).send("Hello")
 
-    assert "`options` cannot be known again" in notices(turn)[0]
+    assert "`options` cannot be compared" in notices(turn)[0]
     assert not path.exists()
 
 
@@ -127,7 +127,7 @@ def test_an_object_that_cannot_be_compared_keeps_a_turn_from_being_recorded(path
     turn = first.send("Score $VAR_REF{{model}}")
 
     assert notices(turn) == [
-        "This turn is not replayed and not recorded: `model` cannot be known again (object cannot be compared)."
+        "This turn is not replayed and not recorded: `model` cannot be compared (object cannot be compared)."
     ]
     assert not path.exists()
 

@@ -50,7 +50,7 @@ def test_where_it_is_denied_the_turn_is_told_and_the_object_is_missing(path: Pat
 
     assert (turn.status, turn.text, turn.calls[0].status, turn.calls[0].result) == ("completed", "Done.", "ok", None)
     assert "`load` did not run again (not now)" in notices(turn)[-1]
-    assert not any(entry.name == "load_1_result" for entry in fresh.variables.entries())
+    assert not any(entry.name == "load_1_result" for entry in fresh.variables.list_entries())
 
 
 def test_a_replay_that_waits_for_a_person_can_be_stopped(path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_result_that_became_another_is_asked_about(path: Path) -> None:
     path.write_text(text)
     turn, _ = turn_with(path, growing(), [Released()], ())
 
-    assert "ran again and gave something else" in notices(turn)[-1]
+    assert "ran again and its result differs" in notices(turn)[-1]
 
 
 @pytest.mark.parametrize("decision", [Withheld("private"), Released("Two rows.")])
@@ -113,7 +113,7 @@ def test_what_was_withheld_or_edited_is_not_in_the_file_and_does_not_come_back(p
 
     assert "SENTINEL" not in path.read_text()
     assert turn.status == "completed"
-    assert all("SENTINEL" not in fresh.variables.text(entry.name) for entry in fresh.variables.entries())
+    assert all("SENTINEL" not in fresh.variables.text(entry.name) for entry in fresh.variables.list_entries())
     assert turn.calls[0].shown != ""
 
 
@@ -147,7 +147,7 @@ def test_a_name_that_holds_another_result_here_is_not_overwritten(recorded_path:
     turn = fresh.send(PROMPT)
 
     assert turn.text == "Asked."
-    assert "kept a result as `price_1_result`, which is another one here" in notices(turn)[0]
+    assert "stored a result as `price_1_result`, which is another object here" in notices(turn)[0]
 
 
 def test_a_result_of_an_earlier_turn_matters_where_it_is_used(path: Path) -> None:

@@ -20,7 +20,7 @@ def test_only_needs_neither_a_key_nor_a_model(path: Path, monkeypatch: pytest.Mo
 
     turn = there.send("Hello")
 
-    assert "There is no file" in str(turn.error)
+    assert "does not exist" in str(turn.error)
     monkeypatch.setenv("NBTOOL_REPLAY", "auto")
     with pytest.raises(MissingKey):
         there.send("Hello")
@@ -44,7 +44,7 @@ def test_only_without_a_recording_fails_and_asks_nobody() -> None:
     turn = Chat(wire=ScriptedWire([])).send("Hello", settings=ONLY)
 
     assert str(turn.error) == (
-        "There is no recording to replay from. Name one with `%chat replay FILE`, or ask the model with `--replay off`."
+        "No recording to replay from. Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
     )
 
 

@@ -37,7 +37,7 @@ def test_a_recorded_turn_is_told_again_and_no_model_is_asked(recorded_path: Path
     assert turn.content == first.content
     assert first.replayed is None
     assert turn.usage.total_tokens == 0
-    assert notices(turn) == [f"Replayed from {turn.replayed}: no model was asked."]
+    assert notices(turn) == [f"Replayed from {turn.replayed}: no request was sent."]
 
 
 def test_only_a_call_that_brought_an_object_runs_again(recorded_path: Path) -> None:

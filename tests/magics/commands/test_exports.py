@@ -59,7 +59,7 @@ def test_export_writes_a_file_and_overwrites_none(
 
     assert run_command(chat_shell, f"export {kind}", capsys) == f"Written: {path}\n"
     first = path.read_bytes()
-    assert "is not overwritten" in command_error(chat_shell, f"export {kind}", capsys)
+    assert "was not overwritten" in command_error(chat_shell, f"export {kind}", capsys)
     assert path.read_bytes() == first
     assert "Written" in run_command(chat_shell, f"export {kind} --overwrite", capsys)
     assert "Written" in run_command(chat_shell, f"export {kind} 'other name.{ending}'", capsys)
@@ -134,7 +134,7 @@ def test_code_of_an_imported_turn_says_that_nobody_saw_it_run(
     run_command(chat_shell, "open forged.json", capsys)
     run_command(chat_shell, "code", capsys)
 
-    assert "nobody here saw these calls happen" in chat_shell.rl_next_input
+    assert "these calls were not run here" in chat_shell.rl_next_input
     assert all(line.startswith("#") for line in chat_shell.rl_next_input.splitlines() if "abort" in line)
 
 
@@ -145,7 +145,7 @@ def test_a_file_that_is_no_conversation_is_refused_and_changes_nothing(
     tree = chat.tree
     Path("broken.json").write_text("{}")
 
-    assert "This is no conversation that nbtool wrote" in command_error(chat_shell, "open broken.json", capsys)
+    assert "This is Not a conversation exported by nbtool" in command_error(chat_shell, "open broken.json", capsys)
     assert chat.tree is tree
 
 

@@ -95,7 +95,7 @@ def test_a_vacuum_says_what_it_did(shell: Any, capsys: pytest.CaptureFixture[str
         ("history nonsense", "Unknown arguments of %chat history: 'nonsense'"),
         ("history erase", "Unknown arguments of %chat history"),
         ("history erase chat_nothing", "no chat or turn id starts"),
-        ("history vacuum soon", "a number of 0 or more"),
+        ("history vacuum soon", "expected a number of 0 or more"),
         ("history frame 1x", "not a valid variable name"),
         ("history search ???", "no word"),
         ("open", "takes the id"),
