@@ -17,7 +17,7 @@ LOAD = (
 
 
 def imports(names: Sequence[str], rounds: int) -> dict[str, float]:
-    """Return the seconds that an import adds to a bare interpreter, by contestant; medians of differences in a round."""
+    """Return the seconds that an import adds to a bare interpreter, by contestant; medians of differences per round."""
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds + 1):
         for name in names:

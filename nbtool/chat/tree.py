@@ -35,7 +35,7 @@ class Node(Generic[V]):
     """One position in the conversation.
 
     `parent` and `all_children` include deleted nodes; `all_versions` are in order of arrival, `deleted` are the ids of
-    deleted ones. `selected` is the id of the current version, `last_visited` the child that was last on the active branch.
+    deleted ones. `selected` is the id of the current version, `last_visited` the child that was last active.
     `insert_before` is only set on a new node: the child that will follow it.
     """
 

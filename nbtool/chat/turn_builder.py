@@ -51,8 +51,8 @@ from nbtool.wire.providers.model_kinds import MEDIA_KINDS
 class TurnSettings:
     """The settings of one turn; None uses the setting of the chat.
 
-    `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation` works
-    on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
+    `cell_id` is the cell of the prompt: running it again adds a version to its turn, unless `append`. An `operation`
+    works on an existing turn; to repeat its prompt, pass "". `replay` is the replay mode; see `Chat.record`.
     """
 
     cell_id: str = ""

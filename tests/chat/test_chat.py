@@ -238,7 +238,7 @@ def test_a_listener_that_fails_is_dropped_and_named() -> None:
     turn = chat.compose("Hello")
     turn.add_listener(faulty)
 
-    with pytest.warns(UserWarning, match="faulty was dropped: ValueError: oh"):
+    with pytest.warns(UserWarning, match="faulty was removed: ValueError: oh"):
         chat_ended = asyncio.run(_wait_for(turn.start()))
 
     assert chat_ended.status == "completed"
@@ -289,7 +289,7 @@ def test_a_plugin_that_fails_at_an_event_is_dropped_and_the_turn_goes_on() -> No
         def on_event(self, _: EventContext) -> None:
             raise ValueError("oh")
 
-    with ScriptedWire(["Hi."]) as wire, pytest.warns(UserWarning, match="was dropped: ValueError: oh"):
+    with ScriptedWire(["Hi."]) as wire, pytest.warns(UserWarning, match="was removed: ValueError: oh"):
         turn = Chat(wire=wire, plugins=[Failing()]).send("Hello")
 
     assert turn.text == "Hi."

@@ -121,7 +121,7 @@ def test_a_turn_that_ended_in_no_way_that_a_turn_ends_was_interrupted() -> None:
 
 
 def test_events_that_do_not_tell_how_a_turn_began_are_an_error() -> None:
-    with pytest.raises(JournalError, match="how this turn began"):
+    with pytest.raises(JournalError, match="no start event of this turn"):
         restore.restore_turn([Notice("alone")])
 
 

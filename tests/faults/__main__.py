@@ -38,19 +38,19 @@ LANES = {
     "nightly": "nightly and not weekly",
     "weekly": "weekly",
 }
-"""What pytest selects in each lane: no test is in two."""
+"""pytest's selection of each lane; the lanes are disjoint."""
 
 NOTHING = 5
-"""What pytest gives where a lane has no test of a row."""
+"""pytest's exit code when a lane has no test of a row."""
 
 HEAD = (
-    "| | what goes wrong | lanes | tests | injected | survived | violations | minutes | seed | measured |",
+    "| | fault | lanes | tests | injected | survived | violations | minutes | seed | measured |",
     "|---|---|---|--:|--:|--:|--:|--:|--:|---|",
 )
 
 
 def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
-    """Run the tests of rows in one process, and keep their figures; gives whether all is well."""
+    """Run the tests of rows in one process and store their figures; return whether all passed."""
     files = list(dict.fromkeys(file for row in rows for file in _existing(row.files)))
     ids = [row.row_id for row in rows]
     found_in = FIGURES / f"run-{lane}-{'-'.join(ids)}.json"
@@ -69,7 +69,7 @@ def run(lane: str, rows: list[Row], seed: int, minutes: str) -> bool:
 
 
 def groups(chosen: list[str]) -> list[list[Row]]:
-    """Return the rows with tests, those that share a test together, so that no test runs twice."""
+    """Return the rows with tests, grouped by shared tests, so that no test runs twice."""
     made: list[list[Row]] = []
     for row in ROWS:
         if row.tests and (not chosen or row.row_id in chosen):
@@ -79,7 +79,7 @@ def groups(chosen: list[str]) -> list[list[Row]]:
 
 
 def table() -> str:
-    """Write the figures that are there: of each row all its lanes together, for no test is in two."""
+    """Return the table of the stored figures; each row sums up its lanes, which are disjoint."""
     lines = list(HEAD)
     for row in ROWS:
         kept = [FIGURES / f"{row.row_id}-{lane}.json" for lane in LANES]
@@ -100,13 +100,13 @@ def table() -> str:
 
 
 def _lanes(run: list[str], there: set[str]) -> str:
-    """Name the lanes that were run, and those in which the row has tests and which were not."""
+    """Return the lanes that were run, and those that have tests of the row but were not run."""
     missing = [lane for lane in LANES if lane in there - set(run)]
     return ", ".join(run) + (f" ({', '.join(missing)} not run yet)" if missing else "")
 
 
 def write(made: str) -> None:
-    """Put the table into the page."""
+    """Write the table into the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -114,7 +114,7 @@ def write(made: str) -> None:
 
 
 def _existing(files: list[str]) -> list[str]:
-    """Return the files behind patterns of files, of which some may be yet to come."""
+    """Return the files that match patterns; some may not exist yet."""
     found = [file for file in ROOT.glob("tests/**/test_*.py") if "node_modules" not in file.parts]
     names = [str(file.relative_to(ROOT)) for file in found]
     return [name for name in names for pattern in files if re.fullmatch(pattern, name)]
@@ -130,11 +130,11 @@ def _versions() -> str:
 
 
 def main() -> int:
-    """Run what is asked for."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__.partition("\n")[0])
     parser.add_argument("lane", nargs="?", choices=LANES, default="quick")
     parser.add_argument("--rows", default="", help="some of C1 to C24, or none: only the table")
-    parser.add_argument("--minutes", default="", help="the most that each test of the weekly lane takes")
+    parser.add_argument("--minutes", default="", help="time limit of each test of the weekly lane")
     parser.add_argument("--seed", type=int, default=int(dt.datetime.now(dt.UTC).strftime("%Y%m%d")))
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Texts that grow in hostile ways, and how much longer a reader takes for more of them."""
+"""Hostile texts of increasing size, and the growth of a reader's time with it."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 SIZES = (10_000, 30_000, 100_000)
-"""Characters of a text, from size to size."""
+"""The sizes of a text, in characters."""
 
 GROWTH = 1.2
-"""How much more than linear the time may grow from the first size to the last."""
+"""Maximum factor over linear growth of the time from the first size to the last."""
 
 SECONDS = 0.2
-"""CPU time that a text of the last size may take."""
+"""Maximum CPU time for a text of the last size."""
 
 FLOOR = 0.04
-"""CPU time below which growth is not looked at: it is that of a clock and a cache, not of a reader."""
+"""CPU time below which growth is ignored: clock resolution and caches dominate it."""
 
 TRIES = 3
-"""A time is the least of so many, where one alone is too long: other work on the machine fails no test."""
+"""A time that is too long is measured again: the minimum counts, so that load on the machine fails no test."""
 
 COMMON = ["a", " ", "\n", "0", "(", ")", "é", "\u0301", "\u200d", "\U0001f989", "\u202e", "а"]  # noqa: RUF001 - hostile text
 
 
 class Family(NamedTuple):
-    """A way to grow: its name, and the text of any size."""
+    """A family of texts: its name, and the text of any size."""
 
     name: str
     text: Callable[[int], str]
 
 
 def families(words: Sequence[str], seed: str, pairs: int) -> Iterator[Family]:
-    """Return the ways in which texts of these words grow: each word alone, and so many pairs, chosen by the seed."""
+    """Return the families of texts of these words: each word alone, and a seeded sample of pairs."""
     alphabet = list(dict.fromkeys([*words, *COMMON]))
     alone = [
         family
@@ -67,7 +67,7 @@ def _filled(unit: str) -> Callable[[int], str]:
 
 
 def _crossed(one: str, other: str) -> Callable[[int], str]:
-    """A head as long as the square root of the text, over as many short lines: what multiplies them is quadratic."""
+    """A header and lines, both of the size of the square root of the text: a product of them is quadratic."""
 
     def text(size: int) -> str:
         width = max(1, size // 3 // len(one))
@@ -77,7 +77,7 @@ def _crossed(one: str, other: str) -> Callable[[int], str]:
 
 
 def measure_time(read: Callable[[str], object], text: str, tries: int = 1) -> float:
-    """Return the CPU time that a reader takes for a text: the least of some."""
+    """Return the CPU time that a reader needs for a text: the minimum of several runs."""
     times = []
     for _ in range(tries):
         began = time.process_time()
@@ -87,7 +87,7 @@ def measure_time(read: Callable[[str], object], text: str, tries: int = 1) -> fl
 
 
 def problem(read: Callable[[str], object], family: Family, scale: float = 1.0) -> str:
-    """Say what is wrong with how a reader's time grows; empty where nothing is. `scale` is for smaller texts."""
+    """Return the problem with the growth of a reader's time; empty if there is none. `scale` shrinks the texts."""
     times: list[float] = []
     for size in (int(size * scale) for size in SIZES):
         text = family.text(size)

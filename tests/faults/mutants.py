@@ -1,12 +1,12 @@
-"""Change the code on purpose, one small thing at a time, and count what the tests notice.
+"""Mutation testing: make one small change to the code at a time, and count how many the tests detect.
 
     python -m tests.faults.mutants [--count N] [--seed N] [--keep] [--again] [--write]
 
-Takes a sample of the mutants of PARTS. For each, the tests that reach the changed line run in a copy of the tree, the
-fastest first, until one fails: the mutant is killed. A survivor needs a reason in survivors.toml; without one, or with
-fewer than GOAL killed, the command fails. `--write` renews the section in docs/reliability.md.
+Samples the mutants of PARTS. For each, the tests that cover the changed line run in a copy of the tree, the fastest
+first, until one fails: the mutant is killed. A survivor needs a reason in survivors.toml; without one, or with fewer
+than GOAL killed, the command fails. `--write` updates the section in docs/reliability.md.
 
-A mutant's place in the sample hangs on its id and the seed alone, so most of a sample outlives a change of the code.
+Whether a mutant is sampled depends only on its id and the seed, so a code change leaves most of the sample unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from tests.faults.mutate import Mutant, mutants_of
 
 ROOT = Path(__file__).parents[2]
 BUILD = Path(tempfile.gettempdir()) / "nbtool-mutants"
-"""Where the copies of the tree stand: not inside it, for they link to it, and a build of the project follows links."""
+"""Location of the copies of the tree: outside of it, because they link to it, and a project build follows links."""
 
 PAGE = ROOT / "docs" / "reliability.md"
 REASONS = Path(__file__).with_name("survivors.toml")
@@ -47,33 +47,33 @@ FIGURES = ROOT / "build" / "faults" / "C20-weekly.json"
 BEGIN, END = "<!-- mutants: make mutation-test -->", "<!-- end of mutants -->"
 
 PARTS = {"chain": 0.2, "tools": 0.3, "wire": 0.3, "chat/journal": 0.2}
-"""The parts that are changed, and their shares of the sample."""
+"""The mutated packages, and their shares of the sample."""
 
 HALVES = (
     ("tests/chain", "tests/tools", "tests/wire", "tests/practice"),
     ("tests/chat", "tests/plugins", "tests/security", "tests/blocks", "tests/view", "tests/toolsets", "tests/magics"),
 )
-"""The tests that are measured, and then chosen from; each half in a process of its own."""
+"""The tests whose coverage is measured and that are selected from; each half runs in its own process."""
 
 GOAL = 0.9
-"""The share of the sample that has to be killed."""
+"""The minimum share of the sample that has to be killed."""
 
 CONTROLS = 5
-"""Runs among the others in which nothing is changed: one that fails says that the tests are to blame."""
+"""Control runs without a change: if one fails, the tests themselves are at fault."""
 
 SEVERAL = 3
-"""Cases of one parametrized test that come first; the others follow when those of every test passed."""
+"""Cases of a parametrized test that run first; the others run after those of every test have passed."""
 
 FIRST = 40
-"""Tests of the first run of a mutant; most need no second."""
+"""Tests in the first run of a mutant; most need no second run."""
 
 MOST_SECONDS = 20.0
-"""Seconds of tests for one mutant, as they took when they were measured; what would come later notices nothing."""
+"""Time limit of the tests for one mutant, by their measured durations; later tests are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Which tests reach which lines, and how long each takes."""
+    """The lines that each test covers, and its duration."""
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, list[str]]]
@@ -91,7 +91,7 @@ class Reach:
         return self._within_time(self._ordered(names, f"tests/{mutant.path.split('/')[1]}/"))
 
     def _ordered(self, names: Iterable[str], own: str) -> list[str]:
-        """Put the part's own tests first, the fastest first, and further cases of the same test last."""
+        """Sort the package's own tests first, then by duration, and further cases of the same test last."""
         seen: Counter[str] = Counter()
         ranked = []
         for name in sorted(names, key=lambda name: (self.seconds[name], name)):
@@ -112,7 +112,7 @@ class Reach:
 
 
 def sample(root: Path, count: int, seed: int) -> list[Mutant]:
-    """Return so many mutants of a tree, each part with its share."""
+    """Return a sample of `count` mutants, with the share of each package."""
 
     def rank(mutant: Mutant) -> str:
         return hashlib.sha256(f"{seed} {mutant.mutant_id}".encode()).hexdigest()
@@ -126,7 +126,7 @@ def sample(root: Path, count: int, seed: int) -> list[Mutant]:
 
 
 def copy_tree(place: Path) -> None:
-    """Copy what is changed or written to, and link what is only read."""
+    """Copy the tree: mutable files are copied, read-only ones linked."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     for entry in ROOT.iterdir():
@@ -137,12 +137,12 @@ def copy_tree(place: Path) -> None:
 
 
 def environment(place: Path) -> dict[str, str]:
-    """Let every process import nbtool from a copy, and leave no compiled files that could outlive a mutant."""
+    """Return an environment that imports nbtool from a copy, without bytecode files that could outlive a mutant."""
     return {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def measure(places: list[Path]) -> None:
-    """Run the tests once, each half in its copy, and keep which lines each of them reaches."""
+    """Run the tests once, each half in its copy, and store the lines that each test covers."""
     running = []
     for number, (place, half) in enumerate(zip(places, HALVES, strict=True)):
         data, times = BUILD / f"reach-{number}.coverage", BUILD / f"seconds-{number}.json"
@@ -155,7 +155,7 @@ def measure(places: list[Path]) -> None:
 
 
 def reach() -> Reach:
-    """Read what was measured."""
+    """Load the measured coverage and durations."""
     seconds: dict[str, float] = {}
     lines: dict[str, dict[int, list[str]]] = defaultdict(dict)
     for times in BUILD.glob("seconds-*.json"):
@@ -179,7 +179,7 @@ class Runner:
         self._ready, self._fresh = self._start(*folders), self._start()
 
     def verdict(self, mutant: Mutant, source: bytes, reached: Reach) -> str:
-        """Return what noticed the mutant, or an empty text."""
+        """Return the test that killed the mutant, or an empty text."""
         names = reached.tests_of(mutant)
         file = self._place / mutant.path
         original = file.read_bytes()
@@ -204,7 +204,7 @@ class Runner:
         return subprocess.Popen(command, cwd=self._place, env=environment(self._place), text=True, **pipes)
 
     def _noticed(self, known: dict[str, Any], names: list[str], reached: Reach) -> str:
-        """Return the test that fails, and fails again; one that fails only once is left out, and the others run anew."""
+        """Return a test that fails twice; one that fails only once is dropped, and the others run again."""
         left = list(names)
         while left:
             told = self._told(known, left, reached)
@@ -228,7 +228,7 @@ def _answer(process: subprocess.Popen[str], asked: str) -> str:
 
 
 def try_all(mutants: list[Mutant], places: list[Path], reached: Reach) -> dict[str, str]:
-    """Run each mutant, and the controls between them; gives what noticed it, by its id."""
+    """Run all mutants and controls; return the killing test of each, by id."""
     waiting: queue.SimpleQueue[tuple[str, Mutant, bytes]] = queue.SimpleQueue()
     every = max(1, len(mutants) // CONTROLS)
     for number, mutant in enumerate(mutants):
@@ -260,12 +260,12 @@ def try_all(mutants: list[Mutant], places: list[Path], reached: Reach) -> dict[s
 
 @cache
 def reasons() -> dict[str, str]:
-    """Read why survivors may survive, by their ids."""
+    """Load the reasons for survivors, by id."""
     return {} if not REASONS.is_file() else tomllib.loads(REASONS.read_text(encoding="utf-8"))
 
 
 def section(mutants: list[Mutant], found: dict[str, str], seed: int) -> str:
-    """Write the figures, and each survivor with its reason."""
+    """Return the figures and the survivors with their reasons, as Markdown."""
     part_of = {mutant: next(part for part in PARTS if mutant.path.startswith(f"nbtool/{part}/")) for mutant in mutants}
     lines = ["| part | mutants | killed | share |", "|---|--:|--:|--:|"]
     for part in PARTS:
@@ -275,9 +275,9 @@ def section(mutants: list[Mutant], found: dict[str, str], seed: int) -> str:
     lines.append(f"| together | {len(mutants)} | {killed} | **{killed / len(mutants):.1%}** |")
     lines += [
         "",
-        f"Seed {seed}, {_today()}. What survived:",
+        f"Seed {seed}, {_today()}. Survivors:",
         "",
-        "| where | the change | why it may |",
+        "| location | change | reason |",
         "|---|---|---|",
     ]
     for mutant in sorted((one for one in mutants if not found[one.mutant_id]), key=lambda one: one.mutant_id):
@@ -287,7 +287,7 @@ def section(mutants: list[Mutant], found: dict[str, str], seed: int) -> str:
 
 
 def write(made: str) -> None:
-    """Put the section into the page."""
+    """Write the section into the page."""
     text = PAGE.read_text(encoding="utf-8")
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -308,7 +308,7 @@ def _tell(line: str) -> None:
 
 
 def _keep_figures(mutants: list[Mutant], found: dict[str, str], bare: int, **more: Any) -> None:
-    """Leave the figures where the table of the campaign takes them from."""
+    """Store the figures for the table of the campaign."""
     killed = sum(bool(found[mutant.mutant_id]) for mutant in mutants)
     told = {"tests": len(reach().seconds), "injected": len(mutants), "survived": killed, "violations": bare}
     FIGURES.parent.mkdir(parents=True, exist_ok=True)
@@ -316,11 +316,11 @@ def _keep_figures(mutants: list[Mutant], found: dict[str, str], bare: int, **mor
 
 
 def main() -> int:
-    """Measure, sample, try, tell."""
+    """Measure, sample, run, report."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.mutants", description=__doc__.partition("\n")[0])
     parser.add_argument("--count", type=int, default=420, help="how many mutants")
     parser.add_argument("--seed", type=int, default=1, help="which sample")
-    parser.add_argument("--keep", action="store_true", help="the tree that was measured last")
+    parser.add_argument("--keep", action="store_true", help="use the last measured tree")
     parser.add_argument("--again", action="store_true", help="only the survivors of the last run")
     parser.add_argument("--write", action="store_true", help="write docs/reliability.md")
     asked = parser.parse_args()
@@ -338,7 +338,7 @@ def main() -> int:
 
 
 def _judge(mutants: list[Mutant], found: dict[str, str], asked: argparse.Namespace, seconds: float) -> int:
-    """Say what came out; gives the status of the command."""
+    """Report the result; return the exit status."""
     survivors = [mutant.mutant_id for mutant in mutants if not found[mutant.mutant_id]]
     bare = [name for name in survivors if name not in reasons()]
     blamed = {name: told for name, told in found.items() if name.startswith("control") and told}
@@ -346,7 +346,7 @@ def _judge(mutants: list[Mutant], found: dict[str, str], asked: argparse.Namespa
     _tell(f"{len(mutants)} mutants, {share:.1%} killed, in {seconds:.0f} s; {len(bare)} survivors without a reason")
     _tell("\n".join(bare))
     if blamed:
-        _tell(f"These tests fail by themselves: {blamed}")
+        _tell(f"These tests fail without a mutant: {blamed}")
     if asked.write:
         write(section(mutants, found, asked.seed))
         _keep_figures(mutants, found, len(bare), seed=asked.seed, seconds=seconds)

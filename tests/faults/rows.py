@@ -1,4 +1,4 @@
-"""The rows of the fault campaign: what goes wrong on purpose, and which tests do it."""
+"""The rows of the fault campaign: the injected faults, and their tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One kind of fault. `tests` are patterns of node ids; without any, `why` says where it stands instead."""
+    """One kind of fault. `tests` are patterns of node ids; without any, `why` says where it is covered."""
 
     row_id: str
     what: str
@@ -28,7 +28,7 @@ class Row:
 ROWS = (
     Row(
         "C1",
-        "streams cut, split and fed byte by byte",
+        "streams cut off, split and fed byte by byte",
         (
             r"tests/wire/test_cut_short.py::",
             r"tests/wire/prompted/test_segments.py::.*(two_pieces|byte_by_byte)",
@@ -37,23 +37,23 @@ ROWS = (
     ),
     Row(
         "C2",
-        "a network that refuses, resets, stalls, drips and lies",
+        "a network that refuses, resets, stalls, drips and sends invalid data",
         (r"tests/wire/transport/test_endpoint.py::", r"tests/wire/transport/test_endpoint_faults.py::"),
     ),
     Row(
         "C3",
-        "calls, clicks, changes and stops in any order",
+        "calls, clicks, changes and cancellations in any order",
         (r"tests/tools/calls/test_gates_machine.py::", r"tests/chat/test_tree_machine.py::"),
     ),
     Row(
         "C4",
-        "approved effects counted over kills, time-outs and two clients: each at most once",
+        "approved side effects across kills, timeouts and two clients: each at most once",
         (r"tests/chat/journal/test_effects.py::",),
     ),
-    Row("C5", "a process ended at its writes, whole and torn", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
+    Row("C5", "a process killed at its writes, complete and torn", (r"tests/chat/journal/test_crash.py::.*_kill_at",)),
     Row(
         "C6",
-        "a disk that fails, hangs, is full or held by others",
+        "a disk that fails, hangs, is full or locked by others",
         (
             r"tests/chat/journal/test_crash.py::test_a_disk",
             r"tests/chat/journal/test_process_journal.py::.*(cannot_be_written|holds_is_given_up|may_not_grow|several_kernels)",
@@ -72,13 +72,13 @@ ROWS = (
     Row("C8", "scripts in replies, in a real browser", (r"tests/browser/test_bare.py::test_no_payload",)),
     Row(
         "C9",
-        "fetches by rendering, in a real browser",
+        "network requests caused by rendering, in a real browser",
         (r"tests/browser/test_bare.py::test_no_payload", r"tests/browser/test_saved.py::test_nothing_forged"),
     ),
-    Row("C10", "a model that follows every injection", (r"tests/security/test_hostile_model.py::",)),
+    Row("C10", "a model that follows every prompt injection", (r"tests/security/test_hostile_model.py::",)),
     Row(
         "C11",
-        "keys and private values in everything that leaves",
+        "API keys and private values in all output",
         (
             r"tests/wire/transport/test_endpoint.py::.*(shows_the_key|does_not_show|not_shown|the_key_stays)",
             r"tests/security/test_(values_stay|canaries).py::",
@@ -87,7 +87,7 @@ ROWS = (
     ),
     Row(
         "C12",
-        "a stop at every step of a turn, in every way",
+        "cancellation at every step of a turn, by every means",
         (r"tests/chain/test_(cancelling|stops).py::",),
     ),
     Row(
@@ -100,7 +100,7 @@ ROWS = (
     ),
     Row(
         "C14",
-        "the approval card, by mouse, keys and assistive technology",
+        "the approval card, by mouse, keyboard and assistive technology",
         (
             r"tests/browser/test_(approval_card|card_attacks|card_whole).py::",
             r"tests/browser/test_bare.py::test_nothing_serious",
@@ -108,10 +108,10 @@ ROWS = (
     ),
     Row("C15", "many turns in one process", (r"tests/faults/test_soak.py::",)),
     Row("C16", "large replies in the page", why="measured, not tested: `make bench`, in performance.md"),
-    Row("C17", "servers of the Model Context Protocol that misbehave", (r"tests/tools/mcp/test_servers.py::",)),
+    Row("C17", "misbehaving Model Context Protocol servers", (r"tests/tools/mcp/test_servers.py::",)),
     Row(
         "C18",
-        "paths out of a folder, private addresses",
+        "paths outside a folder, private addresses",
         (
             r"tests/toolsets/test_file_tools.py::.*(corpus|swapped|given_to_nobody)",
             r"tests/wire/transport/test_ssrf.py::",
@@ -120,7 +120,7 @@ ROWS = (
     ),
     Row(
         "C19",
-        "parsers given anything",
+        "parsers with arbitrary input",
         (
             r"tests/wire/framing/test_sse.py::test_any_bytes",
             r"tests/wire/prompted/test_json_repair.py::test_(any_text|hostile_text|an_object_cut)",
@@ -129,21 +129,21 @@ ROWS = (
             r"tests/faults/test_fuzz.py::",
         ),
     ),
-    Row("C20", "mutants of the code: noticed, or told with a reason", why="`make mutation-test`, below"),
+    Row("C20", "mutants of the code: killed, or survived with a reason", why="`make mutation-test`, below"),
     Row("C21", "promises without a test", (r"tests/architecture/test_promises.py::",)),
-    Row("C22", "the tests in other orders", (r"tests/faults/test_order.py::",)),
+    Row("C22", "the tests in random order", (r"tests/faults/test_order.py::",)),
     Row(
         "C23",
-        "history that an older or a newer nbtool wrote",
+        "history written by an older or a newer nbtool",
         (
             r"tests/chat/journal/test_schema.py::.*(older|old_|cut_off)",
             r"tests/chat/journal/test_process_journal.py::test_a_file_of_a_newer",
         ),
     ),
-    Row("C24", "the newest of everything that nbtool stands on", (r"tests/faults/test_newest.py::",)),
+    Row("C24", "the latest versions of all dependencies", (r"tests/faults/test_newest.py::",)),
     Row(
         "C25",
-        "hostile growth: texts that take a reader or the page long",
+        "hostile texts that are slow to parse or to render",
         (
             r"tests/faults/test_growth.py::",
             r"tests/browser/test_growth.py::",

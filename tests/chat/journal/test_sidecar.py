@@ -71,7 +71,7 @@ def test_what_a_locked_file_could_not_take_before_the_process_ended_is_kept_besi
     expected = (
         f"2 records could not be written to $NBTOOL_HOME/{path.name}; they are saved in {left.name}, which the next"
     )
-    assert said == f"nbtool: {expected} process reads in.\n"
+    assert said == f"nbtool: {expected} process imports.\n"
     assert rights == 0o600
     assert not sidecars(path)
     assert [event["text"] for event in Journal(path).events("t")] == ["before", "while", "and while", "after"]

@@ -44,14 +44,15 @@ def test_only_without_a_recording_fails_and_asks_nobody() -> None:
     turn = Chat(wire=ScriptedWire([])).send("Hello", settings=ONLY)
 
     assert str(turn.error) == (
-        "No recording to replay from. Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
+        "No recording to replay from."
+        " Name one with `%chat replay FILE`, or send the prompt to the model with `--replay off`."
     )
 
 
 def test_a_word_that_is_no_mode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NBTOOL_REPLAY", "perhaps")
 
-    with pytest.raises(BadUsage, match="auto, only or off, not 'perhaps' \\(NBTOOL_REPLAY\\)"):
+    with pytest.raises(BadUsage, match="Unknown replay mode 'perhaps' \\(NBTOOL_REPLAY\\): expected auto, only or off"):
         Chat(wire=ScriptedWire([])).send("Hello")
 
 

@@ -145,7 +145,7 @@ def test_a_file_that_is_no_conversation_is_refused_and_changes_nothing(
     tree = chat.tree
     Path("broken.json").write_text("{}")
 
-    assert "This is Not a conversation exported by nbtool" in command_error(chat_shell, "open broken.json", capsys)
+    assert "Not a conversation exported by nbtool" in command_error(chat_shell, "open broken.json", capsys)
     assert chat.tree is tree
 
 
