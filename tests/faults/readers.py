@@ -205,31 +205,32 @@ PARTS = (
 
 EXCLUDED: dict[str, str] = {
     **dict.fromkeys(
-        ["on_tool_loop", "tool",
-         "report", "main", "end", "unknown_tool", "refused_text", "not_run", "note",
-         "decision_words"],
+        ["run_on_tool_loop", "tool",
+         "report", "main", "kill_group", "unknown_tool", "refusal_message", "skip_call", "record",
+         "decision_text"],
         "takes names and words of the program itself",
     ),
-    **dict.fromkeys(["of_class", "field", "field_of", "may_run"], "takes the name of an attribute or a field"),
-    **dict.fromkeys(["listed", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
-    **dict.fromkeys(["unpacked", "beginning", "resolve", "client_for", "unreached", "broken", "proxy_of"], "a network"),
+    **dict.fromkeys(["class_attribute", "get_field", "can_run"], "takes the name of an attribute or a field"),
+    **dict.fromkeys(["parse_tools", "read_config", "mcp_servers"], "takes what a person wrote of servers"),
+    **dict.fromkeys(["read_body", "read_start", "resolve", "client_for", "connect_error", "disconnect_error",
+         "proxy_for"], "a network"),
     **dict.fromkeys(
-        ["register_local", "endpoint", "is_in_process", "list_models", "find_provider", "destination", "check_allowed",
-         "own_key", "configured_url", "shown_path", "on_offer", "kind_of", "can_edit", "answers_with_addresses"],
+        ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination", "check_allowed",
+         "key_for_host", "configured_url", "shown_path", "suggest_models", "kind_of", "can_edit", "returns_urls"],
         "takes a model, a provider or a path that the person named",
     ),
     **dict.fromkeys(["dialect_of", "check_dialect", ], "looks up fields of what was parsed already"),
-    "answer_for": "takes the two ends of a message, each of a bounded length",
+    "error_answer": "takes the two ends of a message, each of a bounded length",
     **dict.fromkeys(
         ["describe", "columns", "head", "sample", "value_counts", "signature", "source"],
         "runs in a worker: the rows of names that a tool looks at",
     ),
-    **dict.fromkeys(["speak", "rehearse", "configure"], "takes a cell whose line and body were read"),
-    **dict.fromkeys(["code_for", "reopen_chat_of", "continue_chat"], "looks up a turn or a chat by its name"),
-    **dict.fromkeys(["about", "bundle", "options_for", "built", "files"], "takes words of the program or of a person"),
-    "hear": "keeps the end of what comes, read from a pipe",
-    "run": "runs code that was approved",
-    "compiled": "compiles a script that `checked`, which has a row, let through",
+    **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
+    **dict.fromkeys(["export_turn", "reopen_chat_of", "continue_chat"], "looks up a turn or a chat by its name"),
+    **dict.fromkeys(["describe_media", "media_bundle", "response_format", "read_asset", "files"], "takes words of the program or of a person"),
+    "read_stderr": "keeps the end of what comes, read from a pipe",
+    "run_code": "runs code that was approved",
+    "compile_script": "compiles a script that `validate`, which has a row, let through",
 }  # fmt: skip
 """Public functions that take a text and have no row, each with the reason."""
 
