@@ -215,7 +215,8 @@ EXCLUDED: dict[str, str] = {
     **dict.fromkeys(["read_body", "read_start", "resolve", "client_for", "connect_error", "disconnect_error",
          "proxy_for"], "a network"),
     **dict.fromkeys(
-        ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination", "check_allowed",
+        ["register_local_server", "make_endpoint", "is_in_process", "list_models", "find_provider", "destination",
+         "check_allowed",
          "key_for_host", "configured_url", "shown_path", "suggest_models", "kind_of", "can_edit", "returns_urls"],
         "takes a model, a provider or a path that the person named",
     ),
