@@ -20,7 +20,7 @@ def test_a_notebook_shows_the_callers_lines_and_the_words_and_nothing_of_ours() 
     except NbtoolError as error:
         first, second, words = traceback_lines(error)
 
-    assert first.endswith(": asked()")
+    assert first.endswith(": send_to_unknown_model()")
     assert second.endswith(': Chat("nosuch:model").send("Hello")')
     assert words.startswith("UnknownModel: 'nosuch:model' names no provider that is known.")
 

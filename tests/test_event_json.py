@@ -33,7 +33,7 @@ MESSAGE = Message(
 SAMPLES: dict[str, Any] = {
     "str": "text", "int": 7, "float": 0.5, "bool": True, "Message": MESSAGE, "Usage": Usage(1, 2, 3, 4, 0.5),
     "Media": Media("image/png", b"\x00"),
-    "AskedAgain | None": RepeatedQuestion("changed", problem="p"),
+    "RepeatedQuestion | None": RepeatedQuestion("changed", problem="p"),
     "Any": {"a": [1]}, "float | None": 0.25, "tuple[str, ...]": ("a", "b"),
     "tuple[str, ...] | None": ("a", "b"),
     "tuple[Media, ...]": (Media("image/png", b"\x00"),),

@@ -228,7 +228,10 @@ EXCLUDED: dict[str, str] = {
     ),
     **dict.fromkeys(["run_cell", "dry_run", "configure"], "takes a cell whose line and body were read"),
     **dict.fromkeys(["export_turn", "reopen_chat_of", "continue_chat"], "looks up a turn or a chat by its name"),
-    **dict.fromkeys(["describe_media", "media_bundle", "response_format", "read_asset", "files"], "takes words of the program or of a person"),
+    **dict.fromkeys(
+        ["describe_media", "media_bundle", "response_format", "read_asset", "files"],
+        "takes words of the program or of a person",
+    ),
     "read_stderr": "keeps the end of what comes, read from a pipe",
     "run_code": "runs code that was approved",
     "compile_script": "compiles a script that `validate`, which has a row, let through",
