@@ -99,7 +99,8 @@ const extend = async (address) => {
     "@jupyterlab/rendermime": shares({ IRenderMimeRegistry: {} }) });
   const { default: plugin } = (await container.get("./extension"))();
   const addFactory = (factory) => { window.turns = factory; };
-  plugin.activate({}, { addFactory, preferredMimeType: () => undefined }, null);
+  const preferredMimeType = () => { throw new Error("The page refuses a turn that Python saved."); };
+  plugin.activate({}, { addFactory, preferredMimeType }, null);
 };
 window.converse = async (told) => {
   const { default: conversation } = await import("./conversation.js");

@@ -232,8 +232,8 @@ def edited(make: Make) -> Callable[[str], Shown]:
     return in_turn(make, "edit")
 
 
-EDITED = ("question", "question of any arguments")
-"""Questions whose arguments are edited field by field."""
+EDITED = ("question", "question of any arguments", "question of an edit", "question of a result")
+"""Questions that are edited: arguments field by field, a result as one text."""
 
 SCRIPTS: dict[str, dict[str, Callable[[str], Shown]]] = {
     "widget": {

@@ -28,7 +28,7 @@ TRIES = 3
 NIGHTLY = 10
 """Families of hostile texts that are shown in each way, at every size."""
 
-QUICK = 3
+QUICK = 2
 
 RUN = """async ([way, shown]) => {
   const view = await window[way](shown);

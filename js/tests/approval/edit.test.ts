@@ -184,3 +184,25 @@ test("by the keys alone, the editor's selection is taken out", async () => {
 
   expect(desk.decisions()).toEqual([{ kind: "release", digest: "d1", text: "owner: [redacted]" }]);
 });
+
+test("a text that is too long for a field is not edited, and the form says so", async () => {
+  desk = await ask(calls({ shown: JSON.stringify({ ticker: "a".repeat(30_001) }), schema }));
+  await desk.press("Show all");
+  await desk.press("Edit");
+
+  expect(desk.el.querySelector(".nb-field textarea")).toBeNull();
+  expect(desk.el.querySelector(".nb-field")?.textContent).toContain(
+    "30,001 characters: too long to edit here. The limit is 30,000 characters.",
+  );
+  expect(desk.button("Remove").disabled).toBe(false);
+});
+
+test("a result that is too long for a field says so, and can still be redacted by selecting", async () => {
+  desk = await ask(calls({ gate: "result", shown: "a".repeat(30_001) }));
+  await desk.press("Show all");
+  await desk.press("Edit");
+
+  expect(desk.el.querySelector(".nb-item textarea")).toBeNull();
+  expect(desk.el.querySelector(".nb-item")?.textContent).toContain("too long to edit here");
+  expect(desk.button("Redact the selection").disabled).toBe(false);
+});

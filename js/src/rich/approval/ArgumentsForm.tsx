@@ -3,7 +3,7 @@ import { plural } from "../../text/format";
 import { ownProperty, type PendingCall } from "../../views/approval/pending";
 import { type ArgumentEntry, argumentEntries, toObject, toText } from "./argumentText";
 import { ArgumentChanges } from "./Diff";
-import type { Draft } from "./drafts";
+import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { hiddenRanges, markHidden } from "./hiddenCharacters";
 import { type ArgumentErrors, validateArguments } from "./validate";
 
@@ -200,6 +200,12 @@ function Control({ entry, isText, schema, problem, id, set }: Omit<FieldProps, "
     );
   }
   const value = isText ? (toText(entry.raw) ?? "") : entry.raw;
+  if (value.length > MAX_FIELD_CHARS)
+    return (
+      <output id={id} class="nb-muted">
+        {tooLongToEdit(value.length)}
+      </output>
+    );
   return (
     <textarea
       {...common}

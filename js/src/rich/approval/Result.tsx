@@ -3,7 +3,7 @@ import { plural } from "../../text/format";
 import type { PendingCall } from "../../views/approval/pending";
 import { MAX_UNOPENED_CHARS } from "../../views/approval/pending";
 import { Diff } from "./Diff";
-import type { Draft } from "./drafts";
+import { type Draft, MAX_FIELD_CHARS, tooLongToEdit } from "./drafts";
 import { MarkedText } from "./hiddenCharacters";
 import { redact, type Span, selectionIn } from "./redact";
 
@@ -48,9 +48,15 @@ export class Result extends Component<Props, State> {
     const { call, draft, readable, change } = this.props;
     const { shown } = call.question;
     const text = draft.text ?? shown;
+    const isTooLong = text.length > MAX_FIELD_CHARS;
     return (
       <>
-        {draft.isEditing ? (
+        {draft.isEditing && isTooLong && (
+          <p class="nb-muted" role="status">
+            {tooLongToEdit(text.length)} Select and redact, or withhold it.
+          </p>
+        )}
+        {draft.isEditing && !isTooLong ? (
           <textarea
             ref={this.#area}
             class="nb-code"

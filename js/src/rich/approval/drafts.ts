@@ -1,4 +1,5 @@
 import type { Decision } from "../../protocol";
+import { plural } from "../../text/format";
 import { MAX_UNOPENED_CHARS, type PendingCall } from "../../views/approval/pending";
 
 /** What a person has done about one question so far, and not yet sent. */
@@ -29,6 +30,14 @@ export const EMPTY_DRAFT: Draft = {
   remember: "",
   reason: "",
 };
+
+/** Characters of one text field: a browser takes too long to lay out and edit more of mixed scripts. */
+export const MAX_FIELD_CHARS = 30_000;
+
+/** The message in place of a field for a longer text. */
+export function tooLongToEdit(length: number): string {
+  return `${plural(length, "character")}: too long to edit here. The limit is ${plural(MAX_FIELD_CHARS, "character")}.`;
+}
 
 /** How much there is to read before one can agree. */
 export function contentLength({ question }: PendingCall): number {
