@@ -14,7 +14,7 @@ MAX_PROMPT = 60
 
 
 def branch(context: CommandContext, args: list[str]) -> str:
-    """Attach the next turn to this turn, as a sibling of those after it; without a turn, next to the last one."""
+    """Continue after a turn in a new branch, or without TURN, with a sibling of the last turn: `branch [TURN]`."""
     turn = _single_word(args, "branch [TURN]", may_lack=True)
     node = context.chat.branch(turn)
     return f"The next turn follows {_label(node)}." if node else "The next turn starts the conversation."
