@@ -1,10 +1,10 @@
-"""Run every benchmark, print a table, and write it into docs/performance.md.
+"""Run all benchmarks, print tables, and write them into docs/performance.md.
 
     python -m benchmarks [--rounds N] [--large] [--only PART,PART] [--write]
 
 The parts are `streams`, `startup`, `memory`, `journal`, `history`, `wakeup` and `page`. `--large` also installs litellm
-and langchain. Peers get environments of their own in build/bench. CPU time and ratios within one round hardly depend on
-what else the machine does; times do, and are told with the load.
+and langchain. Peers get separate environments in build/bench. CPU times and ratios within one round hardly depend on
+other load on the machine; wall-clock times do, and are reported with the load.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PAGE = ROOT / "docs" / "performance.md"
 BEGIN, END = "<!-- {name}: make bench -->", "<!-- end of {name} -->"
 SMALL = ("text-2000", "text-20000", "rounds-10", "rounds-50", "parallel-20", "args-100000", "text-200-each")
 LARGE = ("args-1000000", "blob-10")
-"""Scenarios that take the slower peers minutes: run where a contestant is quick, or with `--large`."""
+"""Scenarios that take slow peers minutes: run for fast contestants, or with `--large`."""
 
 Part = Callable[[argparse.Namespace], str]
 
 
 def report(text: str) -> None:
-    """Tell the person how far it is."""
+    """Print progress to stderr."""
     print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is a program
 
 
@@ -51,11 +51,11 @@ def streams(arguments: argparse.Namespace) -> str:
     names = names_of(arguments)
     scenarios = {name: [*SMALL, *(LARGE if arguments.large or not ENTRIES[name].packages else ())] for name in names}
     rows = measure(names, scenarios, arguments.rounds, report)
-    told = [f"{name} gave up: {why}" for name, why in rows.failed.items()]
+    failures = [f"{name} failed: {why}" for name, why in rows.failed.items()]
     versions = ", ".join(f"{name} {environments.version_of(name)}" for name in names if ENTRIES[name].packages)
     table = "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", *(g.row for g in goals.of_streams(rows))])
     words = f"CPU of a thousand deltas, or of the whole; in brackets the ratio to the raw socket. Peers: {versions}."
-    return "\n\n".join([table, words, goals.of_peers(rows, names), *told])
+    return "\n\n".join([table, words, goals.of_peers(rows, names), *failures])
 
 
 def measure_startup(arguments: argparse.Namespace) -> str:

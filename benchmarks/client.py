@@ -55,12 +55,12 @@ def times_of(scenario: str) -> int:
 
 
 def measure(name: str, root: str, scenario: str) -> dict[str, Any]:
-    """Run one scenario and check what came of it."""
+    """Run one scenario and check its result."""
     seen: list[dict[str, Any]] = []
     player = ENTRIES[name].play(f"{root}/{scenario}/v1", tools_of(seen))
     cpu, first = [], []
     if scenario.endswith("-each"):
-        player.run("hello", lambda _: None)  # the connection is there: what is timed is the library
+        player.run("hello", lambda _: None)  # open the connection first, so that only the library is timed
     for _ in range(times_of(scenario)):
         seen.clear()
         heard: list[float] = []
@@ -71,7 +71,7 @@ def measure(name: str, root: str, scenario: str) -> dict[str, Any]:
         cpu.append(time.process_time() - cpu_began)
         first.append(heard[0] - began)
         if text != text_of(scenario):
-            raise SystemExit(f"{name} gave another text in {scenario}: {text[-80:]!r}")
+            raise SystemExit(f"{name} returned another text in {scenario}: {text[-80:]!r}")
         if sorted(map(repr, seen)) != sorted(map(repr, expected(scenario))):
             raise SystemExit(f"{name} made other calls in {scenario}: {seen[:2]!r}")
     up = _reset(root)
@@ -92,10 +92,10 @@ def main(name: str, port: str, *scenarios: str) -> None:
         ENTRIES[name].play(f"{root}/{warm}/v1", tools_of([])).run("hello", lambda _: None)
     for scenario in scenarios:
         row = {"name": name, "scenario": scenario, **measure(name, root, scenario)}
-        print(json.dumps(row), flush=True)  # noqa: T201 - whoever started it reads this
+        print(json.dumps(row), flush=True)  # noqa: T201 - read by the parent process
 
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
     sys.stdout.flush()
-    os._exit(0)  # threads of some libraries hold a process for seconds
+    os._exit(0)  # threads of some libraries delay the exit for seconds

@@ -1,4 +1,4 @@
-"""nbtool and its peers, each with a tool loop of its own where it has one, used as its documentation shows."""
+"""nbtool and its peers, each with its own tool loop if it has one, used as in its documentation."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from benchmarks.floors import Hear, Tools, specs
 from benchmarks.server import MODEL
 
 ROUNDS = 200
-"""The limit of rounds and of calls, lifted for every library that has one."""
+"""The limit of rounds and calls, for every library that has one."""
 
 for name, value in {"OPENAI_API_KEY": "x", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "DO_NOT_TRACK": "1"}.items():
     os.environ.setdefault(name, value)
 
 
 class Contestant(Protocol):
-    """Something that runs a turn against a base URL with some tools, and gives its last text."""
+    """A client that runs a turn with tools against a base URL, and returns its final text."""
 
     def __init__(self, base: str, tools: Tools) -> None: ...
     def run(self, prompt: str, hear: Hear) -> str:
-        """Run one turn; `hear` is told each piece of text."""
+        """Run one turn; `hear` is called with each text delta."""
         ...
 
 
 class Nbtool:
-    """Events out of `Chat.start`, with the journal on disk and without a view."""
+    """Events of `Chat.start`, with the journal on disk and without a view."""
 
     def __init__(self, base: str, tools: Tools) -> None:
         from nbtool import Chat, tool  # noqa: PLC0415 - each contestant is imported in its own process
@@ -43,7 +43,7 @@ class Nbtool:
         self._runner = asyncio.Runner()
 
     def run(self, prompt: str, hear: Hear) -> str:
-        """Run one turn, with nothing said before."""
+        """Run one turn in a new conversation."""
         return self._runner.run(self._turn(prompt, hear))
 
     async def _turn(self, prompt: str, hear: Hear) -> str:
@@ -67,7 +67,7 @@ class OpenAI:
         self._client, self._tools, self._specs = Client(base_url=base, api_key="x"), tools, specs(tools)
 
     def stream(self, messages: list[dict[str, Any]]) -> Any:
-        """Ask for a reply."""
+        """Request a reply."""
         return self._client.chat.completions.create(
             model=MODEL, messages=messages, tools=self._specs, stream=True, stream_options={"include_usage": True}
         )  # fmt: skip
@@ -90,7 +90,7 @@ class OpenAI:
 
 
 def _collect(stream: Any, hear: Hear) -> tuple[str, list[Any]]:
-    """Gather text and calls of a stream of chunks, as the guide does."""
+    """Collect text and calls of a stream of chunks, as the guide does."""
     texts: list[str] = []
     calls: dict[int, Any] = {}
     for chunk in stream:
@@ -116,7 +116,7 @@ class LiteLLM(OpenAI):
         self._base, self._tools, self._specs = base, tools, specs(tools)
 
     def stream(self, messages: list[dict[str, Any]]) -> Any:
-        """Ask for a reply."""
+        """Request a reply."""
         return self._complete(
             model=f"openai/{MODEL}", api_base=self._base, api_key="x", messages=messages, tools=self._specs,
             stream=True, stream_options={"include_usage": True},
@@ -132,7 +132,7 @@ class Chatlas:
             self._chat.register_tool(function)
 
     def run(self, prompt: str, hear: Hear) -> str:
-        """Run one turn, with nothing said before."""
+        """Run one turn in a new conversation."""
         self._chat.set_turns([])
         return _collect_texts(self._chat.stream(prompt), hear)
 
@@ -147,7 +147,7 @@ class Llm:
         self._model.key, self._tools = "x", list(tools.values())
 
     def run(self, prompt: str, hear: Hear) -> str:
-        """Run one turn, with nothing said before."""
+        """Run one turn in a new conversation."""
         chain = self._model.conversation().chain(prompt, tools=self._tools, chain_limit=0, key="x")
         return _collect_texts(chain, hear)
 
@@ -214,9 +214,9 @@ def _collect_texts(texts: Any, hear: Hear) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A contestant: what is installed for it, what a user imports first, and who plays it.
+    """A contestant: its packages, the imports of a user, and its client class.
 
-    Where nothing is installed it runs in nbtool's own environment. `large` ones are asked for by name.
+    Without packages it runs in nbtool's environment. `large` ones only run with `--large`.
     """
 
     play: Callable[[str, Tools], Contestant]
@@ -240,4 +240,4 @@ ENTRIES: dict[str, Entry] = {
     "litellm": Entry(LiteLLM, ("litellm",), "import litellm", large=True),
     "langchain": Entry(LangChain, ("langchain-openai",), "from langchain_openai import ChatOpenAI", large=True),
 }
-"""Every contestant by its name, the floors first."""
+"""All contestants by name, the minimal clients first."""

@@ -1,4 +1,4 @@
-"""The environment of each peer: made where it is missing, and how large it is."""
+"""The environment of each peer, created if missing, and its size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.contestants import ENTRIES
 ROOT = Path(__file__).parents[1]
 HOME = ROOT / "build" / "bench"
 OUR_BASE = ("ipython", "ipywidgets", "anywidget")
-"""What a notebook with widgets has already; nbtool's footprint is what comes on top."""
+"""The base of a notebook with widgets; nbtool's footprint is measured on top of it."""
 
 
 def python_of(name: str) -> Path:
@@ -20,7 +20,7 @@ def python_of(name: str) -> Path:
 
 
 def install(name: str, packages: tuple[str, ...]) -> None:
-    """Make an environment, unless it is there; without pip, so that it holds the packages and nothing else."""
+    """Create an environment, unless it exists; without pip, so that it contains only the packages."""
     done, folder = HOME / f"{name}.installed", HOME / name
     if done.is_file() and done.read_text(encoding="utf-8") == " ".join(packages):
         return
@@ -32,7 +32,7 @@ def install(name: str, packages: tuple[str, ...]) -> None:
 
 
 def our_packages() -> tuple[str, ...]:
-    """Return what `pip install nbtool-chat` asks for."""
+    """Return the dependencies of `nbtool-chat`."""
     import tomllib  # noqa: PLC0415 - only here
 
     found: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
@@ -40,7 +40,7 @@ def our_packages() -> tuple[str, ...]:
 
 
 def footprint(name: str) -> tuple[int, float]:
-    """Return how many distributions an environment holds, and its MB without what Python compiled."""
+    """Return the number of distributions of an environment, and its size in MB without bytecode."""
     packages = next((HOME / name / "lib").glob("python*/site-packages"))
     files = [*packages.rglob("*"), *(HOME / name / "share").rglob("*")]
     size = sum(file.lstat().st_size for file in files if file.suffix != ".pyc" and not file.is_dir())
@@ -48,7 +48,7 @@ def footprint(name: str) -> tuple[int, float]:
 
 
 def own_footprint() -> tuple[int, float]:
-    """Return the same of nbtool itself, above what a notebook with widgets has."""
+    """Return the footprint of nbtool on top of a notebook with widgets."""
     install("base", OUR_BASE)
     install("plain", our_packages())
     here, base = footprint("plain"), footprint("base")

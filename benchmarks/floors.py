@@ -1,7 +1,7 @@
-"""The least that a client can do with the same bytes: a whole tool loop over a raw socket, and one over httpx by hand.
+"""Minimal clients for the same requests: a complete tool loop on a raw socket, and one with httpx by hand.
 
-Both keep the history, gather the calls, run the tools and send the results back; the first reads events with the
-standard library's JSON, the second as one would write it with good libraries.
+Both keep the history, collect the calls, run the tools and send the results; the first parses events with the standard
+library's JSON, the second with httpx and pydantic_core.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Collector:
         self.calls: dict[int, tuple[str, str, list[str]]] = {}
 
     def feed(self, data: bytes) -> None:
-        """Take the data of one event."""
+        """Process the data of one event."""
         if data == b"[DONE]" or not (choices := self._loads(data)["choices"]):
             return
         delta = choices[0]["delta"]
@@ -59,19 +59,19 @@ class Collector:
 
 
 class Events:
-    """Bytes in, the data of whole events out; knows no more of the format than this server uses."""
+    """Split bytes into the data of complete events; supports only the part of SSE that this server uses."""
 
     def __init__(self) -> None:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Take the next bytes."""
+        """Process the next bytes."""
         *events, self._rest = (self._rest + data).split(b"\n\n")
         return [event.removeprefix(b"data: ") for event in events]
 
 
 class Loop:
-    """A tool loop; `post` sends a body and feeds what comes."""
+    """A tool loop; `post` sends a body and feeds the response."""
 
     loads: Callable[[bytes], Any] = staticmethod(json.loads)
 
@@ -81,7 +81,7 @@ class Loop:
         self._runner = asyncio.Runner()
 
     def run(self, prompt: str, hear: Hear) -> str:
-        """Run one turn; gives its last text."""
+        """Run one turn; return its final text."""
         return self._runner.run(self._turn(prompt, hear))
 
     async def _turn(self, prompt: str, hear: Hear) -> str:
@@ -102,17 +102,17 @@ class Loop:
                 messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
 
     async def post(self, body: bytes, gathered: Collector) -> None:
-        """Send a body and gather the reply."""
+        """Send a body and collect the reply."""
         raise NotImplementedError
 
 
 class Raw(Loop):
-    """A socket, the chunks of HTTP taken apart by hand, and the standard library's JSON."""
+    """A socket, a hand-written parser of HTTP chunks, and the standard library's JSON."""
 
     _line: _Line | None = None
 
     async def post(self, body: bytes, gathered: Collector) -> None:
-        """Send a body and gather the reply."""
+        """Send a body and collect the reply."""
         host, _, path = self.base.removeprefix("http://").partition("/")
         if self._line is None:
             name, _, port = host.partition(":")
@@ -142,11 +142,11 @@ class _Line(asyncio.Protocol):
         try:
             for event in self._events.feed(self._body(self._rest + data)):
                 self._gathered.feed(event)
-        except Exception as error:  # noqa: BLE001 - the loop hears of it
+        except Exception as error:  # noqa: BLE001 - raised in the loop
             self._done.set_exception(error)
 
     def _body(self, data: bytes) -> bytes:
-        """Return what the whole chunks hold."""
+        """Return the data of the complete chunks."""
         at, parts = 0, []
         if self._in_head:
             if (end := data.find(b"\r\n\r\n")) < 0:
@@ -166,7 +166,7 @@ class _Line(asyncio.Protocol):
 
 
 class ByHand(Loop):
-    """httpx and pydantic_core, as one would write it by hand."""
+    """A hand-written loop with httpx and pydantic_core."""
 
     def __init__(self, base: str, tools: Tools) -> None:
         super().__init__(base, tools)
@@ -177,7 +177,7 @@ class ByHand(Loop):
         self._client = httpx.AsyncClient(headers={"authorization": "Bearer x", "content-type": "application/json"})
 
     async def post(self, body: bytes, gathered: Collector) -> None:
-        """Send a body and gather the reply."""
+        """Send a body and collect the reply."""
         events = Events()
         async with self._client.stream("POST", f"{self.base}/chat/completions", content=body) as response:
             async for data in response.aiter_bytes():

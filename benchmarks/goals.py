@@ -1,4 +1,4 @@
-"""What is aimed at, and what was measured: the tables of docs/performance.md."""
+"""Goals and measured figures: the tables of docs/performance.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HAND, RAW, OURS = "by hand", "raw socket", "nbtool"
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """One line: what was measured, the figure, what is aimed at, and how it is written."""
+    """One row: what was measured, the figure, its maximum, and its format."""
 
     what: str
     figure: float | None
@@ -29,7 +29,7 @@ class Goal:
 
 
 def of_streams(rows: Rows) -> list[Goal]:
-    """Return the goals that the interleaved runs measure: nbtool beside httpx and pydantic_core by hand."""
+    """Return the goals measured by the interleaved runs: nbtool relative to httpx and pydantic_core by hand."""
 
     def beside(scenario: str, key: str = "cpu") -> float | None:
         return rows.ratio(OURS, scenario, (HAND, scenario), key)
@@ -56,11 +56,11 @@ COLUMNS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("args-100000", "100 KB of arguments", lambda cpu: f"{cpu * 1000:.0f}"),
     ("args-1000000", "1 MB of arguments", lambda cpu: f"{cpu * 1000:.0f}"),
 )
-"""Scenarios, their titles, and how CPU seconds are written: a thousand deltas, or the whole."""
+"""Scenarios, their titles, and the format of CPU seconds: per thousand deltas, or in total."""
 
 
 def of_peers(rows: Rows, names: Sequence[str]) -> str:
-    """Write CPU milliseconds of every contestant, with the median of ratios to the raw socket in brackets."""
+    """Return CPU milliseconds of all contestants, with the median ratio to the raw socket in parentheses."""
     lines = [
         "| CPU, ms | " + " | ".join(title for _, title, _ in COLUMNS) + " | ten results of 1 MB, sent up |",
         "|---" * (len(COLUMNS) + 2) + "|",

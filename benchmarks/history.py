@@ -1,10 +1,10 @@
-"""What history costs: bytes and tokens sent over a tool-heavy conversation, in each mode.
+"""The cost of history: bytes and tokens sent in a tool-heavy conversation, in each mode.
 
     python benchmarks/history.py            prints the table
     python benchmarks/history.py --write    writes it into docs/history.md
 
-Ten turns; in each the model calls a tool three times, one call a round, and every result is 100 KB of text. The model
-is scripted, the requests are those that the Chat Completions wire would send. Tokens are estimated at four bytes each.
+Ten turns; in each the model calls a tool three times, one call per round, and every result is 100 KB of text. The model
+is scripted; the requests are those of the Chat Completions wire. Tokens are estimated at four bytes each.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def fetch(page: int) -> str:
 
 
 def bodies(mode: str) -> list[bytes]:
-    """Hold the conversation and give the body of each request."""
+    """Run the conversation and return the body of each request."""
     replies = [
         reply
         for turn in range(TURNS)
         for reply in (*(call("fetch", page=10 * turn + n) for n in range(CALLS)), "Done.")
     ]
     wire = ScriptedWire(replies)
-    chat = Chat(wire=wire, tools=[fetch], history=mode)  # type: ignore[arg-type]  # one of its four words
+    chat = Chat(wire=wire, tools=[fetch], history=mode)  # type: ignore[arg-type]  # one of the four modes
     for turn in range(TURNS):
         chat.send(f"Question {turn}")
     target = Target("host", "model")
@@ -46,7 +46,7 @@ def bodies(mode: str) -> list[bytes]:
 
 
 def shared(before: bytes, after: bytes) -> float:
-    """Return the share of a request that is, byte for byte, the beginning of the one before it."""
+    """Return the share of a request that it has, byte for byte, as a common prefix with the one before."""
     same = next((at for at, pair in enumerate(zip(before, after, strict=False)) if pair[0] != pair[1]), len(before))
     return min(same, len(after)) / len(after)
 
@@ -73,7 +73,7 @@ def table() -> str:
 
 
 def main() -> None:
-    """Print the table, or write it into the page."""
+    """Print the table, or write it into the page with `--write`."""
     measured = table()
     if "--write" not in sys.argv:
         print(measured)  # noqa: T201 - what the command is for

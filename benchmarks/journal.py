@@ -1,8 +1,8 @@
-"""What the journal costs: waits for the disk a turn, time an event, and whether it stays so as it grows.
+"""The cost of the journal: disk waits per turn, time per event, and whether they are stable as it grows.
 
     python benchmarks/journal.py [FOLDER]
 
-A turn asks for three calls in a round and answers; the model is scripted. The folder decides which disk is measured.
+A turn makes three calls in a round and answers; the model is scripted. The folder determines which disk is measured.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ TURNS = (100, 400, 1_600)
 
 
 def main(folder: str | None) -> None:
-    """Print a row for each length of history."""
+    """Print a row for each size of the journal."""
     home = Path(tempfile.mkdtemp(dir=folder))
     os.environ["NBTOOL_HOME"] = str(home)
-    from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
+    from nbtool import Chat, tool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
     from nbtool.chat.journal import (  # noqa: PLC0415 - the same
         journal,
         queries,  # noqa: PLC0415 - the same
@@ -60,9 +60,9 @@ def main(folder: str | None) -> None:
 
 
 def count_waits(calls: int = 3) -> tuple[int, int]:
-    """Return how often a turn with that many calls in a round waits for the disk, and how many events it writes."""
+    """Return the number of disk waits and of events of a turn with so many calls in a round."""
     os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
-    from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
+    from nbtool import Chat, tool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
     from nbtool.chat.journal import journal, store  # noqa: PLC0415 - the same
     from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
 
@@ -79,7 +79,7 @@ def count_waits(calls: int = 3) -> tuple[int, int]:
         return f"page {page}"
 
     journal.cache_clear()
-    store.Store._write = counting  # type: ignore[method-assign]  # a counter around the one place that writes
+    store.Store._write = counting  # type: ignore[method-assign]  # counts the calls of the only writing function
     try:
         replies = [[call("fetch", page=n) for n in range(calls)], "Done. " * 50]
         Chat(wire=ScriptedWire(replies), tools=[fetch]).send("Question")

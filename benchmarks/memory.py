@@ -1,9 +1,9 @@
-"""What turns leave behind: memory, threads and open files after many turns of one chat that forgets, in one process.
+"""Resource use after many turns in one process: memory, threads and open files.
 
     python -m benchmarks.memory [TURNS]        prints a line of JSON
 
-Each turn asks for a call and answers; every turn is a chat of its own, as `Chat.map` makes them, and then one long
-chat, whose tree is kept, so that the memory of a turn is told with what it holds.
+Each turn makes a call and answers; first every turn is in a new chat, as in `Chat.map`, then all are in one long chat,
+whose tree keeps them, to measure the memory of a stored turn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 
 SETTLED = 500
-"""Turns after which everything is loaded that will ever be."""
+"""Warm-up turns, after which all lazy imports are done."""
 
 
 def resident() -> int:
@@ -28,9 +28,9 @@ def resident() -> int:
 
 
 def main(turns: int) -> None:
-    """Make the turns."""
+    """Run the turns and print the figures."""
     os.environ["NBTOOL_HOME"] = tempfile.mkdtemp()
-    from nbtool import Chat, tool  # noqa: PLC0415 - the home is said first
+    from nbtool import Chat, tool  # noqa: PLC0415 - NBTOOL_HOME has to be set first
     from nbtool.testing import ScriptedWire, call  # noqa: PLC0415 - the same
 
     @tool(run="auto")
@@ -59,7 +59,7 @@ def main(turns: int) -> None:
     grown = [after - before for before, after in zip(settled, ended, strict=True)]
     late = (ended[0] - halfway[0]) / (turns - turns // 2) * 1000
     keys = ("turns", "kb", "threads", "files", "kept_kb_a_turn", "kb_a_thousand_late")
-    print(json.dumps(dict(zip(keys, (turns, *grown, kept, late), strict=True))))  # noqa: T201 - whoever started it reads this
+    print(json.dumps(dict(zip(keys, (turns, *grown, kept, late), strict=True))))  # noqa: T201 - read by the parent process
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""What the page costs: the longest task, the cost of a flush as a reply grows, and bytes on the way to it.
+"""The cost of the page: the longest task, the cost of a flush as a reply grows, and the bytes sent to it.
 
     python benchmarks/page.py                  prints the table
     python -m benchmarks --only page --write   writes it into docs/performance.md
 
-A reply of 1 MB comes into the built view in a real browser: mixed
-Markdown, one long code block, one long list, one long table. Every message goes at once after the frame of the one
-before, so that the page has nothing but work. Times are those for which the page's own thread was at work, as the
-browser counts them, so that a busy machine changes little; what counts are the ratios.
+A reply of 1 MB is streamed into the built view in a real browser: mixed Markdown, one long code block, one long list,
+one long table. Every message is sent right after the frame of the one before, so that the page is always busy. Times
+are CPU times of the page's main thread, as reported by the browser, so that other load has little effect; the ratios
+are what matters.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from tests.browser.chromium import find_chromium
 
 SIZE = 1_000_000
 PIECE = 100_000
-"""Characters that come between two measured stretches."""
+"""Characters between two measured sections."""
 
 FLUSHES, FLUSH, BURST = 25, 40, 5_000
-"""A measured stretch: so many flushes of so many characters; between two of them, characters come in bursts."""
+"""A measured section: so many flushes of so many characters; between sections, characters are sent in bursts."""
 
 MIXED = (
     "## Part {n}\n\nSome *prose* with `code`, **bold** and [a link](https://a.example/{n}), and $x_{{{n}}}$ too, so "
@@ -66,7 +66,7 @@ SAY = "async (pieces) => { for (const piece of pieces) { await window.say(piece)
 
 
 def reply(line: Callable[[int], str]) -> str:
-    """Write a reply of the size."""
+    """Return a reply of the given size."""
     parts, size, n = [], 0, 0
     while size < SIZE:
         parts.append(line(n))
@@ -76,7 +76,7 @@ def reply(line: Callable[[int], str]) -> str:
 
 
 def stream_reply(profile: BrowserContext, name: str, line: Callable[[int], str]) -> list[str]:
-    """Stream one reply into a fresh page; gives a row of the table."""
+    """Stream one reply into a new page; return a row of the table."""
     page, _ = open_bare(profile)
     page.evaluate(OPEN)
     meter = Meter(profile, page)
@@ -93,7 +93,7 @@ def stream_reply(profile: BrowserContext, name: str, line: Callable[[int], str])
 
 
 class Meter:
-    """Counts the time for which the page's thread was at work, in milliseconds; waiting for a processor is none."""
+    """Measure the CPU time of the page's main thread, in milliseconds."""
 
     def __init__(self, profile: BrowserContext, page: Page) -> None:
         self._page = page
@@ -101,25 +101,25 @@ class Meter:
         self._devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
         self._tasks: list[dict[str, Any]] = []
         self._ended: list[object] = []
-        self._devtools.on("Tracing.dataCollected", lambda told: self._tasks.extend(map(_task, told["value"])))
-        self._devtools.on("Tracing.tracingComplete", lambda told: self._ended.append(told))
+        self._devtools.on("Tracing.dataCollected", lambda event: self._tasks.extend(map(_task, event["value"])))
+        self._devtools.on("Tracing.tracingComplete", lambda event: self._ended.append(event))
         self._devtools.send("Tracing.start", {"categories": "toplevel", "transferMode": "ReportEvents"})
 
     def busy(self) -> float:
         """Return the milliseconds of all tasks so far."""
-        told = self._devtools.send("Performance.getMetrics")["metrics"]
-        return next(1000 * float(one["value"]) for one in told if one["name"] == "TaskDuration")
+        metrics = self._devtools.send("Performance.getMetrics")["metrics"]
+        return next(1000 * float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
 
     def longest_task(self) -> float:
-        """End, and give the milliseconds of the longest task in the trace, which holds other threads' too."""
+        """Stop, and return the milliseconds of the longest task in the trace, which includes other threads."""
         self._devtools.send("Tracing.end")
         while not self._ended:
             self._page.wait_for_timeout(50)
         return max(one.get("tdur", 0) for one in self._tasks if one) / 1000
 
 
-def _task(told: dict[str, Any]) -> dict[str, Any]:
-    return told if told.get("name") == "ThreadControllerImpl::RunTask" else {}
+def _task(event: dict[str, Any]) -> dict[str, Any]:
+    return event if event.get("name") == "ThreadControllerImpl::RunTask" else {}
 
 
 def measure_payload() -> tuple[float, float, float]:
@@ -128,7 +128,7 @@ def measure_payload() -> tuple[float, float, float]:
     said: list[dict[str, Any]] = []
 
     class Clock:
-        """Time that goes on only when it is told to."""
+        """A clock that is advanced manually."""
 
         def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
             self.now, self._loop = 0.0, loop
@@ -159,12 +159,12 @@ def measure_payload() -> tuple[float, float, float]:
 
     asyncio.run(turn())
     payload = sum(len(json.dumps(one["patches"])) for one in said if one["kind"] == "patches")
-    envelopes = 700 * len(said)  # what Jupyter puts around a message: header, parent, signature
+    envelopes = 700 * len(said)  # Jupyter's envelope of a message: header, parent, signature
     return payload / len(text), (payload + envelopes) / len(text), len(said) / 100
 
 
 def table() -> str:
-    """Measure all, and write it as Markdown."""
+    """Run all measurements, and return them as Markdown."""
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         profile = playwright.chromium.launch_persistent_context(
             folder, executable_path=find_chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
@@ -178,7 +178,7 @@ def table() -> str:
         "|---|--:|--:|--:|--:|",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
-        "| on the way to the page | |",
+        "| sent to the page | |",
         "|---|--:|",
         f"| patches, as JSON, to the text | {payload:.2f} |",
         f"| with Jupyter's envelopes (700 bytes each), to the text | {whole:.2f} |",

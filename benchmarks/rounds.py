@@ -1,4 +1,4 @@
-"""Interleaved processes: in each round every contestant runs once, in another order; ratios are those of a round."""
+"""Interleaved processes: in each round every contestant runs once, in varying order; ratios are within a round."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from typing import Any
 from benchmarks.environments import ROOT, python_of
 
 SECONDS = 300
-"""The longest that one process may take."""
+"""Time limit of one process."""
 
 Row = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Rows:
-    """What was measured: by contestant and scenario, one row for each round. `failed` says who gave up, and why."""
+    """The measurements by contestant and scenario, one row per round. `failed` maps contestants to errors."""
 
     found: dict[tuple[str, str], dict[int, Row]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Rows:
         return statistics.median(row[key] for row in rows.values()) if rows else None
 
     def ratio(self, name: str, scenario: str, to: tuple[str, str], key: str = "cpu") -> float | None:
-        """Return the median, over the rounds, of a figure divided by another one of the same round."""
+        """Return the median over the rounds of the ratio of two figures of the same round."""
         rows, others = self.found.get((name, scenario), {}), self.found.get(to, {})
         ratios = [row[key] / others[number][key] for number, row in rows.items() if number in others]
         return statistics.median(ratios) if ratios else None
@@ -41,7 +41,7 @@ class Rows:
 
 @contextmanager
 def start_server() -> Iterator[int]:
-    """Run the server in a process of its own; gives its port."""
+    """Run the server in a separate process; yield its port."""
     command = [sys.executable, "-m", "benchmarks.server"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -54,7 +54,7 @@ def start_server() -> Iterator[int]:
 def measure(
     names: Sequence[str], scenarios: dict[str, Sequence[str]], rounds: int, say: Callable[[str], object]
 ) -> Rows:
-    """Run every contestant through its scenarios, round by round."""
+    """Run the scenarios of all contestants, round by round."""
     rows = Rows()
     with start_server() as port:
         for scenario in {one for some in scenarios.values() for one in some}:

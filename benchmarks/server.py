@@ -1,4 +1,4 @@
-"""A deterministic server on loopback that speaks Chat Completions, as fast as the socket takes it.
+"""A deterministic Chat Completions server on loopback, as fast as the socket.
 
     python -m benchmarks.server        prints `PORT <n>` and serves until it is stopped
 
@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 
 MODEL = "gpt-4.1-mini"
 LAST_DELTAS = 20
-"""Deltas of the text that ends a scenario with tools."""
+"""Deltas of the final text of a scenario with tools."""
 
 HEAD = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\n"
@@ -39,26 +39,26 @@ WORDS = ("sun ", "sea ", "oak ", "fog ", "elm ", "ice ", "the ", "ash ", "bay ",
 
 
 def piece(number: int) -> str:
-    """Return a delta of the text: four characters, with a new line now and then."""
+    """Return a delta of the text: four characters, with occasional newlines."""
     return "\n\n- " if number % 50 == 49 else WORDS[number % 10]
 
 
 def text_of(scenario: str) -> str:
-    """Return the text that ends a scenario."""
+    """Return the final text of a scenario."""
     kind, count = parse_text(scenario)
     return "".join(map(piece, range(count if kind == "text" else LAST_DELTAS)))
 
 
 def parse_text(scenario: str) -> tuple[str, int]:
-    """Part the name of a scenario into its kind and its number."""
+    """Split the name of a scenario into its kind and its number."""
     found = SCENARIO.fullmatch(scenario)
     if not found:
-        raise ValueError(f"No such scenario: {scenario!r}")
+        raise ValueError(f"Unknown scenario {scenario!r}")
     return found[1], int(found[2])
 
 
 def calls_of(scenario: str, round_: int) -> list[tuple[str, str, int]]:
-    """Return what the model calls in a round: names, arguments as JSON, and the size of their fragments."""
+    """Return the calls of a round: names, arguments as JSON, and the size of their fragments."""
     kind, count = parse_text(scenario)
     if kind in ("rounds", "blob") and round_ < count:
         look = {"key": f"alpha beta gamma delta {round_:04d}", "n": 1, "exact": True}
@@ -108,7 +108,7 @@ _USAGE = {
 
 
 def _event(choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Write an event with all the fields that a large provider sends."""
+    """Return an event with all the fields that large providers send."""
     return {
         "id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1760000000, "model": MODEL,
         "service_tier": "default", "system_fingerprint": "fp_0123456789", "choices": choices, "usage": usage,
@@ -125,12 +125,12 @@ def _dumps(value: Any) -> str:
 
 
 class Connection(asyncio.Protocol):
-    """One client; requests come with a length and are answered one after the other."""
+    """One client connection; requests have a length and are answered in order."""
 
     sent: ClassVar[Counter[str]] = Counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the line, without delays."""
+        """Store the transport, with TCP_NODELAY."""
         assert isinstance(transport, asyncio.WriteTransport)
         self._line, self._bytes = transport, bytearray()
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -139,20 +139,20 @@ class Connection(asyncio.Protocol):
         self._writing: asyncio.Task[None] | None = None
 
     def connection_lost(self, _: Exception | None) -> None:
-        """Stop what is being written."""
+        """Cancel the running write."""
         if self._writing:
             self._writing.cancel()
 
     def pause_writing(self) -> None:
-        """Wait: the client reads too slowly."""
+        """Pause writing: the client reads too slowly."""
         self._free.clear()
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Resume writing."""
         self._free.set()
 
     def data_received(self, data: bytes) -> None:
-        """Answer each request that is whole."""
+        """Answer each complete request."""
         self._bytes += data
         while (end := self._bytes.find(b"\r\n\r\n")) >= 0:
             head = bytes(self._bytes[:end]).decode("latin1")
@@ -191,9 +191,9 @@ class Connection(asyncio.Protocol):
 
 
 async def main() -> None:
-    """Serve until the process is ended."""
+    """Serve until the process is terminated."""
     server = await asyncio.get_running_loop().create_server(Connection, "127.0.0.1", 0)
-    print("PORT", server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - whoever started it reads this
+    print("PORT", server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - read by the parent process
     await server.serve_forever()
 
 

@@ -1,4 +1,4 @@
-"""How long an import takes: fresh processes, interleaved, above the same Python that imports nothing."""
+"""Import times: new processes, interleaved, relative to the same Python without imports."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def imports(names: Sequence[str], rounds: int) -> dict[str, float]:
     for number in range(rounds + 1):
         for name in names:
             bare, whole = _process(name, "pass"), _process(name, ENTRIES[name].imports)
-            if number:  # the first warms the disk's cache
+            if number:  # the first round only warms the disk cache
                 seconds[name].append(whole - bare)
     return {name: statistics.median(found) for name, found in seconds.items()}
 
 
 def loading(rounds: int) -> float:
-    """Return the seconds that `%load_ext nbtool` takes in an IPython that is there already."""
+    """Return the seconds that `%load_ext nbtool` takes in a running IPython."""
     code = LOAD.format(work="shell.run_line_magic('load_ext', 'nbtool')")
     return statistics.median(float(_output("nbtool", code)) for _ in range(rounds))
 

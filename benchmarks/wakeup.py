@@ -1,6 +1,6 @@
-"""A click in a running cell: how long until the kernel says that it was heard, beside a plain round trip.
+"""Latency of a click in a running cell until the kernel acknowledges it, relative to a plain round trip.
 
-A page without a browser speaks to a real kernel; see `tests/compat/page.py`.
+A page without a browser talks to a real kernel; see `tests/compat/page.py`.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ def measure_clicks(count: int) -> tuple[float, float]:
 
 
 class WatchedPage:
-    """Times the way of one click, without changing it."""
+    """Measure the latency of one click, without changing it."""
 
     def __init__(self, page: Page) -> None:
         self._page, self._send, self._take = page, page._send, page._take
         self._clicked = self._decided = 0.0
-        page._send = self._sending  # type: ignore[method-assign]  # a stopwatch around the page's own way
+        page._send = self._sending  # type: ignore[method-assign]  # timestamps around the page's own methods
         page._take = self._taking  # type: ignore[method-assign]  # the same
 
     def answer(self) -> float:
-        """Run a cell that asks, click, and give the seconds until its answer."""
+        """Run a cell that needs approval, click, and return the seconds until the answer."""
         self._clicked = self._decided = 0.0
         self._page.run(ASK, click="approve")
         return self._decided - self._clicked
