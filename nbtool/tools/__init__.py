@@ -1,4 +1,4 @@
-"""Back into the notebook: functions as tools, references, gates."""
+"""Tools: Python functions with a schema, an approval policy and references to variables."""
 
 from nbtool.tools.approval import Approved, Denied, Policy, Released, Withheld
 from nbtool.tools.tool import Progress, Tool, tool

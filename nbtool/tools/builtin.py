@@ -1,4 +1,4 @@
-"""Plain functions of ours → tools."""
+"""Make tools from nbtool's own functions."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nbtool.tools.schema.parameters import Parameters, parameters_of
 from nbtool.tools.tool import Tool
 
 _cached_parameters: WeakKeyDictionary[Callable[..., Any], tuple[str, Parameters]] = WeakKeyDictionary()
-"""What was read off methods of ours: every chat has tools over its own variables, and a schema takes milliseconds."""
+"""Schemas of nbtool's own methods. Building one takes milliseconds, and each chat creates its own tools."""
 
 
 def builtin_tool(function: Callable[..., Any], owner: str, policy: Policy, *, name: str = "", **options: Any) -> Tool:
-    """Make a tool that takes texts as they are written: a reference in its arguments is not resolved.
+    """Return a tool that receives references as plain text.
 
-    `owner` says what the tool works on, `name` is another name than the function's. A toolset that is made anew over
-    the same has the same tools, so that an approval that was remembered still holds.
+    `owner` is the object the tool works on, `name` overrides the function's name. Two toolsets over the same owner have
+    equal tools, so a remembered approval stays valid when the toolset is created again.
     """
     name = name or function.__name__
     description, parameters = _parameters(function)
@@ -37,7 +37,7 @@ def builtin_tool(function: Callable[..., Any], owner: str, policy: Policy, *, na
 
 
 def _parameters(function: Callable[..., Any]) -> tuple[str, Parameters]:
-    """Read a method's description and parameters, once for all objects; those of any other function each time."""
+    """Return a method's description and parameters, cached per method; other functions are not cached."""
     method = getattr(function, "__func__", None)
     if method is None:
         return parameters_of(function)

@@ -1,4 +1,4 @@
-"""The tools of a source at an executor of the person's."""
+"""Run the tools of a source in a user's executor."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nbtool.tools.toolset import Rule, ToolSource, on_demand_rules
 
 
 class ExecutorTools:
-    """The tools of a source, the plain functions among them at an executor.
+    """The tools of a source, with its plain functions run in an executor.
 
-    What is asynchronous or yields stays where it is, as do tools of nbtool's own and those that have an executor.
+    Async and generator tools, nbtool's own tools and tools with their own executor are unchanged.
     """
 
     def __init__(self, source: ToolSource, executor: Executor) -> None:
@@ -23,15 +23,15 @@ class ExecutorTools:
         self._cache: dict[Tool, Tool] = {}
 
     def tools(self) -> dict[str, Tool]:
-        """Give them at the executor."""
+        """Return the tools, the plain functions with the executor set."""
         return {name: self._with_executor(tool) for name, tool in self._source.tools().items()}
 
     def rules(self) -> str:
-        """Give the source's rules."""
+        """Return the source's rules."""
         return self._source.rules()
 
     def on_demand(self) -> tuple[Rule, ...]:
-        """Give the source's rules on demand."""
+        """Return the source's on-demand rules."""
         return on_demand_rules(self._source)
 
     def _with_executor(self, tool: Tool) -> Tool:

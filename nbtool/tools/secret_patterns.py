@@ -1,10 +1,10 @@
-"""What files of secrets are called, and how secrets look inside others: kept lists, as data.
+"""File names and text patterns of secrets.
 
 Names follow the lists of gitrob and shhgit (https://github.com/eth0izzle/shhgit, `config.yaml`) and of GitHub's
-`gitignore` templates; contents follow those rules of gitleaks (https://github.com/gitleaks/gitleaks,
-`config/gitleaks.toml`, as of November 2026) that have a prefix of their own, and four that go by the word before the
-value, where that has a digit and is no placeholder. Every repetition is bounded, so that a text of any length is
-searched in linear time. detect-secrets is not used: it reads files line by line, and goes by entropy too.
+`gitignore` templates. Contents follow those rules of gitleaks (https://github.com/gitleaks/gitleaks,
+`config/gitleaks.toml`, as of November 2026) that have a distinct prefix, and four that match the keyword before the
+value, if the value has a digit and is not a placeholder. Every repetition is bounded, so a text of any length is
+searched in linear time. detect-secrets is not used: it reads files line by line and also uses entropy.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SECRET_FILES = (
     "*.agilekeychain", "*.opvault", "*.psafe3", "*private_key*", "*private-key*", "*privatekey*", "ssh_host_*key*",
     "master.key*", "wallet.dat", "otr.private_key",
     "keystore", "*.keychain", "*.keychain-db", "private.asc", "wg[0-9]*.conf",
-    # accounts of programs
+    # credentials of programs
     ".netrc*", "_netrc*", ".pgpass*", "pgpass.conf", ".my.cnf*", ".mylogin.cnf", ".npmrc*", ".yarnrc*", ".pypirc*",
     ".htpasswd*", ".git-credentials*", ".dockercfg*", ".dockerconfigjson*", ".boto*", ".s3cfg*", ".vault-token*",
     ".terraformrc*", "terraform.rc", "*.tfstate*", "*.tfvars*", ".databrickscfg*", ".snowsqlrc*", "rclone.conf*",
@@ -35,43 +35,43 @@ SECRET_FILES = (
     "my.cnf", "azureauth.json", "sftp.json", "oauth*.json", "*_token", "*-token", "bearer.txt", "vault.y*ml",
     "*-vault.y*ml", "connections.xml",
     "logins.json", "login data", "key3.db", "key4.db", "cookies.sqlite", "cookies.txt", "signons.sqlite",
-    # whatever says so itself
+    # names that say "secret"
     "*credential*", "secrets", "secret", "secrets.*", "secret.*", "*client_secret*", "*client-secret*",
     "*secret*.json", "*secret*.y*ml", "*secret*.toml", "*secret*.ini", "*secret*.cfg", "*secret*.conf", "*secret*.txt",
     "*secret*.md", "pass.txt",
     "*secret*.key", "*secret*.properties", "*secret*.xml", "*password*.txt", "*password*.json", "*password*.y*ml",
     "*password*.ini", "*password*.csv", "*password*.xls*", "*passwords*", "password", "passwd*", "shadow", "*api_key*",
     "*api-key*", "*apikey*", "htpasswd", "*.secret", "*.secrets", "*.password",
-    # of Jupyter, and histories of shells
+    # Jupyter, and shell histories
     "kernel-*.json", "jpserver-*.json", "nbserver-*.json", "jupyter_cookie_secret", "notebook_cookie_secret",
     ".*_history*", ".histfile*", ".rhistory*", ".lesshst*", ".viminfo*",
-    # further accounts
+    # more credentials
     "env", "env.local", "env.json", "*.env.json", ".vault_pass*", ".vaultpass*", "vault_pass*", ".ansible_vault*",
     ".lastpass*", "keyring", "*.keyring", ".xauthority", ".iceauthority", ".rhosts", ".shosts", "*.nmconnection",
     "wpa_supplicant*.conf", "stored_tokens*", "cookies.json", "*.jwt", "jwt.txt", ".sentryclirc*", ".mongorc.js",
     ".dbshell", "ngrok.y*ml", "tailscaled.state*", ".claude.json*", "claude_desktop_config.json", ".openai",
     ".anthropic", "keys.json", "key.txt", "keys.txt", "config.local", "*.kubeconfig.y*ml", "gh_hosts.y*ml",
 )  # fmt: skip
-"""Names of files that hold secrets, as patterns in lower case."""
+"""Names of files that hold secrets, as lower-case patterns."""
 
 SECRET_FOLDERS = frozenset({
     ".ssh", ".gnupg", ".aws", ".kube", ".azure", ".docker", ".gcloud", ".password-store", ".kaggle", ".databricks",
     ".snowsql", ".oci", ".boto", ".chef", ".mozilla", ".thunderbird", ".bitcoin", ".electrum", "keyrings", "gcloud",
     "keychains", "github-copilot", "io.datasette.llm", ".sfdx", ".ngrok2",
 })  # fmt: skip
-"""Names of folders in which everything is a secret."""
+"""Names of folders in which every file is a secret."""
 
 SECRET_PLACES = frozenset({
     (".config", name) for name in ("gh", "hub", "op", "doctl", "glab-cli", "flyctl", "netlify", "tailscale", "stripe")
 }) | {(".fly", "config.yml"), (".wandb", "settings"), ("borg", "keys"), (".composer", "auth.json")}  # fmt: skip
-"""Folders and files that are secrets only below the folder that stands before them."""
+"""Files and folders that are secrets only below the parent folder given before them."""
 
 _COPY_MARK = re.compile(
     r"^(?:copy of |\.#|#|\.~lock\.|~\$)"
     r"|(?:(?<!~)~+|#|[ ._-](?:bak\w{0,60}|backup|back|old|orig|original|save|saved|sav|sw[a-z]|tmp|temp|copy|rej|dist"
     r"|disabled|prev|new|gz|bz2|xz|zst|zip|tar|tgz|7z|rar|enc|asc|txt|\d+)|[ ]?\(\d+\)|[ ]-[ ]copy)$"
 )
-"""What editors, archivers and people put before or after the name of a file that they copy."""
+"""Prefixes and suffixes that editors, archivers and people add to the name of a copied file."""
 
 _NAMES = re.compile("|".join(map(translate, SECRET_FILES)))
 
@@ -136,7 +136,7 @@ SECRET_TEXTS = (
         r"|sq0(?:atp|csp)-|dp\.[ps]t\.|ops_eyJ|LTAI|HRKU-|EAAC)(?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{20}",
     ),
 )  # fmt: skip
-"""What a secret is called, and the pattern of its beginning."""
+"""The name of each kind of secret, and the pattern that matches its beginning."""
 
 WORDS_IN = {
     "a private key": "private key,putty-user,ssh2 enc,age-secret",
@@ -172,7 +172,7 @@ WORDS_IN = {
     "a token of Atlassian": "atatt3,.atlasv1.",
     "a key of a provider of models": "pplx-,r8_,nvapi-,csk-,fw_,tvly-,lsv2_",
 }
-"""What every text with such a secret holds, in small letters: a quick look that spares the search for most patterns."""
+"""Lower-case keywords of which each such secret contains at least one: a cheap check before the pattern search."""
 
 _TEXTS = tuple(
     (
@@ -183,19 +183,19 @@ _TEXTS = tuple(
     )
     for name, pattern in SECRET_TEXTS
 )
-"""Patterns for either case are searched in a text of small letters, which is several times as fast."""
+"""Case-insensitive patterns are searched in lower-cased text, which is several times as fast."""
 _MAX_COPY_MARKS = 4
 
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Whether a file's name, in lower case, is one of a file of secrets, or of a copy of one."""
+    """Whether a lower-case file name is that of a file of secrets or of a copy of one."""
     return any(_NAMES.match(original) for original in original_names(name))
 
 
 @lru_cache(maxsize=4096)
 def original_names(name: str) -> tuple[str, ...]:
-    """Give a name, and those it may be a copy of: `.netrc~`, `.#.netrc`, `id_rsa.bak.gz`, `kaggle (1).json`."""
+    """Return a name and the names it may be a copy of: `.netrc~`, `.#.netrc`, `id_rsa.bak.gz`, `kaggle (1).json`."""
     names = [name]
     stem, dot, ending = name.rpartition(".")
     for original in dict.fromkeys((name, f"{_COPY_MARK.sub('', stem)}{dot}{ending}" if stem else name)):
@@ -212,7 +212,7 @@ def original_names(name: str) -> tuple[str, ...]:
 
 
 def secret_in(text: str) -> str:
-    """Say which kind of secret a text holds; empty where none is found."""
+    """Return the kind of secret that a text contains; empty if none is found."""
     lowered = text.lower()
     for name, pattern, is_lower, keywords in _TEXTS:
         if any(keyword in lowered for keyword in keywords) and pattern.search(lowered if is_lower else text):

@@ -1,7 +1,7 @@
-"""A function of the notebook as a tool of the model.
+"""A Python function as a tool of the model.
 
-`@tool` only marks: the function stays the function it is. A `Tool` is made of it where it is offered, with the schema
-of its signature, its policy, and a digest that changes when the tool does.
+`@tool` only attaches options: the function itself is unchanged. A `Tool` is created when the function is added to a
+toolset, with the schema of its signature, its policy, and a digest that changes when the tool changes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ TOOL_ATTRIBUTE = "__nbtool_tool__"
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 MAX_METHODS = 50
-"""Methods of an object that become tools; one with more, such as a frame or an array, is data."""
+"""Maximum number of public methods of an object used as tools; an object with more (a data frame, an array) is data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What an author says of a tool; see `tool`."""
+    """The options of a tool; see `tool`."""
 
     policy: Policy = field(default_factory=Policy)
     timeout: float | None = None
@@ -41,15 +41,15 @@ class Options:
     executor: Executor | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Stay behind when a function is sent to another process: there it is no tool, and executors cannot travel."""
+        """Drop the options when the function is pickled: executors cannot be pickled."""
         return type(None), ()
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Yielded by a generator tool to say how far it is; not part of its result.
+    """Yielded by a generator tool to report progress; not part of the result.
 
-    `fraction` runs from 0 to 1.
+    `fraction` is between 0 and 1.
     """
 
     text: str = ""
@@ -60,16 +60,22 @@ class Progress:
 class Tool:
     """A function that the model may call.
 
-    `timeout` counts seconds. With `thread` a synchronous function runs in a worker thread of its own, with `executor`
-    there, else on the thread that waits for the turn. `store_as` names the variable its result is kept in. `identity`
-    tells two tools of the same digest apart; it holds within one kernel. A tool that does not `resolves_references`
-    gets references as plain text; the result of one that is not `stores_result` becomes no variable. `notice` is what
-    the person, and only the person, should know before a call. `preview_effect` tells the person, and only the person,
-    what a call with these arguments will change, such as a file's diff; it changes nothing itself. `sends_to` names
-    who is sent the arguments, where they leave this kernel: another model never gets what was exposed by reference
-    alone, a server only where the person approves that very call. `is_async`: calling the function gives a coroutine
-    or an async generator, so that it belongs on a loop: on nbtool's own where it `is_builtin`. Calls of a tool that is
-    `in_order` run after those before them in their round.
+    Args:
+        timeout: seconds.
+        thread: run a synchronous function in a worker thread instead of the thread that waits for the turn.
+        executor: run a synchronous function there.
+        store_as: name of the variable that stores the result.
+        resolves_references: False passes references to the function as plain text.
+        stores_result: False does not store the result as a variable.
+        identity: distinguishes two tools with the same digest; valid within one kernel.
+        notice: shown to the person before a call, and never sent to the model.
+        preview_effect: return what a call with these arguments would change, such as a file's diff. Shown to the
+            person, and never sent to the model. It must not change anything.
+        sends_to: who receives the arguments if they leave this kernel. Values exposed by reference only are never
+            sent to another model, and to a server only if the person approves that call.
+        in_order: run after the earlier calls of the same round.
+        is_async: calling the function returns a coroutine or an async generator. It runs on an event loop: on
+            nbtool's own if `is_builtin`.
     """
 
     function: Callable[..., Any]
@@ -96,17 +102,17 @@ class Tool:
     def __post_init__(self) -> None:
         function = _unwrap(self.function)
         is_async = inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
-        object.__setattr__(self, "is_async", is_async)  # asked several times a call
+        object.__setattr__(self, "is_async", is_async)  # read several times per call
         object.__setattr__(self, "is_builtin", str(getattr(function, "__module__", "")).startswith("nbtool."))
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The tool as a model is told of it: name, description, parameters (a JSON schema)."""
+        """The tool as sent to a model: name, description, parameters (a JSON schema)."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters.schema}
 
     @property
     def runs_in_order(self) -> bool:
-        """Whether its calls run one after another, in order: it says so, or runs where the notebook's own code does."""
+        """Whether its calls run one after another: `in_order`, or on the thread of the notebook's own code."""
         return self.in_order or not (self.is_async or self.thread or self.executor)
 
 
@@ -140,7 +146,7 @@ def tool(
 ) -> Callable[[F], F]: ...
 
 
-def tool(  # noqa: PLR0913 - the options of a tool, each by its name
+def tool(  # noqa: PLR0913 - the options of a tool are keyword arguments
     function: F | None = None,
     /,
     *,
@@ -153,23 +159,23 @@ def tool(  # noqa: PLR0913 - the options of a tool, each by its name
     store_as: str = "",
     executor: Executor | None = None,
 ) -> F | Callable[[F], F]:
-    """Mark a function, or every public method of a class, as a tool; it stays what it is.
+    """Mark a function, or every public method of a class, as a tool; the function itself is unchanged.
 
     Args:
         function: sync, async, generator or async generator; a bound method; a class.
-        run: whether a person is asked before a call: `auto`, `ask_once`, `ask_always`.
-        result: whether a person is asked before the result reaches the model: `never`, `on_error`, `always`.
+        run: when to ask for approval before a call: `auto` (never), `ask_once`, `ask_always`.
+        result: when to ask for approval before the result is sent to the model: `never`, `on_error`, `always`.
         timeout: seconds that a call may take.
-        thread: run in a worker thread, not where the notebook's own code runs.
-        name: another name than the function's.
-        sensitive: ask each time, and never remember the answer.
-        store_as: the variable that keeps the latest result, in place of `{tool}_{n}_result`.
-        executor: where a synchronous function runs instead: a pool of `concurrent.futures`, a Dask client's
-            `get_executor(pure=False)`, an ipyparallel view's `executor`. The function, its arguments and what it
-            returns are pickled on the way to other processes; what it prints stays there.
+        thread: run in a worker thread instead of the thread of the notebook's own code.
+        name: overrides the function's name.
+        sensitive: ask before every call, and never remember the decision.
+        store_as: the variable that stores the latest result, instead of `{tool}_{n}_result`.
+        executor: run a synchronous function there: a pool of `concurrent.futures`, a Dask client's
+            `get_executor(pure=False)`, an ipyparallel view's `executor`. The function, its arguments and its return
+            value are pickled if it runs in another process; its printed output stays there.
 
     Raises:
-        BadUsage: an option makes no sense.
+        BadUsage: an option is invalid.
     """
     options = Options(Policy(run, result, sensitive), timeout, thread, name, store_as, executor)
     _check_options(options)
@@ -179,10 +185,10 @@ def tool(  # noqa: PLR0913 - the options of a tool, each by its name
 
 
 def as_tools(obj: Any) -> list[Tool]:
-    """Give the tools that a thing stands for: one for a callable, one for each public method of a class or an object.
+    """Return the tools of an object: one for a callable, one per public method of a class or an instance.
 
     Raises:
-        BadUsage: it stands for none, or cannot be described to a model.
+        BadUsage: it has none, or no schema can be built for it.
     """
     if isinstance(obj, Tool):
         return [obj]
@@ -193,17 +199,17 @@ def as_tools(obj: Any) -> list[Tool]:
     is_own = type(obj).__module__ != "builtins"
     if (count := count_methods(obj)) > MAX_METHODS:
         raise BadUsage(
-            f"A {type(obj).__name__} has {count} methods: that is data, and no set of tools.",
-            fix="Expose it (`chat.expose`, or `-v NAME` in a cell), or give the methods that you mean.",
+            f"A {type(obj).__name__} has {count} methods: that is data, not a set of tools.",
+            fix="Expose it (`chat.expose`, or `-v NAME` in a cell), or pass the methods that you mean.",
         )
     tools = [_make_tool(method, options) for method, options in _marked_methods(obj)] if is_own else []
     if not tools:
-        raise BadUsage(f"A {type(obj).__name__} is not a tool.", fix="Give a function, a method, a class or a toolset.")
+        raise BadUsage(f"A {type(obj).__name__} is not a tool.", fix="Pass a function, a method, a class or a toolset.")
     return tools
 
 
 def count_methods(obj: Any) -> int:
-    """Count the public methods of an object, those of its class alone."""
+    """Count the public methods of an object's class."""
     names = (name for name in dir(type(obj)) if not name.startswith("_"))
     return sum(inspect.isroutine(inspect.getattr_static(type(obj), name)) for name in names)
 
@@ -220,7 +226,7 @@ def _attach_options(function: F, options: Options) -> F:
         or not hasattr(function, "__dict__")
         or inspect.ismethod(function)
     ):
-        # marked otherwise already, or a builtin or bound method that carries no marks: a partial of it does
+        # options already attached, or a builtin or bound method without a `__dict__`: attach them to a partial
         target = functools.update_wrapper(functools.partial(function), function)
     setattr(target, TOOL_ATTRIBUTE, options)
     return cast(F, target)
@@ -248,7 +254,7 @@ def _make_tool(function: Callable[..., Any], options: Options) -> Tool:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Give the name a callable goes by."""
+    """Return the name of a callable."""
     function_with_code = _unwrap(function)
     return str(getattr(function_with_code, "__name__", type(function_with_code).__name__))
 
@@ -265,11 +271,13 @@ def _make_instance(cls: type) -> Any:
     try:
         return cls()
     except TypeError as error:
-        raise BadUsage(f"{cls.__name__} cannot be made without arguments: {error}.", fix="Give an instance.") from error
+        raise BadUsage(
+            f"{cls.__name__} cannot be created without arguments: {error}.", fix="Give an instance."
+        ) from error
 
 
 def _unwrap(function: Any) -> Any:
-    """Look through partials and methods at the function that carries the code."""
+    """Return the function with the code, inside partials and methods."""
     while isinstance(function, functools.partial):
         function = function.func
     return getattr(function, "__func__", function)
@@ -298,7 +306,7 @@ def _code_digest(code: CodeType) -> str:
 
 
 def _captured_objects(function: Any) -> list[str]:
-    """Name the objects that two functions of one source may differ by: instances, partial arguments, closures."""
+    """Name the objects by which functions with the same source may differ: instances, partial arguments, closures."""
     if isinstance(function, functools.partial):
         values = [*function.args, *function.keywords.values()]
         return [*_captured_objects(function.func), *(object_token(value) for value in values)]
@@ -313,25 +321,25 @@ def _captured_objects(function: Any) -> list[str]:
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
         raise BadUsage(
-            f"{name!r} is no name for a tool: 1 to 64 letters, digits, '_' or '-' are expected.",
-            fix="Name it with tool(name=...).",
+            f"{name!r} is not a valid tool name: expected 1 to 64 letters, digits, '_' or '-'.",
+            fix="Set one with tool(name=...).",
         )
 
 
 def _check_options(options: Options) -> None:
     if options.timeout is not None and not options.timeout > 0:
-        raise BadUsage(f"timeout={options.timeout!r}: seconds above 0 are expected.")
+        raise BadUsage(f"timeout={options.timeout!r}: expected seconds greater than 0.")
     if not isinstance(options.thread, bool):
-        raise BadUsage(f"thread={options.thread!r}: True (a worker thread) or False (the notebook's own) is expected.")
+        raise BadUsage(f"thread={options.thread!r}: expected True (a worker thread) or False (the notebook's own).")
     if options.executor is not None and (options.thread or not isinstance(options.executor, Executor)):
         raise BadUsage(
-            f"executor={type(options.executor).__name__}: a concurrent.futures.Executor is expected, without thread.",
-            fix="Give a pool, client.get_executor(pure=False) of Dask, or view.executor of ipyparallel.",
+            f"executor={type(options.executor).__name__}: expected a concurrent.futures.Executor, without thread=True.",
+            fix="Pass a pool, client.get_executor(pure=False) of Dask, or view.executor of ipyparallel.",
         )
     if options.name:
         _check_name(options.name)
     if options.store_as and not NAME.fullmatch(options.store_as):
-        raise BadUsage(f"store_as={options.store_as!r}: letters, digits, '_' or '-' are expected.")
+        raise BadUsage(f"store_as={options.store_as!r}: expected letters, digits, '_' or '-'.")
 
 
 def _check_executor(function: Callable[..., Any], options: Options) -> None:
@@ -339,6 +347,6 @@ def _check_executor(function: Callable[..., Any], options: Options) -> None:
     is_stepwise = inspect.isgeneratorfunction(unwrapped) or inspect.isasyncgenfunction(unwrapped)
     if options.executor is not None and (is_stepwise or inspect.iscoroutinefunction(unwrapped)):
         raise BadUsage(
-            f"{name_of(function)!r} cannot run at an executor: it is asynchronous or yields.",
-            fix="Give a plain function, or leave the executor out.",
+            f"{name_of(function)!r} cannot run in an executor: it is async or a generator.",
+            fix="Use a plain function, or remove the executor.",
         )

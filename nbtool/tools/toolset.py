@@ -1,4 +1,4 @@
-"""Tools under one roof: look-up by name, switches, rules for the prompt, and wrappers that narrow or rename."""
+"""Toolsets: look-up by name, enabling and disabling, prompt rules, and wrappers that filter or rename."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from nbtool.tools.tool import NAME, Tool, as_tools
 from nbtool.tools.values.sanitize import single_line
 
 MAX_NAMED = 20
-"""Names that an error about an unknown tool lists."""
+"""Maximum number of names listed in an error about an unknown tool."""
 
 FACTORY_ATTRIBUTE = "__nbtool_toolset__"
-"""What marks a function that makes a toolset, so that its name alone stands for what it makes."""
+"""Marks a function that returns a toolset, so that the function can be passed in place of the toolset."""
 
 Rules = str | Callable[[tuple[str, ...]], str]
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 _INDEX = """\
-More rules are kept as variables; read one with ReadVar when its time has come:
-| variable | what it says | when to read it |
+More rules are kept as variables; read one with ReadVar when it applies:
+| variable | content | when to read it |
 |---|---|---|
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that is too long for every prompt: the prompt names it, and the model reads it as the variable `name`."""
+    """A rule that is too long for every prompt: the prompt lists it, and the model reads it as the variable `name`."""
 
     name: str
     text: str
@@ -41,30 +41,30 @@ class Rule:
 
     @property
     def row(self) -> str:
-        """The rule as a row of the index."""
+        """The rule as a row of the index table."""
         cells = (f"`{self.name}`", self.description, self.read_when)
         return f"| {' | '.join(single_line(cell).replace('|', '/') for cell in cells)} |"
 
 
 @runtime_checkable
 class ToolSource(Protocol):
-    """Whatever gives tools: a toolset, a wrapper around one, a server."""
+    """A source of tools: a toolset, a wrapper around one, a server."""
 
     name: str
 
     def tools(self) -> Mapping[str, Tool]:
-        """Give the tools that can be called now, by name."""
+        """Return the tools that can be called now, by name."""
 
     def rules(self) -> str:
-        """Give what the prompt should say of them; empty for nothing."""
+        """Return the prompt text about the tools; empty for none."""
 
 
 class Toolset:
     """A named set of tools.
 
-    Takes functions, methods, classes, objects, tools and other toolsets. `rules` is a text for the system prompt, or
-    a function of the names that are switched on; it is left out while none is. The rules in `on_demand` are named in
-    the prompt and read when they are needed.
+    Takes functions, methods, classes, objects, tools and other toolsets. `rules` is a text for the system prompt, or a
+    function of the names of the enabled tools; it is omitted if no tool is enabled. The rules in `on_demand` are listed
+    in the prompt and read when needed.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Toolset:
             self.add(item)
 
     def checkpoint(self) -> Callable[[], None]:
-        """Give what puts the tools back as they are now."""
+        """Return a function that restores the tools to their current state."""
         own_tools, sources, disabled = dict(self._own_tools), list(self._sources), set(self._disabled)
 
         def put_back() -> None:
@@ -90,22 +90,22 @@ class Toolset:
 
     @property
     def sources(self) -> tuple[ToolSource, ...]:
-        """The toolsets in this one."""
+        """The toolsets contained in this one."""
         return tuple(self._sources)
 
     def has_own(self, name: str) -> bool:
-        """Whether a tool is of this set itself, and of none in it."""
+        """Whether a tool belongs to this set itself, not to a contained one."""
         return name in self._own_tools
 
     def all_tools(self) -> dict[str, Tool]:
-        """Give all tools by name, those that are switched off too."""
+        """Return all tools by name, including disabled ones."""
         return self._merge_tools()
 
     def add(self, item: Any) -> tuple[str, ...]:
-        """Add what `item` stands for and give the names; a function defined anew replaces its former self.
+        """Add the tools of `item` and return their names; a redefined function replaces its previous version.
 
         Raises:
-            BadUsage: the name belongs to another tool, or `item` is none.
+            BadUsage: the name belongs to another tool, or `item` is not a tool.
         """
         source = as_tool_source(item)
         if source is not None:
@@ -119,10 +119,10 @@ class Toolset:
         return tuple(tool.name for tool in added)
 
     def remove(self, name: str) -> None:
-        """Take away a tool, or a whole source by its name.
+        """Remove a tool, or a whole source by its name.
 
         Raises:
-            UnknownTool: there is none of this name.
+            UnknownTool: no tool or source has this name.
         """
         if any(source.name == name for source in self._sources):
             self._sources = [source for source in self._sources if source.name != name]
@@ -130,18 +130,18 @@ class Toolset:
             raise unknown_tool(name, self._merge_tools())
 
     def enable(self, *names: str) -> None:
-        """Switch tools on; raises as `remove`."""
+        """Enable tools; raises as `remove`."""
         self._disabled -= set(self._check_names(names))
 
     def disable(self, *names: str) -> None:
-        """Switch tools off: the model is not told of them and cannot call them; raises as `remove`."""
+        """Disable tools: they are not sent to the model and cannot be called; raises as `remove`."""
         self._disabled |= set(self._check_names(names))
 
     def get(self, name: str) -> Tool:
-        """Give the tool of this name.
+        """Return the tool with this name.
 
         Raises:
-            UnknownTool: none that is switched on has it; the text lists names that exist.
+            UnknownTool: no enabled tool has this name; the message lists existing names.
         """
         tools = self.tools()
         if name not in tools:
@@ -149,31 +149,31 @@ class Toolset:
         return tools[name]
 
     def tools(self) -> dict[str, Tool]:
-        """Give the tools that are switched on, by name."""
+        """Return the enabled tools, by name."""
         return {name: tool for name, tool in self._merge_tools().items() if name not in self._disabled}
 
     def rules(self) -> str:
-        """Give the rules of this set and of the sets in it, as far as they have a tool that is switched on."""
+        """Return the rules of this set and of the contained sets that have an enabled tool."""
         names = tuple(name for name in self._own_tools if name not in self._disabled)
         own_rules = (self._rules(names) if callable(self._rules) else self._rules) if self.tools() else ""
         index = _INDEX + "\n".join(rule.row for rule in self._on_demand) if self._on_demand and self.tools() else ""
         return "\n\n".join(text for text in (own_rules, index, *(source.rules() for source in self._sources)) if text)
 
     def on_demand(self) -> tuple[Rule, ...]:
-        """Give the rules that are read when they are needed, of this set and of the sets in it, as `rules` does."""
+        """Return the on-demand rules of this set and of the contained sets, as `rules` does."""
         own_rules = self._on_demand if self.tools() else ()
         return (*own_rules, *(rule for source in self._sources for rule in on_demand_rules(source)))
 
     def filtered(self, keep: Callable[[Tool], bool] | Iterable[str]) -> FilteredTools:
-        """Give a view of this set with some of its tools: those named (`read_*` too), or those `keep` is true for."""
+        """Return a view of this set with the tools of these names (`read_*` too), or those `keep` accepts."""
         return FilteredTools(self, keep)
 
     def prefixed(self, prefix: str) -> PrefixedTools:
-        """Give a view of this set with `prefix` before every name."""
+        """Return a view of this set with `prefix` before every name."""
         return PrefixedTools(self, prefix)
 
     def approved(self, policy: Policy) -> ApprovedTools:
-        """Give a view of this set under another policy."""
+        """Return a view of this set with another policy."""
         return ApprovedTools(self, policy)
 
     def __iter__(self) -> Iterator[Tool]:
@@ -213,7 +213,7 @@ class Toolset:
         return tuple(source.tools())
 
     def _drop_class(self, origin: str) -> None:
-        """Forget the methods of a class that is added again: it may have fewer now."""
+        """Remove the methods of a class that is added again: it may have fewer now."""
         self._own_tools = {
             name: tool for name, tool in self._own_tools.items() if tool.origin.rpartition(".")[0] != origin
         }
@@ -227,7 +227,7 @@ class Toolset:
 
 
 class FilteredTools:
-    """Some tools of a source."""
+    """A subset of a source's tools."""
 
     def __init__(self, source: ToolSource, keep: Callable[[Tool], bool] | Iterable[str]) -> None:
         self.name = source.name
@@ -235,20 +235,20 @@ class FilteredTools:
         self._is_kept = keep if callable(keep) else _name_filter((keep,) if isinstance(keep, str) else tuple(keep))
 
     def tools(self) -> dict[str, Tool]:
-        """Give those that are kept."""
+        """Return the selected tools."""
         return {name: tool for name, tool in self._source.tools().items() if self._is_kept(tool)}
 
     def rules(self) -> str:
-        """Give the source's rules, while any tool is left."""
+        """Return the source's rules if any tool is selected."""
         return self._source.rules() if self.tools() else ""
 
     def on_demand(self) -> tuple[Rule, ...]:
-        """Give the source's rules on demand, while any tool is left."""
+        """Return the source's on-demand rules if any tool is selected."""
         return on_demand_rules(self._source) if self.tools() else ()
 
 
 class PrefixedTools:
-    """The tools of a source under longer names."""
+    """The tools of a source with a prefix before their names."""
 
     def __init__(self, source: ToolSource, prefix: str) -> None:
         self.name = f"{prefix}{source.name}"
@@ -258,29 +258,31 @@ class PrefixedTools:
         self.tools()
 
     def tools(self) -> dict[str, Tool]:
-        """Give them by their longer names."""
+        """Return the tools by their prefixed names."""
         renamed = [self._with_prefix(tool) for tool in self._source.tools().values()]
         return {tool.name: tool for tool in renamed}
 
     def rules(self) -> str:
-        """Give the source's rules."""
+        """Return the source's rules."""
         return self._source.rules()
 
     def on_demand(self) -> tuple[Rule, ...]:
-        """Give the source's rules on demand."""
+        """Return the source's on-demand rules."""
         return on_demand_rules(self._source)
 
     def _with_prefix(self, tool: Tool) -> Tool:
         name = f"{self._prefix}{tool.name}"
         if not NAME.fullmatch(name):
-            raise BadUsage(f"{name!r} is no name for a tool.", fix="Take a prefix of few letters, digits, '_' or '-'.")
+            raise BadUsage(
+                f"{name!r} is not a valid tool name.", fix="Use a short prefix of letters, digits, '_' or '-'."
+            )
         if tool not in self._cache:
             self._cache[tool] = replace(tool, name=name, digest=make_digest(tool=tool.digest, name=name))
         return self._cache[tool]
 
 
 class ApprovedTools:
-    """The tools of a source under another policy."""
+    """The tools of a source with another policy."""
 
     def __init__(self, source: ToolSource, policy: Policy) -> None:
         self.name = source.name
@@ -289,15 +291,15 @@ class ApprovedTools:
         self._cache: dict[Tool, Tool] = {}
 
     def tools(self) -> dict[str, Tool]:
-        """Give them under the other policy; a sensitive tool stays sensitive."""
+        """Return the tools with the other policy; a sensitive tool remains sensitive."""
         return {name: self._with_policy(tool) for name, tool in self._source.tools().items()}
 
     def rules(self) -> str:
-        """Give the source's rules."""
+        """Return the source's rules."""
         return self._source.rules()
 
     def on_demand(self) -> tuple[Rule, ...]:
-        """Give the source's rules on demand."""
+        """Return the source's on-demand rules."""
         return on_demand_rules(self._source)
 
     def _with_policy(self, tool: Tool) -> Tool:
@@ -308,25 +310,25 @@ class ApprovedTools:
 
 
 def on_demand_rules(source: ToolSource) -> tuple[Rule, ...]:
-    """Give the rules on demand of a source; one that knows of none has none."""
+    """Return the on-demand rules of a source; empty if it does not support them."""
     get_rules = getattr(source, "on_demand", None)
     return tuple(get_rules()) if callable(get_rules) else ()
 
 
 def toolset_factory(function: Factory) -> Factory:
-    """Mark a function that makes a toolset and needs no arguments: where a toolset is expected, its name will do."""
+    """Mark a function without arguments that returns a toolset, so that it can be passed in place of the toolset."""
     setattr(function, FACTORY_ATTRIBUTE, True)
     return function
 
 
 def as_tool_source(obj: Any) -> ToolSource | None:
-    """Give the toolset that a thing is, or that it makes; None where it is neither."""
+    """Return the object as a toolset, calling it if it is a toolset factory; None if it is neither."""
     source = obj() if FACTORY_ATTRIBUTE in getattr(obj, "__dict__", {}) else obj
     return source if isinstance(source, ToolSource) else None
 
 
 def unknown_tool(name: str, tools: Iterable[str]) -> UnknownTool:
-    """Make the error for a name that no tool has, listing near names first."""
+    """Return the error for an unknown tool name, with similar names listed first."""
     names = sorted(tools)
     close_matches = difflib.get_close_matches(name[:64], names, n=3)
     names_listed = [*close_matches, *(other for other in names if other not in close_matches)][:MAX_NAMED]

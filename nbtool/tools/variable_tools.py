@@ -1,6 +1,6 @@
-"""The tools with which a model finds and reads variables, and keeps notes.
+"""The tools with which a model lists and reads variables, and writes notes.
 
-They take names as plain text: a reference in their arguments is never resolved, so no value can slip through them.
+They take names as plain text: a reference in their arguments is never resolved, so they cannot receive a value.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from nbtool.tools.values.sanitize import single_line
 from nbtool.tools.variables.store import Variable, Variables
 
 PAGE_SIZE = 25
-"""Variables on a page of the list, unless said otherwise."""
+"""Default number of variables on a page of the list."""
 
 MAX_PAGE_SIZE = 200
-"""Variables on a page at most."""
+"""Maximum number of variables on a page."""
 
 MAX_READ_CHARS = 6_000
-"""Characters that one reading gives at most."""
+"""Maximum number of characters returned by one read."""
 
 RULES = """\
-Objects of the notebook and results of tools are variables. Give one to a tool as a reference: an argument that is
+Objects of the notebook and results of tools are variables. Pass one to a tool as a reference: an argument that is
 exactly $VAR_REF{{name}} becomes the object itself, whatever its size; $VAR_REF{{name:start:length}} is a part of its
 text and $VAR_REF{{name['key']}} an item of it. Write \\$VAR_REF{{ for the literal text. Prefer a reference to copying
 a value."""
 
 
 def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
-    """Give the tools over a store: ListVars and ReadVar, and where `writable` WriteVar and RemoveVars.
+    """Return the tools over a store: ListVars and ReadVar, and WriteVar and RemoveVars if `writable`.
 
-    Reading a variable that a person exposed by reference alone asks that person first.
+    Reading a variable that was exposed by reference only asks the person first.
     """
 
     def must_ask(arguments: Mapping[str, Any]) -> ResultMode:
@@ -45,7 +45,7 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
         try:
             return "never" if isinstance(name, str) and variables.get(name).is_readable else "always"
         except NbtoolError:
-            return "never"  # there is nothing to read; the tool says so
+            return "never"  # there is nothing to read; the tool reports it
 
     functions = _VariableFunctions(variables)
     no_approval = Policy("auto")
@@ -66,7 +66,7 @@ def variable_tools(variables: Variables, *, writable: bool = True) -> Toolset:
 
 
 class _VariableFunctions:
-    """The functions behind the tools."""
+    """The functions of the tools."""
 
     def __init__(self, variables: Variables) -> None:
         self._variables = variables
@@ -93,7 +93,7 @@ class _VariableFunctions:
         Args:
             name: the variable's name, without $VAR_REF.
             start: the first character, from 0.
-            length: how many characters; as many as fit when left out.
+            length: number of characters; as many as allowed if omitted.
         """
         text = mask_text(self._variables.text(name))
         begin = max(0, start)
@@ -102,7 +102,7 @@ class _VariableFunctions:
         if not begin and end >= len(text):
             return part
         last = min(end, len(text))
-        hint = f" Go on with start={last}." if last < len(text) else ""
+        hint = f" Continue with start={last}." if last < len(text) else ""
         return (
             f"{part}\n[characters {format_number(begin)} to {format_number(last)} of {format_number(len(text))}.{hint}]"
         )
@@ -110,13 +110,13 @@ class _VariableFunctions:
     def write_var(
         self, name: str, value: str | None = None, desc: str | None = None, tags: list[str] | None = None
     ) -> str:
-        """Keep a note under a name, or change one; nothing of the notebook is written.
+        """Write a note under a name, or change one; notebook variables are not changed.
 
         Args:
             name: the note's name.
-            value: its text; needed for a new note.
-            desc: what it is.
-            tags: words to find it by.
+            value: its text; required for a new note.
+            desc: a description.
+            tags: keywords to find it by.
         """
         try:
             note = self._variables.store_note(name, value, description=desc, tags=tags)
@@ -125,10 +125,10 @@ class _VariableFunctions:
         return f"{note.name} holds {format_number(len(str(note.value)))} characters."
 
     def remove_vars(self, names: list[str]) -> str:
-        """Remove results and notes that are no longer needed; variables of the notebook stay.
+        """Remove results and notes that are no longer needed; notebook variables are not removed.
 
         Args:
-            names: which ones.
+            names: the variables to remove.
         """
         removed = [name for name in names if self._variables.remove(name)]
         remaining = [shorten(single_line(name), 64) for name in names if name not in removed]

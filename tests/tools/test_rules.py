@@ -25,8 +25,8 @@ def market() -> Toolset:
 def test_the_prompt_names_a_rule_and_does_not_hold_it() -> None:
     assert market().rules() == (
         "Prices are in USD.\n\n"
-        "More rules are kept as variables; read one with ReadVar when its time has come:\n"
-        "| variable | what it says | when to read it |\n"
+        "More rules are kept as variables; read one with ReadVar when it applies:\n"
+        "| variable | content | when to read it |\n"
         "|---|---|---|\n"
         "| `Rule/market/orders` | how orders are written | before placing an order |"
     )

@@ -1,8 +1,9 @@
-"""Who is asked, what exactly about, and what was decided.
+"""Approval questions and decisions.
 
 A question is bound to a digest of everything that would happen: the tool, its schema, the arguments, and what each
-reference points to. A decision carries the digest back, so it can answer nothing else. Questions lie on the desk;
-buttons, a line of input, a policy and a script's approver are roads to it, and the first decision wins.
+reference points to. A decision carries the digest back, so it cannot answer any other question. Pending questions are
+in the `ApprovalQueue`; buttons, a line of input, a policy or a script's approver can decide them, and the first
+decision counts.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ ResultPolicy = ResultMode | Callable[[Mapping[str, Any]], ResultMode]
 Scope = Literal["call", "tool"]
 
 MAX_DECIDED = 10_000
-"""Decided questions that the desk still knows, so that a late decision learns who was first."""
+"""Maximum number of decided questions that the queue remembers, so that a late decision gets the first one's origin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """When a person is asked.
+    """When approval is required.
 
-    Before a call runs: `auto` never, `ask_once` once for the same arguments, `ask_always` each time. Before its
-    result reaches the model: `never`, `on_error`, `always`. A callable gets a copy of the arguments as the model
-    wrote them and gives one of these words. A `sensitive` tool asks each time, whatever else is said, and is not
-    remembered.
+    Before a call runs: `auto` never, `ask_once` once for the same arguments, `ask_always` before every call. Before its
+    result is sent to the model: `never`, `on_error`, `always`. A callable receives a copy of the arguments as the model
+    wrote them and returns one of these modes. A `sensitive` tool asks before every call regardless of `run`, and its
+    approval is not remembered.
     """
 
     run: RunPolicy = "ask_always"
@@ -51,17 +52,17 @@ class Policy:
         _check_mode("result", self.result, get_args(ResultMode))
 
     def run_mode(self, arguments: Mapping[str, Any]) -> RunMode:
-        """Give the word for this call; whatever a callable raises goes through.
+        """Return the mode for this call; exceptions of a callable propagate.
 
         Raises:
-            BadUsage: a callable gave something else than a word.
+            BadUsage: a callable returned something else than a mode.
         """
         mode = self.run(json_copy(arguments)) if callable(self.run) else self.run
         _check_mode("run", mode, get_args(RunMode))
         return "ask_always" if self.sensitive else mode
 
     def result_mode(self, arguments: Mapping[str, Any]) -> ResultMode:
-        """Give the word for this call's result; as `run_mode`."""
+        """Return the mode for this call's result; raises as `run_mode`."""
         mode = self.result(json_copy(arguments)) if callable(self.result) else self.result
         _check_mode("result", mode, get_args(ResultMode))
         return mode
@@ -69,10 +70,9 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Approved:
-    """The call may run, with other `arguments` where given.
+    """The call may run, with `arguments` in place of its own if set.
 
-    `remember` spares the next question: for this very `call` (same tool, same arguments), or for the whole `tool`
-    as it is now.
+    `remember` skips later questions: for this `call` (same tool, same arguments), or for the whole `tool` as it is now.
     """
 
     arguments: Mapping[str, Any] | None = None
@@ -81,21 +81,21 @@ class Approved:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The call must not run; the model reads the reason."""
+    """The call must not run; the reason is sent to the model."""
 
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """The result may reach the model, as another `text` where given."""
+    """The result may be sent to the model, with `text` in place of its own if set."""
 
     text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """The result must not reach the model by any road; the model reads the reason."""
+    """The result must not reach the model in any form; the reason is sent to the model."""
 
     reason: str = ""
 
@@ -105,15 +105,19 @@ Decision = Approved | Denied | Released | Withheld
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May this call run, or may this result reach the model?
+    """May this call run, or may this result be sent to the model?
 
-    `shown` is what is decided about: the canonical arguments as JSON, or the text of the result. `resolved`
-    describes what each argument stands for, `effect` what would change, as the tool tells it, and `media` are the
-    images of a result, which reach the model where its text is released as it is. `notice` is what the person has to
-    know first, such as how the tool changed; it is shown in full. `remember_keys` are the names under which an
-    approval can be remembered, for the call and for the tool; one that stands for something that cannot be watched has
-    none for the call. `previews` are the first rows of what was opened for reading, `notes` lines that the person
-    should know, and `again` says why the call is asked about once more.
+    Args:
+        shown: what is decided: the canonical arguments as JSON, or the text of the result.
+        resolved: describes the value of each argument.
+        effect: what the call would change, as reported by the tool.
+        media: the images of a result; sent to the model if its text is released unchanged.
+        notice: what the person must know first, such as how the tool changed; shown in full.
+        remember_keys: the keys under which an approval can be remembered, for the call and for the tool. There is
+            none for a call with an object that cannot be watched for changes.
+        previews: the first rows of readable variables.
+        notes: lines for the person.
+        again: why the call is asked about again.
     """
 
     call_id: str
@@ -137,11 +141,11 @@ class Question:
 
     @property
     def can_remember_call(self) -> bool:
-        """Whether an approval of these very arguments can be remembered, not only one of the tool."""
+        """Whether an approval of these arguments can be remembered, not only one of the tool."""
         return self.can_remember and "call" in self.remember_keys
 
     def copy(self) -> Question:
-        """Give the question with arguments and mappings of its own: whoever changes them changes nothing else."""
+        """Return the question with copies of its arguments and mappings, so that changing them affects nothing else."""
         return replace(
             self,
             arguments=json_copy(self.arguments),
@@ -152,14 +156,14 @@ class Question:
         )
 
     def denial(self, reason: str) -> Decision:
-        """Give the decision that fails closed at this gate."""
+        """Return the decision that fails closed at this gate."""
         return Denied(reason) if self.gate == "run" else Withheld(reason)
 
 
 class Approver(Protocol):
-    """Somebody who answers questions; a plain callable of the same shape will do as well.
+    """Answers questions; a callable with the signature of `ask` works too.
 
-    None says that the decision will be laid on the desk by another road.
+    None means that the decision will be passed to the queue in another way.
     """
 
     def ask(self, question: Question) -> Decision | Awaitable[Decision | None] | None:
@@ -171,13 +175,13 @@ AskFunction = Callable[[Question], Decision | Awaitable[Decision | None] | None]
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A decision, and whose it was."""
+    """A decision, and who made it."""
 
     decision: Decision
     by: str
 
     def copy(self) -> Resolution:
-        """Give the ruling with edited arguments of its own."""
+        """Return the resolution with a copy of the edited arguments."""
         decision = self.decision
         if not isinstance(decision, Approved) or decision.arguments is None:
             return self
@@ -186,7 +190,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class PendingQuestion:
-    """A question on the desk; awaiting it gives the ruling."""
+    """A question in the queue; awaiting it returns the resolution."""
 
     question: Question
     future: Future[Resolution] = field(default_factory=Future, repr=False)
@@ -197,7 +201,7 @@ class PendingQuestion:
 
 @dataclass(frozen=True, slots=True)
 class StandingApproval:
-    """An approval that spares further questions until it is revoked or the kernel ends."""
+    """An approval that skips later questions until it is revoked or the kernel stops."""
 
     approval_id: str
     scope: Scope
@@ -208,27 +212,27 @@ class StandingApproval:
 
 @dataclass(frozen=True, slots=True)
 class QueueChange:
-    """What a listener of the desk is told; `resolution` only where there was a decision."""
+    """What a listener of the queue receives; `resolution` only if there was a decision."""
 
     kind: Literal["asked", "decided", "withdrawn"]
     question: Question
     resolution: Resolution | None = None
 
     def copy(self) -> QueueChange:
-        """Give the change with arguments and mappings of its own: whoever changes them changes nothing else."""
+        """Return the change with copies of its arguments and mappings, so that changing them affects nothing else."""
         return replace(self, question=self.question.copy(), resolution=self.resolution and self.resolution.copy())
 
 
 BY_POLICY = "policy"
-"""Whose a ruling is that no person and no approver of a person's gave."""
+"""The `by` of a resolution made by nbtool's own rules, without a person or an approver."""
 
 Listener = Callable[[QueueChange], None]
 
 
 class ApprovalQueue:
-    """Pending questions, where the first decision wins. Safe from any thread.
+    """Pending questions; the first decision counts. Thread-safe.
 
-    `tool_states` are the states in which approved runs left their tools.
+    `tool_states` holds the states in which approved runs left their tools.
     """
 
     def __init__(self) -> None:
@@ -240,16 +244,18 @@ class ApprovalQueue:
         self._listeners: list[Listener] = []
 
     def add(self, question: Question) -> PendingQuestion:
-        """Lay a question on the desk.
+        """Add a question to the queue.
 
         Raises:
-            ApprovalError: the same question lies there, or was decided: nothing is asked or used twice.
+            ApprovalError: the same question is pending or was decided: no question is asked or used twice.
         """
         pending = PendingQuestion(question)
-        pending.future.set_running_or_notify_cancel()  # so that whoever stops waiting cannot cancel it for others
+        pending.future.set_running_or_notify_cancel()  # so that cancelling one wait does not cancel it for the others
         with self._lock:
             if question.digest in self._open or question.digest in self._decided:
-                raise ApprovalError(f"The question {question.digest[:12]} was asked before.", fix="Ask anew.")
+                raise ApprovalError(
+                    f"The question {question.digest[:12]} was asked before.", fix="Create a new question."
+                )
             self._open[question.digest] = pending
         self._notify(QueueChange("asked", question))
         return pending
@@ -258,24 +264,24 @@ class ApprovalQueue:
         """Decide the question with this digest.
 
         Raises:
-            AlreadyDecided: somebody was first, or the question was withdrawn.
-            ApprovalError: there is no such question, or the decision does not fit its gate.
+            AlreadyDecided: it was decided or withdrawn before.
+            ApprovalError: no question has this digest, or the decision does not fit its gate.
         """
         with self._lock:
             pending = self._find(digest)
             resolution = Resolution(_copy_decision(pending.question, decision), by)
-            self._close(digest, f"It was decided by {by}.")
+            self._close(digest, f"Decided by {by}.")
         pending.future.set_result(resolution)
         self._notify(QueueChange("decided", pending.question, resolution))
 
     def expire(self, digest: str, reason: str = "Nobody answered in time.") -> None:
-        """Decide the question against the call; raises as `decide`."""
+        """Deny the question; raises as `decide`."""
         with self._lock:
             denial = self._find(digest).question.denial(reason)
         self.decide(digest, denial, by="expired")
 
     def withdraw(self, digest: str, reason: str = "The call was cancelled.") -> bool:
-        """Take a question off the desk; says whether it still lay there."""
+        """Remove a question from the queue; return whether it was pending."""
         with self._lock:
             pending = self._open.get(digest)
             if pending is None:
@@ -286,15 +292,15 @@ class ApprovalQueue:
         return True
 
     def pending(self) -> tuple[Question, ...]:
-        """Give the questions that wait, oldest first."""
+        """Return the pending questions, oldest first."""
         with self._lock:
             return tuple(entry.question.copy() for entry in self._open.values())
 
     def remember(self, question: Question, scope: Scope, *, by: str) -> StandingApproval:
-        """Let an approval spare further questions; in memory only.
+        """Skip later questions that this approval covers; in memory only.
 
         Raises:
-            ApprovalError: this tool, or this call, is asked about each time.
+            ApprovalError: approvals of this tool or this call are not remembered.
         """
         _check_scope(question, scope)
         entry = StandingApproval(new_id("approval"), scope, question.tool, question.shown, by)
@@ -302,7 +308,7 @@ class ApprovalQueue:
             return self._remembered.setdefault(question.remember_keys[scope], entry)
 
     def find_remembered(self, question: Question) -> StandingApproval | None:
-        """Give the remembered approval that covers a question, if there is one."""
+        """Return the remembered approval that covers a question, if there is one."""
         if not question.can_remember:
             return None
         with self._lock:
@@ -310,7 +316,7 @@ class ApprovalQueue:
             return next((entry for entry in entries if entry), None)
 
     def remembered(self) -> tuple[StandingApproval, ...]:
-        """Give the remembered approvals, oldest first."""
+        """Return the remembered approvals, oldest first."""
         with self._lock:
             return tuple(self._remembered.values())
 
@@ -318,19 +324,21 @@ class ApprovalQueue:
         """Forget a remembered approval.
 
         Raises:
-            ApprovalError: there is none with this id.
+            ApprovalError: no approval has this id.
         """
         with self._lock:
             for key, entry in self._remembered.items():
                 if entry.approval_id == approval_id:
                     del self._remembered[key]
                     return
-        raise ApprovalError(f"No remembered approval has the id {approval_id!r}.", fix="See the list of approvals.")
+        raise ApprovalError(
+            f"No remembered approval has the id {approval_id!r}.", fix="List them with `%chat approvals`."
+        )
 
     def add_listener(self, listener: Listener) -> Callable[[], None]:
-        """Tell `listener` of every change, on the thread that makes it; gives a function that ends this.
+        """Call `listener` on every change, on the thread that makes it; return a function that removes it.
 
-        A listener that raises is dropped.
+        A listener that raises is removed.
         """
         with self._lock:
             self._listeners.append(listener)
@@ -341,7 +349,9 @@ class ApprovalQueue:
             return pending
         if reason := self._decided.get(digest):
             raise AlreadyDecided(f"The question {digest[:12]} is closed: {reason}")
-        raise ApprovalError(f"No question with the digest {digest[:12]!r} waits.", fix="Decide one that is pending.")
+        raise ApprovalError(
+            f"No question with the digest {digest[:12]!r} is pending.", fix="Decide one of `pending()`."
+        )
 
     def _close(self, digest: str, reason: str) -> None:
         del self._open[digest]
@@ -363,17 +373,17 @@ class ApprovalQueue:
 
 
 def canonical_json(value: Any) -> str:
-    """Write JSON in one way only: keys sorted, no spaces, ASCII."""
+    """Return JSON in its only canonical form: keys sorted, no spaces, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
 def make_digest(**parts: Any) -> str:
-    """Give the SHA-256 of named JSON parts, in hex."""
+    """Return the SHA-256 of named JSON parts, in hex."""
     return hashlib.sha256(canonical_json(parts).encode()).hexdigest()
 
 
 def _copy_decision(question: Question, decision: Decision) -> Decision:
-    """Give the decision with arguments of its own, or say why it does not fit the question."""
+    """Return the decision with a copy of its arguments, or raise if it does not fit the question."""
     allowed = (Approved, Denied) if question.gate == "run" else (Released, Withheld)
     if not isinstance(decision, allowed):
         names = " or ".join(kind.__name__ for kind in allowed)
@@ -385,22 +395,22 @@ def _copy_decision(question: Question, decision: Decision) -> Decision:
     try:
         return replace(decision, arguments=json_copy(decision.arguments))
     except (TypeError, ValueError, RecursionError) as error:
-        raise ApprovalError(f"The arguments are not JSON: {error}.", fix="Give a dict of plain values.") from None
+        raise ApprovalError(f"The arguments are not JSON: {error}.", fix="Pass a dict of JSON values.") from None
 
 
 def _check_scope(question: Question, scope: Scope) -> None:
     if not question.can_remember:
-        raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks each time.")
+        raise ApprovalError(f"An approval of {question.tool!r} cannot be remembered.", fix="It asks before every call.")
     if scope == "call" and not question.can_remember_call:
         raise ApprovalError(
-            f"An approval of this call of {question.tool!r} cannot be remembered: its objects, or what the tool works"
-            " with, cannot be watched.",
+            f"An approval of this call of {question.tool!r} cannot be remembered: its objects, or data that the tool"
+            " uses, cannot be watched for changes.",
             fix="Approve it once, or remember the tool.",
         )
 
 
 def json_copy(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a deep copy of JSON values.
+    """Return a deep copy of JSON values.
 
     Raises:
         TypeError, ValueError, RecursionError: it holds something else.
@@ -411,4 +421,4 @@ def json_copy(value: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_mode(name: str, mode: object, modes: tuple[str, ...]) -> None:
     if not callable(mode) and mode not in modes:
-        raise BadUsage(f"{name}={mode!r} is no policy; expected one of {', '.join(modes)}.")
+        raise BadUsage(f"{name}={mode!r} is not a policy: expected one of {', '.join(modes)}.")

@@ -1,1 +1,1 @@
-"""One call: bind, gate, run, deliver, gate, record."""
+"""One tool call: binding, approval gates, execution, result delivery and record."""

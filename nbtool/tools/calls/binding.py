@@ -1,4 +1,4 @@
-"""A call with everything it stands for: the tool, the arguments as written, and what each reference points to."""
+"""A call bound to its tool, its arguments and the objects of its references."""
 
 from __future__ import annotations
 
@@ -30,25 +30,31 @@ from nbtool.tools.variables.references import (
 from nbtool.tools.variables.store import Variables
 
 MAX_EFFECT = 20_000
-"""Characters that are shown of what a call will change."""
+"""Maximum number of characters shown of the effect of a call."""
 
 MAX_CHEAP_CHARS = 10_000
-"""Characters of a text argument that are looked through on the loop itself."""
+"""Maximum number of characters of a text argument that is scanned on the event loop."""
 
 MAX_PREVIEWS = 4
-"""How many of a call's references are shown with their first rows."""
+"""Maximum number of references of a call shown with their first rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoundCall:
-    """A call as it would run now. `arguments_json` are the arguments as JSON, `values` what the function is given.
+    """A call as it would run now.
 
-    `tokens` change when what a reference stands for does, `tool_token` when what the tool works with beside its
-    arguments does (empty until it is read); `tool_problem` says why that may go unnoticed. `previews` are the first
-    rows of what was opened for reading, by the names of the arguments that refer to it, `effect` is what the call will
-    change, as its tool tells it. `unreadable_links` are the references to what was exposed by reference alone.
-    `described_arguments` tells of each argument as it was when it was bound: references by name, type and shape,
-    anything else as JSON.
+    Args:
+        arguments_json: the arguments as JSON.
+        values: the values passed to the function.
+        tokens: change when the object of a reference changes.
+        tool_token: changes when the data that the tool uses besides its arguments changes; empty until it is
+            computed.
+        tool_problem: why such a change may go unnoticed.
+        previews: the first rows of readable variables, by argument name.
+        effect: what the call would change, as reported by the tool.
+        unreadable_links: the references to variables that were exposed by reference only.
+        described_arguments: each argument when it was bound: references by name, type and shape, other values as
+            JSON.
     """
 
     tool: Tool
@@ -65,24 +71,24 @@ class BoundCall:
 
     @property
     def discloses_values(self) -> bool:
-        """Whether values that were exposed by reference alone would leave this kernel with the arguments."""
+        """Whether values exposed by reference only would leave this kernel with the arguments."""
         return bool(self.unreadable_links) and self.tool.sends_to != ""
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The arguments as they were written: a copy, with which one may do as one likes."""
+        """A copy of the arguments as they were written."""
         arguments: dict[str, Any] = json.loads(self.arguments_json)
         return arguments
 
     @property
     def token_digests(self) -> tuple[str, ...]:
-        """The words of all tokens, in the order of the references."""
+        """The digests of all tokens, in the order of the references."""
         return tuple(token.digest for tokens in self.tokens.values() for token in tokens)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Lines about what a reference stands for, or the tool works with, and cannot be watched."""
-        of_tool = [f"What {self.tool.name!r} works with cannot be watched for changes: {self.tool_problem}."]
+        """Lines about referenced objects and tool data that cannot be watched for changes."""
+        of_tool = [f"The data that {self.tool.name!r} uses cannot be watched for changes: {self.tool_problem}."]
         of_references = (
             f"{link.reference.text} cannot be watched for changes: {token.problem}."
             for path, tokens in self.tokens.items()
@@ -93,7 +99,7 @@ class BoundCall:
 
     @property
     def arguments_text(self) -> str:
-        """The arguments for the eye: JSON, keys sorted, indented; the same text for the same arguments."""
+        """The arguments for display: JSON, keys sorted, indented."""
         return json.dumps(self.arguments, sort_keys=True, indent=2, ensure_ascii=False)
 
     def question(
@@ -106,7 +112,7 @@ class BoundCall:
         media: tuple[Media, ...] = (),
         repeated: RepeatedQuestion | None = None,
     ) -> Question:
-        """Ask about this call at one of its gates, `media` with its result; each `attempt` is a question of its own."""
+        """Return the question about this call at a gate; each `attempt` has its own digest."""
         tool = self.tool
         arguments, notes = self.arguments, self.notes if gate == "run" else ()
         identity_parts = {"tool": tool.name, "identity": tool.identity, "digest": tool.digest, "gate": gate}
@@ -139,14 +145,14 @@ class BoundCall:
             media=media,
             sensitive=sensitive,
             can_remember=gate == "run" and not sensitive,
-            remember_keys=keys,  # type: ignore[arg-type]  # the words are those of Scope
+            remember_keys=keys,  # type: ignore[arg-type]  # the keys are those of Scope
             previews={**self.previews} if gate == "run" else {},
             notes=notes,
             again=repeated,
         )
 
     def same_as(self, other: BoundCall) -> bool:
-        """Whether another binding stands for the very same: tool, arguments, objects as they are, and what changes."""
+        """Whether another binding has the same tool, arguments, object contents and effect."""
         own_parts = (self.arguments_json, self.token_digests, self.effect, self.tool_token)
         return own_parts == (
             other.arguments_json,
@@ -156,7 +162,7 @@ class BoundCall:
         ) and self.same_tool_as(other)
 
     def same_tool_as(self, other: BoundCall) -> bool:
-        """Whether another binding would run the very same tool."""
+        """Whether another binding would run the same tool."""
         return (self.tool.identity, self.tool.digest) == (other.tool.identity, other.tool.digest)
 
     @property
@@ -169,12 +175,12 @@ class BoundCall:
         )
 
     def with_tool_token(self, states: ToolStates) -> BoundCall:
-        """Read what the tool works with beside its arguments, as it is now; may take long."""
+        """Return the call with the current token of the data that the tool uses; may take long."""
         token = tool_change_token(self.tool.function)
         return replace(self, tool_token=states.first_token(token.digest), tool_problem=token.problem)
 
     def differences(self, current: BoundCall) -> tuple[Difference, ...]:
-        """Say what is different now, without saying what is in an object that was referred to."""
+        """Return what is different now, without the contents of referenced objects."""
         differences = [
             _difference(
                 f"the argument {name!r}",
@@ -186,7 +192,7 @@ class BoundCall:
         if not self.same_tool_as(current):
             differences.append(_difference("the tool", _definition(self.tool), _definition(current.tool)))
         elif self.tool_token != current.tool_token:
-            differences.append(Difference("what the tool works with: its object, closure, defaults or globals"))
+            differences.append(Difference("the data that the tool uses: its object, closure, defaults or globals"))
         differences.append(_difference("what will change", self.effect, current.effect))
         changed = tuple(difference for difference in differences if difference)
         return (
@@ -196,7 +202,7 @@ class BoundCall:
         )
 
     def _changed_references(self, current: BoundCall) -> list[str]:
-        """Give the references whose objects were changed in place, or replaced by others of the same shape."""
+        """Return the references whose objects were changed in place, or replaced by others of the same shape."""
         texts = [link.reference.text for links in self.resolved.links.values() for link in links]
         if len(self.token_digests) != len(current.token_digests):
             return texts
@@ -206,7 +212,7 @@ class BoundCall:
 
 
 def is_cheap(tool: Tool, arguments: Mapping[str, Any]) -> bool:
-    """Whether binding takes no time and runs nobody's own code: plain values for plain parameters, no reference."""
+    """Whether binding is fast and runs no user code: plain values for plain parameters, no reference."""
     return tool.parameters.is_plain and tool.preview_effect is None and all(map(_is_cheap_value, arguments.values()))
 
 
@@ -217,10 +223,10 @@ def _is_cheap_value(value: Any) -> bool:
 
 
 def bind(tool: Tool, arguments: Mapping[str, Any], variables: Variables) -> BoundCall:
-    """Resolve and validate arguments as they are now. May take long: texts of referred objects are written out.
+    """Resolve and validate arguments as they are now. May take long: referenced objects are rendered as text.
 
     Raises:
-        ToolError: they are not JSON, a reference leads nowhere, or they do not fit the tool's schema.
+        ToolError: they are not JSON, a reference cannot be resolved, or they do not fit the tool's schema.
     """
     arguments_json = without_references(_json_arguments(arguments)).arguments
     resolved = resolve(arguments_json, variables) if tool.resolves_references else without_references(arguments_json)
@@ -252,7 +258,7 @@ def _described(name: str, value: Any, resolved: ResolvedArguments) -> ResolvedAr
 
 
 def _render_text_arguments(tool: Tool, resolved: ResolvedArguments, variables: Variables) -> None:
-    """Put the text of an object that was opened for reading where its parameter takes a text and not the object."""
+    """Replace a readable object by its text if its parameter takes a text and not the object."""
     for path, value in tuple(resolved.objects.items()):
         link = resolved.links[path][0]
         if len(path) > 1 or not tool.parameters.takes_text(str(path[0]), value):
@@ -268,12 +274,12 @@ def _disclosure_error(tool: Tool, link: ReferenceTarget) -> InvalidArguments:
     name = link.reference.name
     return InvalidArguments(
         f"{link.reference.text} was exposed by reference only, and {tool.name!r} sends its arguments to another model.",
-        fix=f"Ask without its values, or let the user open it: `--read {name}`, or chat.expose(read=True, {name}=…).",
+        fix=f"Call it without its values, or ask the user for `--read {name}` or chat.expose(read=True, {name}=…).",
     )
 
 
 def _change_tokens(path: Path, resolved: ResolvedArguments) -> tuple[ChangeToken, ...]:
-    """Give the tokens of the references at one place: of the object that is passed on, or of the text made of it."""
+    """Return the tokens of the references at one path: of the object passed on, or of the text created from it."""
     links = resolved.links[path]
     if path in resolved.objects:
         return tuple(change_token(link.value) for link in links)
@@ -289,16 +295,16 @@ def _difference(what: str, before: str, after: str) -> Difference | None:
 
 
 def _definition(tool: Tool) -> str:
-    """Write how a tool is defined, for the eye: its source where it can be read, else what it says of itself."""
+    """Return a tool's definition for display: its source if it can be read, else its name and description."""
     code = getattr(tool.function, "__code__", None)
     source = verified_source(code) if code is not None and code.co_name != "<lambda>" else ""
     return truncate(source or f"{tool.name}: {tool.description}", MAX_EFFECT)
 
 
 def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
-    """Let the tool tell what it would change; where it cannot, the arguments have to say it.
+    """Return the effect that the tool reports for this call; empty if it cannot.
 
-    It gets values of its own: what it does to them changes nothing that runs.
+    It receives its own copy of the values, so that it cannot change what runs.
     """
     if tool.preview_effect is None:
         return ""
@@ -306,12 +312,12 @@ def _effect_preview(tool: Tool, resolved: ResolvedArguments) -> str:
     positional, keywords = tool.parameters.bind(values)
     try:
         return truncate(str(tool.preview_effect(*positional, **keywords)), MAX_EFFECT)
-    except Exception:  # noqa: BLE001 - such a call fails in its own words when it runs
+    except Exception:  # noqa: BLE001 - such a call reports its own error when it runs
         return ""
 
 
 def _previews(resolved: ResolvedArguments, variables: Variables) -> dict[str, TablePreview]:
-    """Look at the first rows behind the references to what was opened for reading."""
+    """Return the first rows behind the references to readable variables."""
     previews: dict[str, TablePreview] = {}
     for path, links in resolved.links.items():
         if len(previews) == MAX_PREVIEWS or not variables.get(links[0].reference.name).is_readable:
@@ -322,7 +328,7 @@ def _previews(resolved: ResolvedArguments, variables: Variables) -> dict[str, Ta
 
 
 def _json_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give a fresh copy that is JSON and nothing else, however the arguments came in."""
+    """Return a copy that contains only JSON values."""
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(arguments)))
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,8 +1,9 @@
-"""What containers hold, read past the methods of their own classes, and written so that equal contents are found again.
+"""The contents of containers in a normalized form, so that equal contents can be found in other representations.
 
-A container becomes rows: its values one after another, in each order in which a list, a text or another container may
-repeat them. A row is written as words alone, so that quotes, brackets, commas, tags and the types of numbers make no
-difference: the list `["a", 1.0]`, its JSON, a line of CSV and a printed array of it are the same row.
+A container becomes rows: its values in each order in which a list, a text or another container may repeat them. A row
+contains words only, so that quotes, brackets, commas, tags and number types make no difference: the list `["a", 1.0]`,
+its JSON, a line of CSV and a printed array of it are the same row. Containers are read without calling methods that
+their class may override.
 """
 
 from __future__ import annotations
@@ -24,25 +25,27 @@ from nbtool.tools.values.describe import has_value_labels, object_token
 from nbtool.tools.values.multipart import MultipartResult
 
 MAX_INSPECTED = 10_000
-"""Items of a result that are compared with what is closed, and values of one row; of a longer container the first."""
+"""Maximum number of items of a result compared with unreadable values, and of values in one row; the first ones count.
+"""
 
 MAX_PARSED = 4_000_000
-"""Characters of a text that is read as JSON; a longer one that may be JSON is not compared."""
+"""Maximum number of characters of a text parsed as JSON; a longer text that may be JSON is not compared."""
 
 MAX_LITERAL = 100_000
-"""Characters of a text that is read as Python writes values; a longer one that begins like a list is not compared."""
+"""Maximum number of characters of a text parsed as a Python literal; a longer one that may be a list is not compared.
+"""
 
 MIN_ROW_CHARS = 8
-"""Characters below which a row of two or three values is not looked for in a text."""
+"""Minimum length of a row of two or three values to be searched for in a text."""
 
 MIN_ROW_VALUES = 4
 ROUNDED_BELOW = 100
-"""Below this number, decimals count by their first three digits: libraries write them rounded, each in its own way."""
+"""Decimals below this number are compared by their first three digits: libraries round them differently."""
 
 ATOMS = (bool, int, float, complex, str, bytes)
 LISTS: tuple[Any, ...] = (list, tuple, set, frozenset)
 VALUES = ("datetime", "decimal", "uuid", "fractions", "pathlib", "ipaddress", "zoneinfo")
-"""Packages whose objects are values, as numbers are."""
+"""Packages whose objects are scalar values."""
 
 _TABLES = ("pandas", "numpy", "polars", "xarray", "pyarrow", "torch", "scipy", "jaxlib")
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
@@ -56,7 +59,7 @@ _ZEROS = re.compile(r"(?<=\d)\.(\d{0,40}?)0*(?!\d)")
 
 
 def items(result: Any, *, keys: bool = True) -> Iterator[Any]:
-    """Give a value and what the containers in it hold, with their `keys` or without, each container once."""
+    """Yield a value and the contents of the containers in it, optionally with their `keys`; each container once."""
     iterators, visited = [iter((result,))], set[int]()
     while iterators:
         for item in iterators[-1]:
@@ -70,7 +73,7 @@ def items(result: Any, *, keys: bool = True) -> Iterator[Any]:
 
 
 def children(container: Any, *, keys: bool = True) -> Iterable[Any] | None:
-    """Give what a container, a record or a small table holds, without the code of a class of its own."""
+    """Return the contents of a container, a record or a small table, without running code of its class."""
     kind = type(container)
     if base := next((base for base in _READERS if issubclass(kind, base)), None):
         names, values = _READERS[base](container)
@@ -79,17 +82,17 @@ def children(container: Any, *, keys: bool = True) -> Iterable[Any] | None:
         return None
     if (fields := getattr(kind, "__dataclass_fields__", None)) or hasattr(kind, "model_fields"):
         return [getattr(container, name, None) for name in fields or kind.model_fields]
-    with suppress(Exception):  # a library's own object in a state in which it cannot be read
+    with suppress(Exception):  # a library object in a state in which it cannot be read
         if 0 < size_of(container) <= MAX_INSPECTED:
             return next((list(form) for form in _forms(container)), None)
     return None
 
 
 def rows_of(value: Any) -> list[str]:
-    """Write the values of a container one after another, of a table by rows and by columns; a time as a row of one.
+    """Return the rows of a container's values; of a table by rows and by columns; a time is a row of one value.
 
     Raises:
-        Exception: a library's own object cannot be read.
+        Exception: a library object cannot be read.
     """
     forms = [*_forms(value)] or ([_leaves(value)] if children(value) is not None else [])
     if isinstance(value, bytes | bytearray | memoryview):
@@ -99,15 +102,15 @@ def rows_of(value: Any) -> list[str]:
     rows = [[*islice(_value_keys(form), MAX_INSPECTED)] for form in forms]
     max_values = (
         MAX_INSPECTED // 2
-    )  # so that it is found whole among the first of a container that begins with something else
+    )  # so that it is found within the inspected part of a container with other items before it
     return [row for keys in rows if (row := _join_row(keys[:max_values])) and _is_specific(keys)]
 
 
 def result_rows(result: Any) -> Iterator[str]:
-    """Write all that a result tells, in each order.
+    """Yield the rows of everything in a result.
 
     Raises:
-        Exception: a library's own object cannot be read, or a text that may be JSON is too long.
+        Exception: a library object cannot be read, or a text that may be JSON is too long.
     """
     for item in islice(items(result, keys=False), MAX_INSPECTED):
         for form in _forms(item):
@@ -116,20 +119,20 @@ def result_rows(result: Any) -> Iterator[str]:
 
 
 def is_any_in(rows: Iterable[str], text: str) -> bool:
-    """Whether a row that is long enough to be told from others stands in the words of a text."""
+    """Whether a row that is long enough to be specific is contained in the words of a text."""
     words = _join_row((normalized_words(text),))
     return any((len(row) >= MIN_ROW_CHARS or row.count("\0") > MIN_ROW_VALUES) and row in words for row in rows)
 
 
 def normalized_words(text: str) -> str:
-    """Write a text as words, one after another; what is missing has none."""
+    """Return a text as its words joined by NUL; missing values have no word."""
     for pattern, replacement in ((_MARKUP, " "), (_BYTES, ""), (_MIDNIGHT, ""), (_TIME, " "), (_ZEROS, _strip_zeros)):
         text = pattern.sub(replacement, text)
     return "\0".join(_round_number(word) for word in _WORD.findall(text) if word not in _MISSING)
 
 
 def value_key(value: Any) -> str:
-    """Write a value so that equal ones are written alike; an object is known by its identity."""
+    """Return a key that is equal for equal values; objects are identified by identity."""
     if isinstance(value, str):
         text = str.__str__(value)
         parsed = _parse_container(text)
@@ -150,7 +153,7 @@ def value_key(value: Any) -> str:
 
 
 def size_of(table: Any) -> int:
-    """Count the cells of a table; 0 for what has no shape and no length."""
+    """Return the number of cells of a table; 0 if it has no shape and no length."""
     package = _library_of(table)
     if package == "xarray":
         return sum(variable.size for variable in _variables(table))
@@ -161,23 +164,23 @@ def size_of(table: Any) -> int:
 
 
 def is_atom(value: Any) -> bool:
-    """Whether a value is a plain one that holds no other."""
+    """Whether a value is a scalar that contains no other value."""
     return type(value) in ATOMS
 
 
 def unwrap_scalar(value: Any) -> Any:
-    """Give the plain value inside a scalar of numpy; a time keeps its own unit."""
+    """Return the Python value of a numpy scalar; a time keeps its own unit."""
     is_scalar = type(value).__module__ == "numpy" and getattr(value, "shape", None) == () and hasattr(value, "item")
     return value.item() if is_scalar and value.dtype.kind not in "mM" else value
 
 
 def package_of(value: Any) -> str:
-    """Name the package of a value's class."""
+    """Return the package of a value's class."""
     return type(value).__module__.partition(".")[0]
 
 
 def _library_of(value: Any) -> str:
-    """Name the library whose table a value is, of a subclass too; empty where it is none."""
+    """Return the library of a table or of a subclass of its tables; empty if it is not a table."""
     if isinstance(value, type):
         return ""
     packages = (kind.__module__.partition(".")[0] for kind in type(value).__mro__)
@@ -185,7 +188,7 @@ def _library_of(value: Any) -> str:
 
 
 def _is_missing(value: Any) -> bool:
-    """Whether a value stands for the hidden ones of a masked array."""
+    """Whether a value represents the masked values of a masked array."""
     return type(value).__name__ == "MaskedConstant"
 
 
@@ -209,11 +212,11 @@ _READERS: dict[type, Callable[[Any], tuple[Iterable[Any], Iterable[Any]]]] = {
     **{kind: partial(_attribute_value, "data") for kind in (UserDict, UserList, UserString)},
     ChainMap: lambda one: ((), [*dict(ChainMap.items(one)).values()]),
 }
-"""Names and values in a container, read past the methods of its own class."""
+"""Names and values in a container, read without methods that a subclass may override."""
 
 
 def _forms(table: Any) -> Iterator[Iterable[Any]]:
-    """Give the values of a table of a library in each order in which they may be repeated, by rows first."""
+    """Yield the values of a library's table in each order in which they may be repeated, rows first."""
     if read := _FORMS.get(_library_of(table)):
         yield from read(table) if size_of(table) else ()
 
@@ -223,7 +226,7 @@ def _numpy_forms(table: Any) -> Iterator[Iterable[Any]]:
         return
     if not table.shape:
         content = None if _is_missing(table) else table.item()
-        if isinstance(content, tuple) or hasattr(table, "__len__"):  # a record, or an array of one value; no number
+        if isinstance(content, tuple) or hasattr(table, "__len__"):  # a record, or an array of one value; not a number
             yield content if isinstance(content, tuple) else [content]
         return
     yield islice(table.flat, MAX_INSPECTED)
@@ -273,7 +276,7 @@ def _xarray_forms(table: Any) -> Iterator[Iterable[Any]]:
 
 
 def _variables(table: Any) -> list[Any]:
-    """Give the arrays of an xarray object that lie in memory: reading others would load or compute them."""
+    """Return the in-memory arrays of an xarray object: reading the others would load or compute them."""
     variables = [
         getattr(table, "variable", None),
         *(variable.variable for variable in getattr(table, "data_vars", {}).values()),
@@ -313,7 +316,7 @@ def _value_keys(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Give the values in a value in their order; keys are names for them, and none."""
+    """Yield the scalar values in a value, in order, without keys."""
     return (item for item in items(value, keys=False) if children(item) is None)
 
 
@@ -323,19 +326,19 @@ def _join_row(keys: Iterable[str]) -> str:
 
 
 def _is_specific(keys: list[str]) -> bool:
-    """Whether there are several values, or one long one: a single short value is like anything else that has it."""
+    """Whether there are several values, or one long one: a single short value is not specific."""
     present = [key for key in keys if key]
     return len(present) > 1 or any(len(key) >= MIN_ROW_CHARS for key in present)
 
 
 def _parse_container(text: str) -> Any:
-    """Read a text that is JSON, lines of JSON, or a container as Python writes it; None where it is neither."""
+    """Parse a text that is JSON, JSON lines or a Python literal of a container; None if it is none of these."""
     if text.lstrip()[:1] not in ("[", "{", "("):
         return None
     if len(text) > MAX_PARSED:
         raise ValueError(f"A text of {len(text)} characters is not compared.")
     for read in _PARSERS[: 3 if len(text) <= MAX_LITERAL else 2]:
-        with suppress(Exception):  # it is something else; a parser of Python raises several kinds of errors
+        with suppress(Exception):  # not in this format; parsers of Python code raise several exception types
             value = read(text)
             return value if isinstance(value, (*LISTS, dict)) else None
     if len(text) > MAX_LITERAL:
@@ -349,7 +352,7 @@ _PARSERS: tuple[Callable[[str], Any], ...] = (
 
 
 def _round_number(number_text: str) -> str:
-    """Write a decimal number by its first digits, for libraries round them; other words as they are."""
+    """Return a decimal number by its first digits, because libraries round it; other words unchanged."""
     if "." not in number_text:
         return number_text
     try:

@@ -1,9 +1,9 @@
-"""What was exposed by reference alone, and what would let its values out unasked: results that hand it back, errors.
+"""Values exposed by reference only, and what could disclose them without approval: results and errors.
 
-A tool decides what it gives out of an object: a mean, a plot, some rows. Two things are no such decision: handing back
-what it was given, and an error that quotes it. What it was given is the object, or what a path or a slice took out of
-it; handing back is giving that very object, one that is equal to it, or a text in which it stands. Such a result is
-described in place of being shown, and stays closed wherever it goes on; such an error waits at the result gate.
+A tool decides what it returns about an object: a mean, a plot, some rows. Two outcomes are not such a decision: a
+result that returns the input, and an error that quotes it. The input is the object, or the part selected by a path or a
+slice. A result returns it if it is that object, equals it, or is a text that contains it. Such a result is described
+instead of shown, and remains unreadable wherever it is passed; such an error is held at the result gate.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from nbtool.tools.values.silence import suppress_output
 from nbtool.tools.variables.store import Variables
 
 MAX_UNREADABLE = 200
-"""References to closed values in one call that a result is compared with; the result of a call with more is closed."""
+"""Maximum number of references to unreadable values that a result is compared with; with more it is unreadable."""
 
 MAX_COMPARED = 100_000
-"""Items of a container that is compared with another one."""
+"""Maximum number of items of a container compared with another one."""
 
 _WORD = re.compile(r"\w+")
 _SAFE_WORDS = frozenset({
@@ -55,18 +55,18 @@ _SAFE_WORDS = frozenset({
     "range", "required", "subscriptable", "takes", "that", "the", "this", "to", "type", "unexpected", "unknown", "was",
     "were", "with",
 })  # fmt: skip
-"""Words of error messages that say nothing of any data."""
+"""Words of error messages that contain no data."""
 
 
-CLOSED_PROGRESS = "[It tells values that were exposed by reference only, so it is neither shown nor kept]\n"
-"""Stands in place of a tool's words on its progress."""
+CLOSED_PROGRESS = "[This output contains values that were exposed by reference only: it is neither shown nor stored]\n"
+"""Replaces a tool's progress text."""
 
 COMPARE_SECONDS = 5.0
-"""Seconds in which such words are compared with the values; those that take longer are not shown."""
+"""Seconds for comparing a progress text with the values; a text that takes longer is not shown."""
 
 
 class UnreadableValues:
-    """What one call was given by reference alone, to compare its outcome with."""
+    """The values that one call received by reference only, to compare its outcome with."""
 
     def __init__(self, bound: BoundCall, variables: Variables) -> None:
         self._variables = variables
@@ -80,11 +80,11 @@ class UnreadableValues:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the call was given nothing of the kind."""
+        """Whether the call received no such value."""
         return not self._objects
 
     def is_in_result(self, result: Any) -> bool:
-        """Whether a result is, equals or tells any of it, or holds such a thing; what cannot be looked through is."""
+        """Whether a result is, equals or contains any of them; also if it cannot be inspected."""
         if len(self._objects) > MAX_UNREADABLE:
             return True
         for count, item in enumerate(items(result), 1):
@@ -95,13 +95,13 @@ class UnreadableValues:
         return not self.is_empty and self._is_in_sequence(result)
 
     def is_in_text(self, text: str) -> bool:
-        """Whether any of it stands in a text."""
+        """Whether a text contains any of them."""
         if any(word in text if len(word) >= MIN_ROW_CHARS else _is_word_in(word, text) for word in self._texts):
             return True
         return bool(self._rows) and is_any_in(self._rows, text)
 
     async def may_be_in_text(self, text: str) -> bool:
-        """Whether any of it stands in a text, looked for off the loop; also where that takes too long."""
+        """Whether a text contains any of them, checked off the event loop; also if that takes too long."""
         outcome = await run_with_timeout(partial(self.is_in_text, text), COMPARE_SECONDS)
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
@@ -114,11 +114,11 @@ class UnreadableValues:
         if any(_is_equal(item, value) for value in self._objects):
             return True
         if is_atom(item) or type(item) in (*LISTS, dict, MultipartResult) or item is None:
-            return False  # its items are looked at on their own
+            return False  # its items are compared separately
         return self.is_in_text(self._variables.render(item))
 
     def _is_in_sequence(self, result: Any) -> bool:
-        """Whether the values of a closed container stand in a result one after another, whatever holds them there."""
+        """Whether a result contains the values of an unreadable container in sequence, in any container."""
         return bool(self._rows) and any(row in text for text in result_rows(result) for row in self._rows)
 
     @cached_property
@@ -127,14 +127,14 @@ class UnreadableValues:
 
     @cached_property
     def _texts(self) -> tuple[str, ...]:
-        """Everything by which it could be told in a text: what went into texts, and how it is written."""
+        """All texts by which the values could be recognized: those inserted into texts, and their representations."""
         raw_texts = [*self._sliced_texts, *(text for value in self._objects for text in self._text_forms(value))]
         texts = [text.strip() for text in raw_texts if text.strip()]
         return tuple({form for text in texts for form in (text, repr(text)[1:-1], json.dumps(text)[1:-1])})
 
     def _text_forms(self, value: Any) -> Iterator[str]:
         if value is None:
-            return  # its type has told it
+            return  # its type already discloses it
         if isinstance(value, str):
             yield str.__str__(value)
         elif isinstance(value, bytes):
@@ -145,21 +145,21 @@ class UnreadableValues:
                 with (
                     suppress_output(),
                     suppress(Exception),
-                ):  # an object that cannot be written cannot have been told that way
+                ):  # an object without a representation cannot have been written that way
                     yield render_with(value)
 
 
 def may_leak(error: BaseException | None, bound: BoundCall, variables: Variables) -> bool:
-    """Whether an error may quote an object that its call was given by reference alone.
+    """Whether an error may quote an object that its call received by reference only.
 
-    It may where a value stands in it; else it may not, if it is of nbtool or in a tool's own words (`ToolFailed`), or
-    each of its words is one that the model knows: from its own arguments, from the tool, from the description of the
-    object, or as grammar.
+    It may if it contains a value of it. Otherwise it may not if it is one of nbtool's errors or a tool's own message
+    (`ToolFailed`), or if the model knows each of its words: from its own arguments, the tool's definition, the
+    description of the object, or as grammar.
     """
     if error is None or not _uses_unreadable(bound, variables):
         return False
     type_prefix = "" if type_name(type(error)) == declared_name(type(error)) else type_name(type(error))
-    # a class that was made at run time can be named by a value
+    # the name of a class created at run time may be a value
     text = f"{type_prefix} {format_error(error).partition(': ')[2]}".lstrip()
     if UnreadableValues(bound, variables).is_in_text(text):
         return True
@@ -172,7 +172,7 @@ def may_leak(error: BaseException | None, bound: BoundCall, variables: Variables
 
 
 def _is_equal(left: Any, right: Any) -> bool:
-    """Compare two values without running anybody's own code: plain ones, and those of the table libraries."""
+    """Compare two values without running user code: scalars, and values of the table libraries."""
     if right is None or (type(left) is bool) != (type(right) is bool):
         return False
     if is_atom(left) and is_atom(right):
@@ -195,7 +195,7 @@ def _is_equal_by_library(left: Any, right: Any) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is made of plain values alone, not too many of them."""
+    """Whether a value consists of scalars only, and not too many."""
     for count, item in enumerate(items(value)):
         if count > MAX_COMPARED or not (item is None or is_atom(item) or children(item) is not None):
             return False
@@ -215,7 +215,7 @@ def _is_readable(name: str, variables: Variables) -> bool:
     try:
         return variables.get(name).is_readable
     except UnknownReference:
-        return False  # it is gone meanwhile, and nobody can say what it was
+        return False  # it was removed meanwhile, and its readability is unknown
 
 
 def _tool_vocabulary(tool: Tool) -> str:

@@ -1,4 +1,4 @@
-"""Asking at a gate: the question goes to the desk and to the approver; the first decision counts."""
+"""Ask for approval at a gate: the question goes to the queue and to the approver; the first decision counts."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from nbtool.tools.execution.async_loop import run_on_tool_loop
 from nbtool.tools.values.render import format_error
 
 BY_REMEMBERED = "remembered"
-"""Whose a ruling is that an earlier approval covers."""
+"""The `by` of a resolution covered by an earlier approval."""
 
 POLICY_SECONDS = 10.0
-"""Seconds that the policy of a tool may think about a call."""
+"""Seconds that a tool's policy may take."""
 
 MAX_REASON = 2_000
-"""Characters of a reason that a model reads."""
+"""Maximum number of characters of a reason sent to the model."""
 
 
 async def request_decision(
@@ -50,13 +50,13 @@ async def request_decision(
     caller_thread: CallerThread,
     emit: Emit,
 ) -> Resolution:
-    """Get a ruling on a question, asking only where no remembered approval covers it.
+    """Return the decision on a question, asking only if no remembered approval covers it.
 
-    Everything fails closed: without an approver, and where it raises or answers nonsense, the ruling is a refusal
-    that says why. An approver whose `uses_remembered` is False decides every question itself. Both the question and
-    its decision are journalled before anything is done.
+    It fails closed: without an approver, or if the approver raises or returns an invalid value, the decision is a
+    denial with a reason. An approver whose `uses_remembered` is False decides every question itself. The question and
+    its decision are written to the journal before anything runs.
     """
-    is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants something else
+    is_edited = question.again is not None and question.again.reason == "invalid"  # the person wants other arguments
     if not is_edited and getattr(approver, "uses_remembered", True) and approvals.find_remembered(question):
         return Resolution(Approved(), BY_REMEMBERED)
     pending = approvals.add(question)
@@ -72,10 +72,10 @@ async def request_decision(
 
 
 async def gate_mode(bound: BoundCall, gate: Gate) -> RunMode | ResultMode:
-    """Ask the tool's policy about a gate, a function off the loop; one that raises or takes too long keeps it shut.
+    """Return the mode of the tool's policy for a gate, calling a function off the event loop.
 
     Raises:
-        Closed: the policy failed.
+        CallEnded: the policy raised or took too long.
     """
     policy = bound.tool.policy
     evaluate = partial(policy.run_mode if gate == "run" else policy.result_mode, bound.arguments)
@@ -92,14 +92,14 @@ async def gate_mode(bound: BoundCall, gate: Gate) -> RunMode | ResultMode:
 
 
 async def record_decision(question: Question, resolution: Resolution, emit: Emit) -> CallDecided:
-    """Journal a ruling and give the event."""
+    """Write a resolution to the journal and return the event."""
     decision = resolution.decision
     verdict = {"Approved": "approved", "Denied": "denied", "Released": "released", "Withheld": "withheld"}
     event = CallDecided(
         call_id=question.call_id,
         gate=question.gate,
         digest=question.digest,
-        verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four words of the event
+        verdict=verdict[type(decision).__name__],  # type: ignore[arg-type]  # the four verdicts of the event
         by=resolution.by,
         reason=shorten(getattr(decision, "reason", ""), MAX_REASON),
         edited=_is_edited(decision),
@@ -111,10 +111,10 @@ async def record_decision(question: Question, resolution: Resolution, emit: Emit
 async def _ask_approver(
     question: Question, approvals: ApprovalQueue, approver: Approver | AskFunction | None, caller_thread: CallerThread
 ) -> None:
-    """Ask the approver and lay what it says on the desk; when it says None, the desk waits for another road."""
+    """Ask the approver and pass its decision to the queue; if it returns None, wait for another decision."""
     try:
         if approver is None:
-            decision: Decision | None = question.denial("Nobody can be asked: there is no approver.")
+            decision: Decision | None = question.denial("No approver is available.")
             by = BY_POLICY
         else:
             decision = await _call_approver(approver, question, caller_thread)
@@ -137,7 +137,7 @@ async def _call_approver(
     approver: Approver | AskFunction, question: Question, caller_thread: CallerThread
 ) -> Decision | None:
     question = question.copy()
-    ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # what has no `ask` is called
+    ask: AskFunction = getattr(approver, "ask", None) or approver  # type: ignore[assignment]  # without `ask` it is a function
     if inspect.iscoroutinefunction(ask):
         return await _await_answer(partial(ask, question), ask)
     answer = await caller_thread.run(lambda: ask(question))
@@ -145,7 +145,7 @@ async def _call_approver(
 
 
 async def _await_answer(answer: Callable[[], Awaitable[Decision | None]], ask: AskFunction) -> Decision | None:
-    """Await an answer: nbtool's own here, a person's function on the loop of tools, so that it may block."""
+    """Await a decision: nbtool's own code here, a user's function on the tool loop, where it may block."""
     if str(getattr(ask, "__module__", "")).startswith("nbtool."):
         return await answer()
     outcome, _ = await run_on_tool_loop(answer, "approver")
@@ -184,13 +184,13 @@ def _is_edited(decision: Decision) -> bool:
 
 
 def is_cancelling() -> bool:
-    """Whether the running task is being cancelled, as opposed to something in it raising CancelledError."""
+    """Whether the running task is being cancelled, as opposed to code in it raising CancelledError."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 def refusal_message(decision: Decision, *, subject: str = "its result") -> str:
-    """Say to the model what a person refused, and why; at the second gate `subject` says what was withheld."""
+    """Return the message to the model about a denial; `subject` is what was withheld at the result gate."""
     action = f"withheld {subject}" if isinstance(decision, Withheld) else "did not approve this call"
     reason = shorten(getattr(decision, "reason", "").strip(), MAX_REASON)
     return f"The user {action}. Reason: {reason}" if reason else f"The user {action}."

@@ -1,4 +1,4 @@
-"""The calls of one round in their order: their questions are laid in it, and synchronous tools run in it."""
+"""The order of a round's calls: their questions are asked in order, and synchronous tools run in order."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ __all__ = ["CallSlot", "make_slots"]
 
 
 class _Sequence:
-    """Steps that may be done in any order, and waits until all steps before one are done.
+    """Steps that may finish in any order, and waits for all steps before one.
 
-    Each step and each wait is looked at once, so that a round costs no more than its number of calls.
+    Each step and each wait is processed once, so that the cost of a round is linear in its calls.
     """
 
     def __init__(self, count: int) -> None:
@@ -26,7 +26,7 @@ class _Sequence:
                 event.set()
 
     async def wait(self, index: int) -> bool:
-        """Wait until every step before `index` is done; says whether there was anything to wait for."""
+        """Wait until every step before `index` is done; return whether it had to wait."""
         if self._next >= index:
             return False
         await self._waiting.setdefault(index, asyncio.Event()).wait()
@@ -34,11 +34,11 @@ class _Sequence:
 
 
 class CallSlot:
-    """One call's place among the calls of its round.
+    """One call's position among the calls of its round.
 
-    A call lays its question only after those before it have laid theirs, so that all of them lie on the desk at
-    once and in order; and one that takes turns runs only after those before it have run, or never will. Whoever
-    draws a ticket has to `release` in the end, whatever becomes of the call.
+    A call adds its question after the calls before it have added theirs, so that all of them are in the queue at once
+    and in order. A tool that runs in order runs only after the calls before it have run or were skipped. Each slot must
+    be released at the end, even if its call fails.
     """
 
     def __init__(self, index: int = 0, ask_order: _Sequence | None = None, run_order: _Sequence | None = None) -> None:
@@ -47,12 +47,12 @@ class CallSlot:
         self._run_order = run_order or _Sequence(1)
 
     async def wait_to_ask(self) -> None:
-        """Wait until every call before this one has asked, or has nothing to ask."""
+        """Wait until every call before this one has added its question, or has none."""
         await self._ask_order.wait(self._index)
         self._ask_order.mark_done(self._index)
 
     async def wait_to_run(self) -> bool:
-        """Wait until every call before this one has run; says whether there was anything to wait for."""
+        """Wait until every call before this one has run; return whether it had to wait."""
         return await self._run_order.wait(self._index)
 
     def mark_ran(self) -> None:
@@ -60,12 +60,12 @@ class CallSlot:
         self._run_order.mark_done(self._index)
 
     def release(self) -> None:
-        """Hold up nobody any longer."""
+        """Stop blocking the calls after this one."""
         self._ask_order.mark_done(self._index)
         self._run_order.mark_done(self._index)
 
 
 def make_slots(count: int) -> list[CallSlot]:
-    """Draw the tickets of a round's calls."""
+    """Return the slots of a round's calls."""
     ask_order, run_order = _Sequence(count), _Sequence(count)
     return [CallSlot(index, ask_order, run_order) for index in range(count)]

@@ -1,4 +1,4 @@
-"""How often one call was asked about, and why it is asked about once more."""
+"""How often approval was asked for one call, and why it is asked again."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from nbtool.tools.approval import Approved, Decision
 from nbtool.tools.calls.binding import BoundCall
 
 MAX_CHANGES = 3
-"""Times that one call is asked about because what it stands for changed meanwhile."""
+"""Maximum number of times that approval is asked again because the call changed meanwhile."""
 
 MAX_EDITS = 10
-"""Times that arguments which a person wrote, and which do not fit, go back to the person."""
+"""Maximum number of times that invalid edited arguments are returned to the person."""
 
-CHANGED_TOO_OFTEN = "What this call stands for changed each time it was asked about."
-INVALID_EDITS = "The user's own arguments for this call did not fit."
+CHANGED_TOO_OFTEN = "This call changed each time approval was asked for."
+INVALID_EDITS = "The user's edited arguments for this call were invalid."
 
 
 @dataclass(slots=True)
 class CallQuestions:
-    """The questions about one call: `count` of them were answered; `repeated` is why the next one is asked.
+    """The questions about one call: `count` were answered; `repeated` is why the next one is asked.
 
-    `bound` is the call that is asked about next. `is_next_to_run`: the last question was asked when nothing was left to
-    wait for, so that its approval is followed by the run itself. `is_tool_changing`: what the tool works with changed
-    while it was asked about; once the person was told, and asked again right before the run, it may go on changing.
+    Args:
+        bound: the call of the next question.
+        is_next_to_run: the last question was asked when nothing was left to wait for, so that the call runs right
+            after its approval.
+        is_tool_changing: the data that the tool uses changed while approval was pending. Once the person has been
+            informed, and asked again right before the run, it may continue to change.
     """
 
     count: int = 0
@@ -39,22 +42,22 @@ class CallQuestions:
 
     @property
     def is_over(self) -> bool:
-        """Whether it was asked about too often."""
+        """Whether approval was asked too often."""
         return self.changes >= MAX_CHANGES or self.edits >= MAX_EDITS
 
     @property
     def reason(self) -> str:
-        """Why it is asked about no more."""
+        """Why approval is not asked again."""
         return INVALID_EDITS if self.edits >= MAX_EDITS else CHANGED_TOO_OFTEN
 
     def ask_again(self, bound: BoundCall, repeated: RepeatedQuestion, *, is_next_to_run: bool = True) -> None:
-        """Ask about the call as it is now."""
+        """Ask for approval of the call as it is now."""
         self.count += 1
         self.changes += repeated.reason == "changed"
         self.bound, self.repeated, self.is_next_to_run = bound, repeated, is_next_to_run
 
     def refuse_edit(self, bound: BoundCall, error: ToolError, decision: Decision) -> None:
-        """Ask about the same call once more, for what a person wrote in its place does not fit."""
+        """Ask for approval of the same call again, because the edited arguments are invalid."""
         edited = decision.arguments if isinstance(decision, Approved) else None
         edited_json = json.dumps(edited, ensure_ascii=False, indent=2)
         self.count += 1

@@ -1,4 +1,4 @@
-"""One call and what came of it."""
+"""The record of one call and its outcome."""
 
 from __future__ import annotations
 
@@ -13,23 +13,33 @@ from nbtool.mime import IMAGES, sniff
 from nbtool.tools.values.multipart import MultipartResult
 
 MAX_IMAGES = 8
-"""Images of one result that a model sees; it reads of the others."""
+"""Maximum number of images of one result sent to the model; the others are described."""
 
 MAX_IMAGE_BYTES = 4 * 1024 * 1024
-"""Bytes of an image that a model sees."""
+"""Maximum size in bytes of an image sent to the model."""
 
 
 @dataclass(slots=True, weakref_slot=True)
 class CallRecord:
-    """One call and what came of it.
+    """The record of one call and its outcome.
 
-    `arguments` as the model sent them, `edited` the JSON of those that a person put in their place, `resolved` what
-    ran, values described; `result` the object, `shown` the text that the model got, `images` what it sees of the
-    result, `media` what the person does; `reference` the variable that holds the result, `dead_reference` the one
-    that did in an earlier kernel, `arguments_reference` the one that holds long arguments; `traceback` where the
-    person's own code failed, which no model is told; `id` the provider's.
-    `is_unreadable` says that the result is what was exposed by reference alone, `received_unreadable` that the call is
-    a script which was given such a result. Times are seconds since the epoch.
+    Args:
+        id: the provider's id.
+        arguments: as sent by the model.
+        edited: JSON of the arguments that a person wrote instead.
+        resolved: the arguments that ran, with values described.
+        result: the object.
+        shown: the text sent to the model.
+        images: the images of the result sent to the model.
+        media: the media of the result shown to the person.
+        reference: the variable with the result.
+        dead_reference: the variable that had it in an earlier kernel.
+        arguments_reference: the variable with long arguments.
+        traceback: where the user's code failed; never sent to a model.
+        is_unreadable: the result is a value that was exposed by reference only.
+        received_unreadable: the call is a script that received such a result.
+
+    Times are seconds since the epoch.
     """
 
     call_id: str
@@ -39,7 +49,7 @@ class CallRecord:
     id: str = ""
     resolved: dict[str, ResolvedArgument] = field(default_factory=dict)
     status: CallStatus = "waiting"
-    result: Any = field(default=None, repr=False)  # its repr may be slow, or say what was withheld
+    result: Any = field(default=None, repr=False)  # its repr may be slow, or contain what was withheld
     shown: str = ""
     reason: str = ""
     reference: str = ""
@@ -58,30 +68,30 @@ class CallRecord:
 
     @classmethod
     def from_call(cls, call: ToolCall, round: int) -> CallRecord:
-        """Begin the record of a call."""
+        """Start the record of a call."""
         return cls(call.call_id, call.name, call.arguments, round, call.id)
 
     @property
     def result_name(self) -> str:
-        """The name by which references reach the result, or reached it in an earlier kernel."""
+        """The name by which references address the result, or addressed it in an earlier kernel."""
         return self.reference or self.dead_reference
 
     @property
     def seconds(self) -> float:
-        """How long the tool ran and its result waited; 0 where it never began."""
+        """Seconds that the tool ran and its result waited; 0 if it never started."""
         return max(0.0, self.ended - self.started) if self.started and self.ended else 0.0
 
     def finish(self, status: CallStatus, shown: str, reason: str = "") -> None:
-        """Write down the one outcome."""
+        """Set the outcome, once."""
         self.status, self.shown, self.reason, self.ended = status, shown, reason, time.time()
 
     def override_text(self, texts: Mapping[str, str]) -> None:
-        """Take other words for the model, where there are some for this outcome."""
+        """Replace the text for the model if there is an override for this outcome."""
         if self.status in texts:
             self.shown = texts[self.status].replace("{name}", self.name).replace("{reason}", self.reason)
 
     def finished(self) -> CallFinished:
-        """Give the event of the outcome."""
+        """Return the event of the outcome."""
         return CallFinished(
             call_id=self.call_id,
             name=self.name,
@@ -97,14 +107,14 @@ class CallRecord:
         )
 
     def to_result(self) -> ToolResult:
-        """Give the answer that goes back to the model; what a person withheld is an answer, and no error."""
+        """Return the result sent to the model; a withheld result is not an error."""
         is_error = self.status not in ("ok", "withheld")
         text = self.shown or "The call has no result."
         return ToolResult(self.name, text, self.id, self.call_id, is_error, self.images)
 
 
 class CallEnded(Exception):
-    """A call ends here, with this outcome: `text` is what the model reads, `reason` what the record says."""
+    """Ends a call with this outcome: `text` is sent to the model, `reason` is written to the record."""
 
     def __init__(self, status: CallStatus, text: str, reason: str = "") -> None:
         super().__init__(text)
@@ -112,12 +122,12 @@ class CallEnded(Exception):
 
 
 def extract_images(value: Any) -> tuple[Media, ...]:
-    """Give the images that a result is, or has in its list or figures: those whose bytes are of a kind models see."""
+    """Return the images that a result is or contains, in the formats that models accept."""
     return _images_in(value)[:MAX_IMAGES]
 
 
 def count_images_left_out(value: Any) -> int:
-    """Return how many images of a result a model does not see because there are so many."""
+    """Return how many images of a result are not sent to the model because there are too many."""
     return max(0, len(_images_in(value)) - MAX_IMAGES)
 
 

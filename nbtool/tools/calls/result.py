@@ -1,4 +1,4 @@
-"""What became of a call that ran: written out, shown at the second gate, remembered, and told to the model."""
+"""Deliver the result of a call: render it, pass the result gate, store it, and set the text for the model."""
 
 from __future__ import annotations
 
@@ -25,27 +25,30 @@ from nbtool.tools.values.render import Rendered, format_error, is_cheap, render,
 from nbtool.tools.variables.store import Variables
 
 RENDER_SECONDS = 5.0
-"""Seconds that writing out a result may take."""
+"""Seconds that rendering a result may take."""
 
 REFERENCE_MIN_CHARS = 200
-"""Characters from which on a plain result is offered as a reference."""
+"""Minimum number of characters of a plain result that is stored as a reference."""
 
 EDITED_NOTICE = "[The user changed the arguments before this call ran.]"
-"""What the model is told before the outcome; not what they are: a person need not tell it."""
+"""Sent to the model before the outcome. The edited arguments are not sent: they may be private."""
 
 UNKNOWN_REASONS = {
     "running": "its tool cannot be stopped and is still running",
-    "perhaps": "had its tool begun at its executor, it may still be running",
+    "perhaps": "if its tool had started in its executor, it may still be running",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ResultDelivery:
-    """The way of an outcome to the model.
+    """The delivery of an outcome to the model.
 
-    `request_decision` gets a ruling on a question of the second gate; under `name` the result is remembered.
-    `has_unreadable_input` says that a script made the call which had been given closed values: the result may be made
-    of them. `always_checked`: a person is asked about any result, whatever the tool's policy says.
+    Args:
+        request_decision: returns the decision on a question of the result gate.
+        name: the variable under which the result is stored.
+        has_unreadable_input: the call was made by a script that received unreadable values, so that its result may
+            be derived from them.
+        always_checked: ask for approval of any result, whatever the tool's policy.
     """
 
     bound: BoundCall
@@ -58,10 +61,10 @@ class ResultDelivery:
     always_checked: bool = False
 
     async def run(self, tool_run: ToolRun) -> None:
-        """Give the record its outcome.
+        """Set the outcome of the record.
 
         Raises:
-            Closed: nothing is to be delivered, or a person withheld it.
+            CallEnded: nothing is delivered, or a person withheld it.
         """
         if tool_run.status == "unknown":
             raise CallEnded(
@@ -84,7 +87,7 @@ class ResultDelivery:
             rendered = replace(rendered, text=f"{rendered.text}\n[{left_out(more, 'images')}, which are not attached]")
         if await self._result_mode() == "always" or (self.record.received_unreadable and not is_unreadable):
             edited = await self._pass_result_gate(rendered.text, images)
-        if edited is not None:  # what the person took out must not be kept where a reference could reach it
+        if edited is not None:  # a part that the person removed must not be reachable by a reference
             value, rendered, is_unreadable = edited, render(edited, self.budget), False
         elif not is_unreadable:
             self.record.images = images
@@ -95,11 +98,11 @@ class ResultDelivery:
         self.record.finish("ok", self._with_edit_notice(rendered.text))
 
     async def _is_unreadable(self, value: Any) -> bool:
-        """Whether a result is what the call was given by reference alone; what cannot be compared in time is."""
+        """Whether a result is an unreadable input of the call; also if the comparison takes too long."""
         if self.has_unreadable_input:
             return True
         if not (self.bound.tool.resolves_references or self.record.received_unreadable):
-            return False  # a tool that takes names, not objects, reads on purpose, and asks before it does
+            return False  # a tool that takes names, not objects, reads on purpose, and asks first
         unreadable = UnreadableValues(self.bound, self.variables)
         if unreadable.is_empty:
             return unreadable.is_in_result(value)
@@ -107,14 +110,14 @@ class ResultDelivery:
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
     async def _may_leak(self, error: BaseException | None) -> bool:
-        """Whether an error may quote what its call was given by reference alone, or cannot be compared in time."""
+        """Whether an error may quote an unreadable input of the call; also if the comparison takes too long."""
         if error is None:
             return False
         outcome = await run_with_timeout(partial(may_leak, error, self.bound, self.variables), RENDER_SECONDS)
         return outcome is None or outcome.error is not None or bool(outcome.value)
 
     async def _extract_media(self, value: Any) -> None:
-        """Keep what of a result can be seen and heard, where it draws itself in time."""
+        """Store the media of a result if they are rendered in time."""
         if may_have_media(value):
             outcome = await run_with_timeout(partial(extract_media, value), RENDER_SECONDS)
             if outcome and outcome.value:
@@ -125,7 +128,7 @@ class ResultDelivery:
         may_leak = self.has_unreadable_input or self.record.received_unreadable or await self._may_leak(error)
         if await self._result_mode() != "never" or may_leak:
             edited = await self._pass_result_gate(text, error_type=type(error))
-            if edited is not None:  # what the person took out may stand in a line of source, too
+            if edited is not None:  # a part that the person removed may also be in a line of source
                 text = render(edited, self.budget).text
                 self.record.finish("error", self._with_edit_notice(text), text)
                 return
@@ -142,7 +145,7 @@ class ResultDelivery:
     async def _pass_result_gate(
         self, text: str, images: tuple[Media, ...] = (), *, error_type: type | None = None
     ) -> str | None:
-        """Pass the second gate; gives the text that a person put in place of this one, and of its images."""
+        """Pass the result gate; return the text that a person wrote in place of this one and its images."""
         resolution = await self.request_decision(self.bound.question(self.record.call_id, "result", text, media=images))
         if isinstance(resolution.decision, Released):
             return resolution.decision.text
@@ -154,7 +157,7 @@ class ResultDelivery:
         )
 
     def _store(self, value: Any, rendered: Rendered, *, readable: bool) -> Rendered:
-        """Keep the result as a variable and, where that is of use, tell the model its name."""
+        """Store the result as a variable and add its name to the text for the model if useful."""
         tool = self.bound.tool
         text = rendered.text if rendered.is_complete and not rendered.is_object else None
         store = partial(
@@ -166,7 +169,7 @@ class ResultDelivery:
         )
         try:
             name = store(self.name)
-        except BadUsage:  # an exposed variable has the name that the author chose
+        except BadUsage:  # an exposed variable has the name in `store_as`
             name = store(self.variables.reserve_name(tool.name))
         self.record.reference = name
         if rendered.is_complete and not rendered.is_object and len(rendered.text) < REFERENCE_MIN_CHARS:
@@ -175,18 +178,18 @@ class ResultDelivery:
         return Rendered(f"{rendered.text}\n[{label}: $VAR_REF{{{{{name}}}}}]", rendered.is_complete, rendered.is_object)
 
     def _store_arguments(self) -> None:
-        """Keep long arguments as a variable too: later turns are told them cut short."""
+        """Store long arguments as a variable too: they are truncated in later turns."""
         text = self.bound.arguments_text
         name = self.record.reference.removesuffix("_result") + "_args"
         if len(text) >= REFERENCE_MIN_CHARS:
-            with suppress(BadUsage):  # an exposed variable has this name; the record has the arguments all the same
+            with suppress(BadUsage):  # an exposed variable has this name; the record still has the arguments
                 self.record.arguments_reference = self.variables.store_result(
                     name, self.bound.arguments, text, description=f"Arguments of {self.bound.tool.name}."
                 )
 
 
 def _describe_unreadable(value: Any) -> Rendered:
-    text = f"{describe(value)}\n[It was exposed by reference only: its values stay in the notebook]"
+    text = f"{describe(value)}\n[Exposed by reference only: its values are not sent]"
     return Rendered(text, is_complete=False, is_object=True)
 
 
@@ -195,13 +198,13 @@ async def _render_in_time(value: Any, budget: int) -> Rendered:
         return render_or_preview(value, budget)
     outcome = await run_with_timeout(partial(render_or_preview, value, budget), RENDER_SECONDS)
     if outcome is None or outcome.error:
-        return Rendered(f"{describe(value)} (it cannot be shown in time)", is_complete=False, is_object=True)
+        return Rendered(f"{describe(value)} (rendering it took too long)", is_complete=False, is_object=True)
     rendered: Rendered = outcome.value
     return rendered
 
 
 def _error_message(error: BaseException | None) -> str:
-    """Write an error for the model: a tool's own words, or type and message."""
+    """Return the text of an error for the model: a tool's own message, or type and message."""
     if isinstance(error, ToolFailed):
         return render(str(error) or "The tool failed.").text
     if isinstance(error, NbtoolError) or error is None:

@@ -1,7 +1,7 @@
-"""One call: look up → resolve → validate → gate → run → render → gate → remember.
+"""Run one call: look up, resolve, validate, approve, execute, render, approve the result, store.
 
-Each call gets exactly one outcome, whatever happens. What is approved is what runs: just before it does, the tool and
-every reference are looked up again, and if anything is another than it was, the question is asked anew.
+Each call gets exactly one outcome. What was approved is what runs: right before the run, the tool and every reference
+are looked up again, and if anything changed, approval is asked again.
 """
 
 from __future__ import annotations
@@ -54,22 +54,22 @@ __all__ = ["CallRecord", "RunningCall", "ToolRuntime", "current_call", "run_call
 
 
 BIND_SECONDS = 10.0
-"""Seconds that looking up and writing out references may take."""
+"""Seconds that resolving and rendering references may take."""
 
 UNREADABLE_INPUT = (
-    "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text, or "
-    "sends them out of this kernel. Call it before, or outside of the script."
+    "The script has values that were exposed by reference only, and {tool!r} takes its arguments as plain text or "
+    "sends them out of this kernel. Call it outside the script."
 )
 
 BLOCKED = (
-    "The async tool `{name}` blocked the loop that async tools share, so another call was moved to a new loop."
-    " Make it a plain function, or await asyncio.to_thread(…) in it."
+    "The async tool `{name}` blocked the event loop of async tools, so another call was moved to a new loop."
+    " Make it a plain function, or use `await asyncio.to_thread(…)`."
 )
 
 TIMEOUT_DETAILS = {
     "nothing": " and was stopped",
     "running": ", still running",
-    "perhaps": " and was cancelled; had it begun at its executor, it may still be running",
+    "perhaps": " and was cancelled; if it had started in its executor, it may still be running",
 }
 
 
@@ -78,13 +78,16 @@ RunNested = Callable[[ToolCall, "ToolRuntime", int], Awaitable["CallRecord"]]
 
 @dataclass(slots=True)
 class ToolRuntime:
-    """What a call works with. `approver` None means that nobody can be asked; `timeout` is for tools without one.
+    """The services that a call uses.
 
-    `run_nested` is how a tool that works with the chat makes calls of its own: the turn counts, watches and records
-    them. `outcome_texts` are what the model is told of an outcome in place of our own words; `{name}` and `{reason}`
-    are filled in. `plugins` are those of the chat: whatever a tool sends to a model on its own goes through them too.
-    `has_unreadable_input` says that the calls are made by a script which was given closed values. With `check_results`
-    a person is asked before any result reaches the model, whatever its tool says.
+    Args:
+        approver: None means that no one can be asked.
+        timeout: seconds, for tools without their own.
+        run_nested: makes a call for a tool of the chat; the turn counts, limits and records it.
+        outcome_texts: replace the text for the model, per outcome; `{name}` and `{reason}` are filled in.
+        plugins: the plugins of the chat; they also process what a tool sends to a model itself.
+        has_unreadable_input: the calls are made by a script that received unreadable values.
+        check_results: ask for approval of every result, whatever the tool's policy.
     """
 
     tools: Toolset
@@ -103,7 +106,7 @@ class ToolRuntime:
     run_nested: RunNested = field(default=lambda call, runtime, round: run_call(call, runtime, round=round))
 
     async def request_decision(self, question: Question, record: CallRecord) -> Resolution:
-        """Get a ruling and journal it."""
+        """Return the decision on a question and write it to the journal."""
         resolution = await request_decision(
             question, approvals=self.approvals, approver=self.approver, caller_thread=self.caller_thread, emit=self.emit
         )
@@ -113,7 +116,7 @@ class ToolRuntime:
 
 @dataclass(frozen=True, slots=True)
 class RunningCall:
-    """The call in which some code runs, for tools that work with the chat around them."""
+    """The call in which some code runs, for tools that use the chat."""
 
     runtime: ToolRuntime
     call_id: str
@@ -125,10 +128,10 @@ _current_call: ContextVar[RunningCall] = ContextVar("nbtool_call")
 
 
 def current_call() -> RunningCall:
-    """Give the call in which the caller runs: in a tool, on whatever thread, and in a policy.
+    """Return the call in which the caller runs: in a tool, on any thread, or in a policy.
 
     Raises:
-        ToolFailed: it runs in none.
+        ToolFailed: there is none.
     """
     try:
         return _current_call.get()
@@ -144,11 +147,11 @@ async def run_call(
     on_record: Callable[[CallRecord], object] = lambda _: None,
     slot: CallSlot | None = None,
 ) -> CallRecord:
-    """See one call through to its outcome; `on_record` is given the record at once, and it fills as the call goes on.
+    """Run one call to its outcome; `on_record` receives the record at the start, and it is updated during the call.
 
-    `slot` is its place among the calls of its round; without one it waits for no other.
-    Nothing that a tool, an approver or a policy raises comes out. Cancelling the task ends the call, journals its
-    outcome, and goes on as `asyncio.CancelledError`; so does a person's interrupt of a tool on the lent thread.
+    `slot` is its position among the calls of its round; without one it does not wait for others. Exceptions of a tool,
+    an approver or a policy do not propagate. Cancelling the task ends the call, writes its outcome to the journal and
+    raises `asyncio.CancelledError`; so does a person's interrupt of a tool on the caller's thread.
     """
     record = CallRecord.from_call(call, round)
     on_record(record)
@@ -163,7 +166,7 @@ async def run_call(
         record.finish("invalid", str(error), str(error))
     except asyncio.CancelledError:
         record.finish("cancelled", record.shown or "The call was cancelled.")
-    except Exception as error:  # noqa: BLE001 - a defect of ours must not leave a call without an answer
+    except Exception as error:  # noqa: BLE001 - a bug in nbtool must not leave a call without an answer
         record.finish("error", format_error(error), format_error(error))
     record.override_text(runtime.outcome_texts)
     runtime.variables.count(record, record.reference)
@@ -174,7 +177,7 @@ async def run_call(
 
 
 async def skip_call(call: ToolCall, runtime: ToolRuntime, *, round: int, reason: str) -> CallRecord:
-    """Answer a call that is not to run at all, and journal it."""
+    """Answer a call that must not run, and write it to the journal."""
     record = CallRecord.from_call(call, round)
     record.finish("not_run", reason, reason)
     record.override_text(runtime.outcome_texts)
@@ -188,7 +191,7 @@ async def _execute(call: ToolCall, runtime: ToolRuntime, record: CallRecord, slo
     if bound.arguments_json != requested.arguments_json:
         record.edited = json.dumps(bound.arguments, ensure_ascii=False)
     tool_run = await _run_bound(bound, runtime, record)
-    name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # in the order of the calls
+    name = bound.tool.store_as or runtime.variables.reserve_name(bound.tool.name)  # reserved in the order of the calls
     slot.release()
     request = partial(runtime.request_decision, record=record)
     delivery = ResultDelivery(
@@ -222,9 +225,9 @@ async def _prepare(call: ToolCall, runtime: ToolRuntime, record: CallRecord) -> 
 async def _bind(
     name: str, arguments: Mapping[str, Any], runtime: ToolRuntime, *, earlier: BoundCall | None = None
 ) -> BoundCall:
-    """Look up the tool and everything the arguments refer to, as they are now; off the loop where it may take long.
+    """Look up the tool and resolve the arguments as they are now, off the event loop if that may take long.
 
-    A `earlier` binding of the same arguments holds where the tool is the same and nothing is referred to.
+    An `earlier` binding of the same arguments is reused if the tool is the same and there are no references.
     """
     tool = runtime.tools.get(name)
     if is_cheap(tool, arguments):
@@ -243,7 +246,7 @@ async def _bind(
 async def _pass_run_gate(
     call: ToolCall, bound: BoundCall, runtime: ToolRuntime, record: CallRecord, slot: CallSlot
 ) -> BoundCall:
-    """Pass the first gate and wait for this call's turn; gives the call as it was approved and still is."""
+    """Pass the run gate and wait for this call's turn; return the call as approved and unchanged."""
     if not bound.tool.runs_in_order:
         slot.mark_ran()
     questions = CallQuestions()
@@ -263,7 +266,7 @@ async def _pass_run_gate(
     raise CallEnded("denied", questions.reason)
 
 
-async def _ask_to_run(  # noqa: PLR0913 - a call on its way, and what was asked about it
+async def _ask_to_run(  # noqa: PLR0913 - the state of one call between its questions
     call: ToolCall,
     bound: BoundCall,
     questions: CallQuestions,
@@ -273,14 +276,14 @@ async def _ask_to_run(  # noqa: PLR0913 - a call on its way, and what was asked 
     *,
     mode: str,
 ) -> BoundCall | None:
-    """Ask once; gives the call where it is approved and still the same, and None where it has to be asked again."""
+    """Ask once; return the approved call if it is unchanged, and None if approval must be asked again."""
     question = bound.question(
         call.call_id, "run", bound.arguments_text, attempt=questions.count, repeated=questions.repeated
     )
     resolution = await runtime.request_decision(question, record)
     try:
         approved, remember = await _apply_decision(bound, resolution, runtime)
-    except ToolError as error:  # the person's own arguments: the person is told, not the model
+    except ToolError as error:  # the person's own arguments: reported to the person, not to the model
         questions.refuse_edit(bound, error, resolution.decision)
         return None
     current = await _ignore_own_changes(
@@ -311,16 +314,16 @@ async def _ask_to_run(  # noqa: PLR0913 - a call on its way, and what was asked 
 
 
 async def _read_tool_token(bound: BoundCall, runtime: ToolRuntime) -> BoundCall:
-    """Read what the tool works with, as it is now, off the loop."""
+    """Compute the token of the data that the tool uses, off the event loop."""
     outcome = await run_with_timeout(partial(bound.with_tool_token, runtime.approvals.tool_states), BIND_SECONDS)
     if outcome is None or outcome.error:
-        raise CallEnded("invalid", f"What the tool {bound.tool.name!r} works with could not be read.")
+        raise CallEnded("invalid", f"The data that the tool {bound.tool.name!r} uses could not be read.")
     bound_now: BoundCall = outcome.value
     return bound_now
 
 
 async def _ignore_own_changes(approved: BoundCall, current: BoundCall, runtime: ToolRuntime) -> BoundCall:
-    """Read what the tool works with now; what changes while an approved run of it goes on is that run's doing."""
+    """Recompute the tool's token; a change during an approved run of the same tool is attributed to that run."""
     token = approved.tool_token
     was_running = runtime.approvals.tool_states.is_running(token)
     current = await _read_tool_token(current, runtime)
@@ -333,7 +336,7 @@ async def _ignore_own_changes(approved: BoundCall, current: BoundCall, runtime: 
 async def _apply_decision(
     bound: BoundCall, resolution: Resolution, runtime: ToolRuntime
 ) -> tuple[BoundCall, Literal["", "call", "tool"]]:
-    """Give what a person allowed, with the arguments as edited, and for how long.
+    """Return the approved call, with edited arguments if there are any, and the scope to remember.
 
     Raises:
         ToolError: the edited arguments do not fit.
@@ -350,7 +353,7 @@ async def _apply_decision(
 async def _wait_and_rebind(
     bound: BoundCall, runtime: ToolRuntime, record: CallRecord, slot: CallSlot, *, was_asked: bool = False
 ) -> BoundCall:
-    """Wait for the call's turn, and give it as it is then: looked up again where it was asked about or had to wait."""
+    """Wait for the call's turn; bind it again if approval was asked or it had to wait."""
     waited = bound.tool.runs_in_order and await slot.wait_to_run()
     current = await _bind(bound.tool.name, bound.arguments, runtime, earlier=bound) if was_asked or waited else bound
     record.resolved = current.described_arguments
@@ -390,7 +393,7 @@ async def _run_bound(bound: BoundCall, runtime: ToolRuntime, record: CallRecord)
 
 
 async def _record_tool_state(bound: BoundCall, runtime: ToolRuntime) -> None:
-    """Note in which state the call left its tool, where it was asked about."""
+    """Record the state in which the call left its tool, if approval was asked."""
     if not bound.tool_token:
         return
     outcome = await run_with_timeout(partial(bound.with_tool_token, runtime.approvals.tool_states), BIND_SECONDS)

@@ -1,4 +1,4 @@
-"""The traceback of a failed tool for the person: the frames of the person's own code, without folders and values."""
+"""The traceback of a failed tool for the person: only frames of the user's own code, without folders and values."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from types import CodeType
 from nbtool.shorten import shorten
 
 MAX_FRAMES = 30
-"""Frames of one exception that are written; of more, the first and the last."""
+"""Maximum number of frames shown per exception: the first and the last ones."""
 
 MAX_CAUSES = 3
-"""Exceptions that led to the one that a tool raised."""
+"""Maximum number of causes of the tool's exception."""
 
 MAX_SOURCE = 200
-"""Characters of a line of source."""
+"""Maximum number of characters of a source line."""
 
 _LIBRARIES = (sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 FOREIGN = tuple(str(Path(folder).resolve()) for folder in (*_LIBRARIES, str(Path(__file__).parents[1])))
-"""Folders whose code is not the person's own."""
+"""Folders whose code is not the user's own."""
 
 FileName = Callable[[str], str]
 _names: list[FileName] = []
 
 
 def name_files_by(name: FileName) -> None:
-    """Let someone who knows name the files of frames, such as the cells of a notebook; empty where it knows none."""
+    """Set a function that returns the display name of a frame's file, such as a notebook cell; empty if unknown."""
     _names[:] = [name]
 
 
 def own_traceback(error: BaseException) -> str:
-    """Write where the person's own code raised an error, and what led to it; empty where none of it ran.
+    """Return where the user's own code raised an error, and its causes; empty if none of that code ran.
 
-    Messages and values are left out: the text of the error is told beside it, where it may be.
+    Messages and values are omitted: the text of the error is shown separately, if it may be.
     """
     chain: list[BaseException] = []
     last: BaseException | None = error
@@ -57,14 +57,14 @@ def _lines(error: BaseException) -> Iterator[str]:
     for index, (code, line) in enumerate(own_frames):
         if left_out > 0 and MAX_FRAMES // 2 <= index < MAX_FRAMES // 2 + left_out:
             if index == MAX_FRAMES // 2:
-                yield f"  … {left_out:,} frames more"
+                yield f"  … {left_out:,}more frames"
             continue
         yield f"  {_file_name(code.co_filename)}, line {line}, in {code.co_name}"
         source = linecache.getline(code.co_filename, line).strip()
         if source:
             yield f"    {shorten(source, MAX_SOURCE)}"
     if frames[-1][0] is not own_frames[-1][0]:
-        yield "  … and on in a library"
+        yield "  … in a library"
     yield type(error).__name__
 
 
@@ -74,11 +74,11 @@ def _is_own(code: CodeType) -> bool:
 
 
 def _file_name(path: str) -> str:
-    """Name a file without its folders."""
+    """Return a file's name without its folder."""
     for name in _names:
         try:
             if cell_name := name(path):
                 return cell_name
-        except Exception:  # noqa: BLE001 - a name is not worth an error
+        except Exception:  # noqa: BLE001 - a failing name function must not hide the error
             continue
     return Path(path).name

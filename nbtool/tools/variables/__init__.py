@@ -1,1 +1,1 @@
-"""The variable store, and references to what is in it."""
+"""The variable store, references, and eviction."""

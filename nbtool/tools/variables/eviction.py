@@ -1,8 +1,8 @@
-"""Results within a bound: which ones are kept, and how one that is dropped is really let go.
+"""Bounded storage of results: which ones are evicted, and how their memory is freed.
 
-A result lies in the variable store, under a name, and in the record of its call. Both count against one bound, and what
-is dropped is dropped from both, so that its memory is free. Nothing that the running turn made or used is dropped, and
-neither is the newest result when it alone is larger than the bound.
+A result is in the variable store, under a name, and in the record of its call. Both count against one bound, and an
+evicted result is removed from both. Results that the running turn created or used are not evicted, nor is the newest
+result if it alone exceeds the bound.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from nbtool.tools.values.describe import describe, format_number
 from nbtool.tools.values.sizes import size_of
 
 MIN_COUNTED_BYTES = 1_000
-"""Bytes below which a result that has no name is not counted."""
+"""Results below this size without a name are not counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvictedResult:
-    """Stands in a call's record for a result that was dropped to make room."""
+    """Replaces an evicted result in a call's record."""
 
     description: str
 
@@ -37,7 +37,7 @@ class Holder(Protocol):
 
 
 class Entry(Protocol):
-    """A named result. `holders` are the records that hold the same object."""
+    """A named result. `holders` are the records with the same object."""
 
     name: str
     value: Any
@@ -59,7 +59,7 @@ class _Unnamed:
 
 @dataclass(slots=True)
 class BoundedEntries(Generic[E]):
-    """Named results, the least recently used first, and results that only the records of their calls hold."""
+    """Named results, least recently used first, and results that are only in the records of their calls."""
 
     max_entries: int
     max_bytes: int
@@ -79,11 +79,11 @@ class BoundedEntries(Generic[E]):
 
     @property
     def size(self) -> int:
-        """Bytes, as estimated, of all that is kept."""
+        """Estimated size in bytes of all stored results."""
         return sum(entry.size for entry in self) + sum(one.size for one in self._unnamed if one.holder() is not None)
 
     def get(self, name: str) -> E | None:
-        """Give the entry of a name; it does not count as used."""
+        """Return the entry of a name, without counting it as used."""
         return self._entries.get(name)
 
     def use(self, name: str) -> None:
@@ -93,14 +93,14 @@ class BoundedEntries(Generic[E]):
             entry.is_held = entry.is_held or self._open_turns > 0
 
     def put(self, entry: E) -> list[str]:
-        """Keep an entry as the newest; gives the names of those that were dropped for it."""
+        """Add an entry as the newest; return the names of the evicted ones."""
         self.pop(entry.name)
         entry.is_held = self._open_turns > 0
         self._entries[entry.name] = entry
         return self._make_room()
 
     def pop(self, name: str) -> E | None:
-        """Take an entry out; what the records of its calls still hold goes on counting."""
+        """Remove an entry; results that the records of its calls still have continue to count."""
         entry = self._entries.pop(name, None)
         for holder in entry.holders if entry else ():
             if (record := holder()) is not None:
@@ -108,7 +108,7 @@ class BoundedEntries(Generic[E]):
         return entry
 
     def count(self, record: Holder, name: str = "") -> None:
-        """Count what a call's record holds: as the entry of this name where it is the same object, or on its own."""
+        """Count the result in a call's record: as the entry of this name if it is the same object, else separately."""
         entry = self._entries.get(name)
         if entry is not None and entry.value is record.result:
             entry.holders.append(weakref.ref(record))
@@ -116,11 +116,11 @@ class BoundedEntries(Generic[E]):
             self._unnamed.append(_Unnamed(weakref.ref(record), size, self._open_turns > 0))
 
     def begin_turn(self) -> None:
-        """Drop nothing from now on that the turn makes or uses."""
+        """Exclude everything that the turn creates or uses from eviction."""
         self._open_turns += 1
 
     def end_turn(self) -> list[str]:
-        """Let the bound hold for the turn's results too; gives the names of those that were dropped."""
+        """Include the turn's results in eviction again; return the names of the evicted ones."""
         self._open_turns -= 1
         if self._open_turns:
             return []

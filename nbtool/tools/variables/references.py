@@ -1,13 +1,13 @@
-r"""`$VAR_REF{{name}}`: find, resolve, describe.
+r"""Find, resolve and describe references: `$VAR_REF{{name}}`.
 
-    $VAR_REF{{name}}               the object itself, where the argument is nothing else; its text inside a longer one
+    $VAR_REF{{name}}               the object itself if it is the whole argument; its text inside a longer text
     $VAR_REF{{name:start}}         the text form from character `start` on
     $VAR_REF{{name:start:length}}  `length` characters of it
     $VAR_REF{{name['key'][0]}}     an item, by literal keys and integer indexes of plain containers, frames and arrays
     \$VAR_REF{{                    the literal text
 
-Names are letters, digits, `_`, `-`, `/` and `.`. References are looked for once, in strings anywhere in the arguments
-but in keys, and what they stand for is never looked at again: no evaluation, no attributes, no calls.
+Names are letters, digits, `_`, `-`, `/` and `.`. References are searched once, in all strings of the arguments
+except keys, and never in the values that replace them. Nothing is evaluated or called, and no attribute is read.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from nbtool.tools.values.excerpt import excerpt
 from nbtool.tools.values.multipart import MultipartResult
 
 REFERENCE_PREFIX = "$VAR_REF{{"
-"""How a reference begins."""
+"""The start of a reference."""
 
 _CLOSING = "}}"
 _PREFIX = re.compile(r"(\\)?\$VAR_REF\{\{")
@@ -53,21 +53,21 @@ __all__ = [
 
 
 class ReferenceSource(Protocol):
-    """Where references are looked up."""
+    """Looks up references."""
 
     def value(self, name: str) -> Any:
-        """Give the object of this name; raises UnknownReference."""
+        """Return the object of this name; raises UnknownReference."""
 
     def text(self, name: str) -> str:
-        """Give its text form; raises UnknownReference."""
+        """Return its text form; raises UnknownReference."""
 
     def render(self, value: Any) -> str:
-        """Give the text form of an item of a variable."""
+        """Return the text form of an item of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One reference as it was written (`text`), taken apart."""
+    """One parsed reference; `text` is its source."""
 
     text: str
     name: str
@@ -77,20 +77,20 @@ class Reference:
 
     @property
     def path(self) -> str:
-        """What stands between the braces: the name, with keys or a slice."""
+        """The text between the braces: the name, with keys or a slice."""
         return self.text[len(REFERENCE_PREFIX) : -len(_CLOSING)]
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTarget:
-    """A reference and what it stood for when it was resolved: the object, or the `text` that took its place."""
+    """A reference and its value when it was resolved: the object, or the `text` that replaced it."""
 
     reference: Reference
     value: Any = field(repr=False)
     text: str | None = field(default=None, repr=False)
 
     def resolved(self) -> ResolvedReference:
-        """Return what it stands for: name, type and shape; never a value."""
+        """Return its description: name, type and shape; never a value."""
         note = "" if self.text is None else " (its text)"
         part = note if self.reference.start is None else " (a part of its text)"
         return ResolvedReference(self.reference.path, f"{describe(self.value)}{part}", f"{summarize(self.value)}{part}")
@@ -98,9 +98,9 @@ class ReferenceTarget:
 
 @dataclass(frozen=True, slots=True)
 class ResolvedArguments:
-    """Arguments with their references resolved: fresh containers, and the very objects that were referred to.
+    """Arguments with their references resolved: new containers with the original objects.
 
-    `objects` are the places that hold a live object, `links` all references by their place.
+    `objects` are the live objects by path, `links` all references by path.
     """
 
     arguments: dict[str, Any] = field(repr=False)
@@ -108,7 +108,7 @@ class ResolvedArguments:
     links: dict[Path, tuple[ReferenceTarget, ...]] = field(default_factory=dict)
 
     def links_in(self, argument: str) -> tuple[ReferenceTarget, ...]:
-        """Give the references inside one argument."""
+        """Return the references inside one argument."""
         return tuple(link for path, links in self.links.items() if path[0] == argument for link in links)
 
 
@@ -116,7 +116,7 @@ def resolve(arguments: Mapping[str, Any], store: ReferenceSource) -> ResolvedArg
     """Resolve every reference in the arguments.
 
     Raises:
-        UnknownReference: one is unknown, malformed, or its object is gone.
+        UnknownReference: one is unknown or malformed, or its object was removed.
     """
     resolved = ResolvedArguments({})
     for name, value in arguments.items():
@@ -125,21 +125,21 @@ def resolve(arguments: Mapping[str, Any], store: ReferenceSource) -> ResolvedArg
 
 
 def without_references(arguments: Mapping[str, Any]) -> ResolvedArguments:
-    """Give the arguments as they are, for a tool that reads references as text."""
+    """Return the arguments unchanged, for a tool that takes references as text."""
     return ResolvedArguments({clean_text(name): _copy_json(value) for name, value in arguments.items()})
 
 
 def parse(text: str) -> list[str | Reference]:
-    """Take a text apart into plain pieces, with escapes undone, and references.
+    """Split a text into plain pieces, with escapes removed, and references.
 
     Raises:
-        UnknownReference: what follows `$VAR_REF{{` is malformed.
+        UnknownReference: the text after `$VAR_REF{{` is malformed.
     """
     segments: list[str | Reference] = []
     position = 0
     for opening in _PREFIX.finditer(text):
         if opening.start() < position:
-            continue  # inside a key of the reference before
+            continue  # inside a key of the previous reference
         segments.append(text[position : opening.start()])
         if opening.group(1):
             segments.append(REFERENCE_PREFIX)
@@ -155,10 +155,10 @@ def parse(text: str) -> list[str | Reference]:
 
 
 def resolve_one(reference: Reference, store: ReferenceSource) -> Any:
-    """Give the object that a reference names, without its slice.
+    """Return the object that a reference names, without its slice.
 
     Raises:
-        UnknownReference: the name or a key leads nowhere.
+        UnknownReference: the name or a key does not exist.
     """
     value = store.value(reference.name)
     for key in reference.keys:
@@ -228,22 +228,22 @@ def _parse_reference(text: str, body: re.Match[str]) -> Reference:
 
 def _malformed_error(text: str) -> UnknownReference:
     return UnknownReference(
-        f"{shorten(text, 60)!r} is no reference.",
+        f"{shorten(text, 60)!r} is not a valid reference.",
         fix="Write $VAR_REF{{name}}, $VAR_REF{{name:start:length}} or $VAR_REF{{name['key']}}, "
         "and \\$VAR_REF{{ for the literal text.",
     )
 
 
 def _get_item(value: Any, key: str | int, reference: Reference) -> Any:
-    """Give an item of a container whose look-up runs nobody's own code."""
-    errors = UnknownReference(f"{reference.text} leads nowhere: {describe(value)} has no item {key!r}.")
+    """Return an item of a container whose look-up runs no user code."""
+    errors = UnknownReference(f"{reference.text} does not exist: {describe(value)} has no item {key!r}.")
     kind = type(value)
     try:
         if kind in (dict, list, tuple, MultipartResult):
             return value[key]
         if kind.__module__.partition(".")[0] in ("pandas", "numpy", "polars"):
             return _get_table_item(value, key)
-    except Exception:  # noqa: BLE001 - each library has errors of its own for what is not there
+    except Exception:  # noqa: BLE001 - each library has its own errors for a missing item
         raise errors from None
     raise errors
 

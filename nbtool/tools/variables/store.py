@@ -1,8 +1,9 @@
-"""The variable store: what references can point to.
+"""The variable store: the objects that references can point to.
 
-Four kinds live here: notebook objects that a person exposed (looked up each time, so that a reassigned variable is the
-new one), results of calls, notes that the model wrote, and rules of toolsets, which stay. Results and notes are bounded
-in count and bytes, together with what the records of calls hold; the least recently used goes first, and says so.
+It has four kinds of entries: notebook objects that a person exposed (looked up at each use, so that a reassigned
+variable is the new object), results of calls, notes that the model wrote, and rules of toolsets, which are permanent.
+Results and notes are bounded in count and bytes, together with the results in the records of calls; the least recently
+used one is evicted, and a later reference to it says so.
 """
 
 from __future__ import annotations
@@ -27,23 +28,21 @@ from nbtool.tools.values.sizes import size_of
 from nbtool.tools.variables.eviction import BoundedEntries, Holder
 
 MAX_ENTRIES = 1_000
-"""Results and notes that are kept."""
+"""Maximum number of results and notes."""
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Bytes, as estimated, that they may take together, unless said otherwise."""
+"""Default maximum size of results and notes, in estimated bytes."""
 
-EVICTED_REASON = (
-    "it was dropped to make room (`%config NbTool.result_bytes`, or Chat(result_bytes=…), says how much is kept)"
-)
+EVICTED_REASON = "it was evicted to free memory (raise `%config NbTool.result_bytes` or Chat(result_bytes=…))"
 
 MAX_TEXT_CHARS = 1_000_000
-"""Characters of a text form."""
+"""Maximum number of characters of a text form."""
 
 MAX_NAMED = 20
-"""Names that an error about an unknown reference lists."""
+"""Maximum number of names listed in an error about an unknown reference."""
 
 MAX_INVALID = 10_000
-"""Names of entries that are gone and still said to be."""
+"""Maximum number of removed entries whose reason is remembered."""
 
 _MISSING = object()
 VariableKind = Literal["exposed", "result", "note", "rule"]
@@ -69,12 +68,12 @@ class Variable:
 
     @property
     def is_live(self) -> bool:
-        """Whether the object is looked up in the notebook each time."""
+        """Whether the object is looked up in the notebook at each use."""
         return self.value is _MISSING
 
 
 class Variables:
-    """The variables of one chat. Safe from any thread.
+    """The variables of one chat. Thread-safe.
 
     `notebook` is where exposed names are looked up: a mapping, or a function that raises LookupError.
     """
@@ -95,29 +94,29 @@ class Variables:
 
     @property
     def max_bytes(self) -> int:
-        """Bytes, as estimated, that results and notes may take together."""
+        """Maximum size of results and notes, in estimated bytes."""
         return self._stored.max_bytes
 
     @max_bytes.setter
     def max_bytes(self, count: int) -> None:
         if count < 1:
-            raise BadUsage(f"Results cannot be kept in {count} bytes.", fix="Give a number of bytes above 0.")
+            raise BadUsage(f"result_bytes={count} is invalid.", fix="Use a number of bytes greater than 0.")
         self._stored.max_bytes = count
 
     @property
     def evicted_count(self) -> int:
-        """How many results and notes were dropped to make room."""
+        """The number of evicted results and notes."""
         return self._stored.evicted_count
 
     @property
     def stored_bytes(self) -> int:
-        """Bytes, as estimated, of all results and notes, and of what the records of calls hold besides."""
+        """Estimated size in bytes of all results and notes, including results that are only in the records of calls."""
         with self._lock:
             return self._stored.size
 
     @contextmanager
     def without_eviction(self) -> Iterator[None]:
-        """Drop nothing of what is made or used within: a turn can go back to all that it has seen."""
+        """Evict nothing that is created or used in the context, so that a turn can be retried."""
         with self._lock:
             self._stored.begin_turn()
         try:
@@ -127,32 +126,34 @@ class Variables:
                 self._invalidate_evicted(self._stored.end_turn())
 
     def count(self, record: Holder, name: str = "") -> None:
-        """Count the result that a call's record holds, which may be the variable `name`; dropped, it leaves both."""
+        """Count the result in a call's record, which may also be the variable `name`; eviction removes it from both."""
         with self._lock:
             self._stored.count(record, name)
 
     def expose(self, name: str, value: Any = _MISSING, *, readable: bool = False) -> None:
-        """Let references point to a notebook object: to what `name` means there at the time, or to `value`.
+        """Let references point to a notebook object: to the current object of `name`, or to `value`.
 
         Raises:
-            BadUsage: the name is none, means nothing, is taken by a result, or the object holds secrets.
+            BadUsage: the name is invalid, undefined or taken by a result, or the object contains secrets.
         """
         _check_name(name)
         variable = Variable(name, "exposed", readable, value)
         with self._lock:
             if existing := self._stored.get(name):
-                raise BadUsage(f"{name!r} is a {existing.kind} already.", fix="Expose it under another name.")
+                raise BadUsage(f"{name!r} is already a {existing.kind}.", fix="Expose it under another name.")
             try:
                 current = self._object(variable)
             except UnknownReference as error:
                 raise BadUsage(f"{name!r} cannot be exposed: {error}", fix="Define it first.") from error
             if _is_secret(current):
-                raise BadUsage(f"{name!r} holds secrets and cannot be exposed.", fix="Expose a part that holds none.")
+                raise BadUsage(
+                    f"{name!r} contains secrets and cannot be exposed.", fix="Expose a part without secrets."
+                )
             self._exposed[name] = variable
             self._invalid.pop(name, None)
 
     def checkpoint(self) -> Callable[[], None]:
-        """Give what puts the exposed names back as they are now."""
+        """Return a function that restores the exposed names to their current state."""
         exposed = dict(self._exposed)
 
         def put_back() -> None:
@@ -162,20 +163,20 @@ class Variables:
         return put_back
 
     def fork(self) -> Variables:
-        """Give a store with the same exposed variables, and no results and notes."""
+        """Return a store with the same exposed variables, and without results and notes."""
         forked = Variables(self._look_up, max_entries=self._stored.max_entries, max_bytes=self.max_bytes)
         with self._lock:
             forked._exposed = {name: replace(entry) for name, entry in self._exposed.items()}
         return forked
 
     def unexpose(self, name: str) -> None:
-        """Take an exposed variable away; one that is not exposed stays so."""
+        """Remove an exposed variable; no error if it is not exposed."""
         with self._lock:
             if self._exposed.pop(name, None):
                 self._invalidate(name, "it is no longer exposed")
 
     def reserve_name(self, tool: str) -> str:
-        """Claim the name of a tool's next result; nothing is stored yet."""
+        """Reserve the name of a tool's next result without storing anything."""
         with self._lock:
             while True:
                 self._counts[tool] = self._counts.get(tool, 0) + 1
@@ -184,7 +185,7 @@ class Variables:
                     return name
 
     def invalidate(self, names: Iterable[str], reason: str) -> None:
-        """Let references to these names say why they mean nothing, until something is kept or exposed under them."""
+        """Set the reason in the errors of references to these names, until the names are used again."""
         with self._lock:
             for name in names:
                 if name not in self._stored and name not in self._exposed:
@@ -193,7 +194,7 @@ class Variables:
     def store_result(
         self, name: str, value: Any, text: str | None = None, *, description: str = "", readable: bool = True
     ) -> str:
-        """Keep a result that the model was shown; gives its name.
+        """Store a result that was sent to the model; return its name.
 
         Raises:
             BadUsage: the name belongs to an exposed variable.
@@ -204,16 +205,16 @@ class Variables:
     def store_note(
         self, name: str, value: str | None = None, *, description: str | None = None, tags: Iterable[str] | None = None
     ) -> Variable:
-        """Keep or change a note of the model.
+        """Create or change a note of the model.
 
         Raises:
-            BadUsage: the name is none or belongs to something that is not a note, or a new note has no value.
+            BadUsage: the name is invalid or belongs to another kind of entry, or a new note has no value.
         """
         _check_name(name)
         with self._lock:
             existing = self._stored.get(name)
             if existing and (existing.kind != "note" or existing.is_pinned):
-                raise BadUsage(f"{name!r} cannot be overwritten: it is a {existing.kind}.", fix="Take another name.")
+                raise BadUsage(f"{name!r} cannot be overwritten: it is a {existing.kind}.", fix="Use another name.")
             if existing is None and value is None:
                 raise BadUsage(f"The new variable {name!r} needs a value.")
             text = value if value is not None else existing.value if existing else ""
@@ -224,10 +225,10 @@ class Variables:
             return note
 
     def set_rules(self, rules: Iterable[tuple[str, str, str]]) -> None:
-        """Keep these rules, each as (name, text, description), and no others; the model can read and not change them.
+        """Replace all rules by these (name, text, description); the model can read but not change them.
 
         Raises:
-            BadUsage: a name is none, or belongs to an exposed variable.
+            BadUsage: a name is invalid, or belongs to an exposed variable.
         """
         missing = {name: (text, description) for name, text, description in rules}
         with self._lock:
@@ -242,7 +243,7 @@ class Variables:
                 self.pin(name)
 
     def remove(self, name: str) -> bool:
-        """Drop a result or a note; says whether there was one that may be dropped."""
+        """Remove a result or a note; return whether there was a removable one."""
         with self._lock:
             entry = self._stored.get(name)
             if entry is None or entry.is_pinned:
@@ -252,25 +253,25 @@ class Variables:
             return True
 
     def pin(self, name: str, *, pinned: bool = True) -> None:
-        """Keep an entry whatever else comes; raises UnknownReference."""
+        """Exclude an entry from eviction; raises UnknownReference."""
         self.get(name).is_pinned = pinned
 
     def get(self, name: str) -> Variable:
-        """Give the entry of this name and count it as used.
+        """Return the entry of this name and count it as used.
 
         Raises:
-            UnknownReference: there is none; the text names near ones, or says why it is gone.
+            UnknownReference: it does not exist; the message lists similar names, or says why it was removed.
         """
         with self._lock:
             self._stored.use(name)
             return self._entry(name)
 
     def value(self, name: str) -> Any:
-        """Give the live object of this name; raises as `get`, also where the notebook has lost it."""
+        """Return the live object of this name; raises as `get`, and if the notebook no longer defines it."""
         return self._object(self.get(name))
 
     def text(self, name: str) -> str:
-        """Give the text form of this name: rendered once for results, each time for what is exposed."""
+        """Return the text form of this name: rendered once for results, at each use for exposed variables."""
         entry = self.get(name)
         if entry.text is not None:
             return entry.text
@@ -280,24 +281,24 @@ class Variables:
         return text
 
     def render(self, value: Any) -> str:
-        """Give the text form of any object, at most `MAX_TEXT_CHARS` characters."""
+        """Return the text form of any object, at most `MAX_TEXT_CHARS` characters."""
         return render(value, MAX_TEXT_CHARS).text
 
     def list_entries(self) -> tuple[Variable, ...]:
-        """Give all entries: the exposed ones, then results and notes, most recently used first."""
+        """Return all entries: the exposed ones, then results and notes, most recently used first."""
         with self._lock:
             return (*self._exposed.values(), *reversed(list(self._stored)))
 
     def unreadable_objects(self) -> list[Any]:
-        """Give the objects that may be passed on and not read.
+        """Return the objects that may be passed on but not read.
 
-        What many names share (numbers, truth values, a single character) is never taken for a variable's own.
+        Values shared by many names (numbers, booleans, single characters) are never attributed to a variable.
         """
         values = (self._value_or_none(entry) for entry in self.list_entries() if not entry.is_readable)
         return [value for value in values if not _is_shared(value)]
 
     def describe(self, name: str) -> str:
-        """Say what a variable is without saying what is in it; it does not count as used."""
+        """Return a variable's description without its contents, not counting it as used."""
         try:
             return describe(self._object(self._entry(name)))
         except UnknownReference as error:
@@ -318,7 +319,7 @@ class Variables:
         except LookupError:
             raise UnknownReference(f"{variable.name!r} is no longer defined in the notebook.") from None
         if _is_secret(value):
-            raise UnknownReference(f"{variable.name!r} holds secrets and is not given out.")
+            raise UnknownReference(f"{variable.name!r} contains secrets and cannot be used.")
         return value
 
     def _value_or_none(self, entry: Variable) -> Any:
@@ -348,7 +349,7 @@ class Variables:
 
     def _unknown_error(self, name: str) -> UnknownReference:
         if reason := self._invalid.get(name):
-            return UnknownReference(f"The variable {name!r} is gone: {reason}.")
+            return UnknownReference(f"The variable {name!r} no longer exists: {reason}.")
         names = [entry.name for entry in self.list_entries()]
         close_matches = difflib.get_close_matches(name, names, n=3)
         names_listed = [*close_matches, *(other for other in names if other not in close_matches)][:MAX_NAMED]
@@ -365,7 +366,7 @@ def _is_shared(value: Any) -> bool:
 def _check_name(name: str) -> None:
     if not NAME.fullmatch(name):
         raise BadUsage(
-            f"{shorten(name, 64)!r} is no name for a variable: letters, digits, '_', '-', '/' and '.' are expected."
+            f"{shorten(name, 64)!r} is not a valid variable name: expected letters, digits, '_', '-', '/' and '.'."
         )
 
 

@@ -260,7 +260,7 @@ def test_a_result_that_hangs_while_it_is_drawn_does_not_hang_the_turn(monkeypatc
     release.set()
 
     assert record.status == "ok"
-    assert record.shown.startswith("Slow (it cannot be shown in time)")
+    assert record.shown.startswith("Slow (rendering it took too long)")
     assert repr(record)
     assert drawn_by == ["nbtool-tool"]
 

@@ -158,7 +158,7 @@ def test_an_executor_that_says_cancelled_of_what_may_run_is_not_believed(tmp_pat
     record = cancelled(stopped, ask_for("slow", mark=str(mark), seconds=0.3), wait_for_file(mark))
 
     assert timed_out.status == "timed_out"
-    assert timed_out.shown.endswith("and was cancelled; had it begun at its executor, it may still be running.")
+    assert timed_out.shown.endswith("and was cancelled; if it had started in its executor, it may still be running.")
     assert record.status == "unknown"
     assert "it may still be running" in record.shown
 
@@ -177,7 +177,7 @@ def test_a_call_that_is_stopped_while_it_is_handed_over_is_cancelled_when_it_has
     record = make_harness(tool(far.where, run="auto", executor=Slow(), timeout=0.1)).run(ask_for("where"))
     release.set()
 
-    assert record.shown.endswith("had it begun at its executor, it may still be running.")
+    assert record.shown.endswith("if it had started in its executor, it may still be running.")
     assert done.wait(10)
     assert handed_over.cancelled()
 
@@ -198,9 +198,9 @@ def test_only_executors_and_plain_functions_go_together(threads: ThreadPoolExecu
     async def later() -> None: ...
 
     for function in (steps, later):
-        with pytest.raises(BadUsage, match="cannot run at an executor"):
+        with pytest.raises(BadUsage, match="cannot run in an executor"):
             tool(function, executor=threads)
-    with pytest.raises(BadUsage, match=r"executor=str: .* Give a pool"):
+    with pytest.raises(BadUsage, match=r"executor=str: .* Pass a pool"):
         tool(far.where, executor="pool")  # type: ignore[call-overload]  # what is tested
     with pytest.raises(BadUsage, match="without thread"):
         tool(far.where, executor=threads, thread=True)

@@ -136,7 +136,7 @@ def test_the_least_recently_used_entry_goes_first_and_is_said_to_be_gone() -> No
     variables.store_result("d", "d")
 
     assert [entry.name for entry in variables.list_entries()] == ["d", "a", "c"]
-    with pytest.raises(UnknownReference, match=r"'b' is gone: it was dropped to make room"):
+    with pytest.raises(UnknownReference, match=r"'b' no longer exists: it was evicted to free memory"):
         variables.value("b")
 
 
