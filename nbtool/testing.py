@@ -1,7 +1,7 @@
-"""Doubles for your own tests: a model and a person that follow a script.
+"""Test doubles for your own tests: a scripted model and a scripted approver.
 
-Both are given what to say in order. What the script does not foresee is an error that says what was expected and
-what came; so is a step that nobody asked for. Nothing here needs a test framework.
+Both return their scripted steps in order. An unexpected request is an error that states what was expected and what
+came; so is an unused step. No test framework is needed.
 
     >>> from nbtool.testing import ScriptedWire, call, play, say
     >>> from nbtool.wire.base import Prompt
@@ -33,10 +33,10 @@ from nbtool.wire.reply import Reply, ReplyBuilder
 __all__ = ["Cut", "ScriptError", "ScriptedApprover", "ScriptedWire", "call", "cut", "play", "say", "thinking"]
 
 FRAGMENT = 6
-"""Characters of a scripted text, or of a call's arguments, that come in one delta."""
+"""Number of characters of a scripted text, or of a call's arguments, in one delta."""
 
 MAX_EXCERPT = 120
-"""Characters of a prompt or a question that an error repeats."""
+"""Maximum number of characters of a prompt or a question quoted in an error."""
 DECISION_TYPES: dict[str, tuple[type, ...]] = {"run": (Approved, Denied), "result": (Released, Withheld)}
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The bytes end here, without the provider's terminal signal."""
+    """The reply is cut off here, without the provider's terminal signal."""
 
 
 Step = str | Part | Delta | Cut | BaseException
@@ -53,31 +53,31 @@ ScriptedDecision = Decision | BaseException | Callable[[Question], Decision]
 
 
 class ScriptError(AssertionError):
-    """What happened is not what the script foresees."""
+    """The requests do not match the script."""
 
 
 def say(text: str) -> Text:
-    """Let the model say something."""
+    """Return a text of the model."""
     return Text(text)
 
 
 def thinking(text: str) -> Thinking:
-    """Let the model think aloud."""
+    """Return thinking of the model."""
     return Thinking(text)
 
 
 def call(name: str, /, **arguments: Any) -> ToolCall:
-    """Let the model call a tool; for broken arguments write `ToolCall(name, '{"ticker": ')` yourself."""
+    """Return a tool call of the model; for invalid arguments use `ToolCall(name, '{"ticker": ')`."""
     return ToolCall(name, json.dumps(arguments, ensure_ascii=False))
 
 
 def cut() -> Cut:
-    """Let the reply break off at this place."""
+    """Return a step that cuts off the reply."""
     return Cut()
 
 
 class _Script(Generic[T]):
-    """Steps that are taken in order, from any thread; used as a context it checks that none is left."""
+    """Steps that are taken in order, from any thread; as a context manager it checks that none is left."""
 
     def __init__(self, steps: Sequence[T], *, item: str) -> None:
         self._steps = list(steps)
@@ -87,17 +87,17 @@ class _Script(Generic[T]):
         self._mistakes: list[str] = []
 
     def assert_done(self) -> None:
-        """Check that every step was asked for, and nothing else.
+        """Check that every step was used, and nothing else was requested.
 
         Raises:
-            ScriptError: it says what was expected and what came.
+            ScriptError: states what was expected and what came.
         """
         remaining = self._steps[self._position :]
         if self._mistakes:
             raise ScriptError(self._mistakes[0])
         if remaining:
             raise ScriptError(
-                f"Expected {len(self._steps)} {self._item} to be asked for, and {self._position} were."
+                f"Expected {len(self._steps)} {self._item} to be requested, but {self._position} were."
                 f" Next in the script: {remaining[0]!r}."
             )
 
@@ -115,26 +115,26 @@ class _Script(Generic[T]):
             if self._position < len(self._steps):
                 self._position += 1
                 return self._steps[self._position - 1]
-        self._fail(f"Expected no more than {len(self._steps)} {self._item} to be asked for; then came {description}.")
+        self._fail(f"Expected no more than {len(self._steps)} {self._item} to be requested, but got {description}.")
 
     def _fail(self, message: str) -> NoReturn:
-        """Raise, and remember it: the code under test may catch what is raised inside it."""
+        """Raise an error and store it: the code under test may catch it."""
         self._mistakes.append(message)
         raise ScriptError(message)
 
 
 class ScriptedWire(_Script[ScriptedReply]):
-    """A model that gives these replies, one for each request; an endpoint as a real one is.
+    """A model with scripted replies, one per request; it has the interface of an endpoint.
 
     A reply is a text; a part or a delta, or a list of them (`[thinking("Hm."), call("price", ticker="A")]`); an error
-    to raise, at its place in the list; or a function from the prompt to any of these. Every reply is complete unless
-    it holds a `cut()` or an error. `prompts` keeps what was asked; `abilities` are those of the provider it stands for.
+    to raise, also inside the list; or a function from the prompt to any of these. A reply is complete unless it
+    contains a `cut()` or an error. `prompts` are the received prompts; `abilities` those of the simulated provider.
 
     >>> wire = ScriptedWire(["Hello."], model="tiny")
     >>> wire.assert_done()
     Traceback (most recent call last):
     ...
-    nbtool.testing.ScriptError: Expected 1 replies to be asked for, and 0 were. Next in the script: 'Hello.'.
+    nbtool.testing.ScriptError: Expected 1 replies to be requested, but 0 were. Next in the script: 'Hello.'.
     """
 
     abilities: frozenset[str] = frozenset()
@@ -156,7 +156,7 @@ class ScriptedWire(_Script[ScriptedReply]):
         self.prompts: list[Prompt] = []
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[Delta, None]:
-        """Give the deltas of the next reply.
+        """Yield the deltas of the next reply.
 
         Raises:
             ScriptError: the script has no reply left.
@@ -172,18 +172,18 @@ class ScriptedWire(_Script[ScriptedReply]):
 
 
 class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"]):
-    """A person who decides like this, one decision for each question.
+    """An approver with scripted decisions, one per question.
 
     A decision is an `Approved`, `Denied`, `Released` or `Withheld`; an error to raise; or a function from the question
-    to a decision. A pair `("price", Approved())` checks besides which tool is asked about. `questions` keeps what
-    was asked. It may be handed over as an approver or as a function.
+    to a decision. A pair `("price", Approved())` also checks which tool the question is about. `questions` are the
+    received questions. It can be passed as an approver object or as a function.
 
     >>> from nbtool.tools.approval import Approved, Question
     >>> approver = ScriptedApprover([("price", Approved())])
     >>> approver.ask(Question("c1", "run", "digest", "sell", "{}"))
     Traceback (most recent call last):
     ...
-    nbtool.testing.ScriptError: Expected a question about 'price' as number 1; then came the run gate of 'sell': {}.
+    nbtool.testing.ScriptError: Expected a question about 'price' as number 1, but got the run gate of 'sell': {}.
     """
 
     def __init__(self, decisions: Sequence[ScriptedDecision | tuple[str, ScriptedDecision]]) -> None:
@@ -191,7 +191,7 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
         self.questions: list[Question] = []
 
     def ask(self, question: Question) -> Decision:
-        """Decide the next question.
+        """Return the decision on the next question.
 
         Raises:
             ScriptError: the script has no decision left, or the next one is for another tool or another gate.
@@ -201,21 +201,21 @@ class ScriptedApprover(_Script["ScriptedDecision | tuple[str, ScriptedDecision]"
         step = self._next_step(description)
         tool, decision = step if isinstance(step, tuple) else (question.tool, step)
         if tool != question.tool:
-            self._fail(f"Expected a question about {tool!r} as number {len(self.questions)}; then came {description}.")
+            self._fail(f"Expected a question about {tool!r} as number {len(self.questions)}, but got {description}.")
         if isinstance(decision, BaseException):
             raise decision
         answer = decision(question) if callable(decision) else decision
         if not isinstance(answer, DECISION_TYPES[question.gate]):
-            self._fail(f"Expected a question that {answer!r} answers; then came {description}.")
+            self._fail(f"Expected a question that {answer!r} answers, but got {description}.")
         return answer
 
     def __call__(self, question: Question) -> Decision:
-        """Decide the next question; see `ask`."""
+        """Return the decision on the next question; see `ask`."""
         return self.ask(question)
 
 
 def play(endpoint: Endpoint, prompt: Prompt) -> Reply:
-    """Send one prompt to an endpoint, scripted or real, and give the whole reply."""
+    """Send one prompt to an endpoint, scripted or real, and return the whole reply."""
 
     async def read() -> Reply:
         builder = ReplyBuilder(wire=endpoint.dialect, host=endpoint.host, model=endpoint.model)
@@ -258,7 +258,7 @@ def _step_deltas(step: str | Part | Delta, key: str) -> Iterator[Delta]:
             for fragment in _fragments(step.arguments):
                 yield CallDelta(key, arguments=fragment)
         case Media() | ToolResult():
-            raise ScriptError(f"Expected something that a model can reply; then came {step!r} in the script.")
+            raise ScriptError(f"Expected a reply of a model, but got {step!r} in the script.")
         case _:
             yield replace(step)
 

@@ -150,7 +150,7 @@ def test_an_error_inside_the_block_is_not_covered_up_by_what_is_left() -> None:
 def test_what_no_model_can_say_is_an_error() -> None:
     wire = ScriptedWire([[Media("image/png", b"")]])
 
-    with pytest.raises(ScriptError, match="something that a model can reply"):
+    with pytest.raises(ScriptError, match="a reply of a model"):
         play(wire, HELLO)
     with pytest.raises(ScriptError):
         wire.assert_done()
@@ -190,7 +190,7 @@ def test_a_question_about_another_tool_is_an_error() -> None:
     approver = ScriptedApprover([("price", Approved())])
 
     with pytest.raises(
-        ScriptError, match="Expected a question about 'price' as number 1; then came the run gate of 'sell'"
+        ScriptError, match="Expected a question about 'price' as number 1, but got the run gate of 'sell'"
     ):
         approver.ask(question("sell"))
     with pytest.raises(ScriptError, match="about 'price'"):
@@ -200,14 +200,14 @@ def test_a_question_about_another_tool_is_an_error() -> None:
 def test_a_decision_for_the_other_gate_is_an_error() -> None:
     approver = ScriptedApprover([Approved()])
 
-    with pytest.raises(ScriptError, match=r"Approved\(.*\) answers; then came the result gate of 'price': 10"):
+    with pytest.raises(ScriptError, match=r"Approved\(.*\) answers, but got the result gate of 'price': 10"):
         approver.ask(question(gate="result", shown="10"))
 
 
 def test_an_unexpected_question_and_an_unused_decision_are_errors() -> None:
     with pytest.raises(ScriptError, match=r"no more than 0 decisions .* the run gate of 'price'"):
         ScriptedApprover([]).ask(question())
-    with pytest.raises(ScriptError, match="1 decisions to be asked for, and 0 were"):
+    with pytest.raises(ScriptError, match="1 decisions to be requested, but 0 were"):
         ScriptedApprover([Approved()]).assert_done()
 
 

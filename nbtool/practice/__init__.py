@@ -1,14 +1,14 @@
-"""The embedded practice model: a real server on loopback that speaks the real protocol, without a key or a network.
+"""The embedded practice model: a server on loopback with the Chat Completions protocol, without a key or a network.
 
-It is no language model. It reads which tools and variables a prompt names, calls them, and answers from what came
-back; the same request always gets the same reply. So a notebook can be tried, taught and tested anywhere, through
-the very wire that reaches a provider. The way of a request: `server` → `protocol.validate_request` →
-`request.parse_request` → `planner.plan` (with `arguments` and `words`) → `protocol.response_chunks` → `server`.
+It is not a language model. It finds the tools and variables that a prompt names, calls them, and answers from the
+results; equal requests get equal replies. So a notebook can be tried, taught and tested anywhere, with the same wire
+code as for a provider. The steps of a request: `server` → `protocol.validate_request` → `request.parse_request` →
+`plan.make_plan` (with `arguments` and `phrases`) → `protocol.response_chunks` → `server`.
 
-    practice:default    a human pace; thinks aloud before it calls tools
+    practice:default    typing speed; thinking before tool calls
     practice:fast       no delay, no thinking
-    practice:plain      refuses tools, as small local models do
-    practice:thinking   thinks aloud before everything it says
+    practice:plain      rejects tools, like small local models
+    practice:thinking   thinking before every reply
     practice:image      draws a pattern that depends on the prompt
 """
 
@@ -33,7 +33,7 @@ __all__ = ["Practice", "start", "stop"]
 
 @dataclass(frozen=True, slots=True)
 class Practice:
-    """Where the practice model listens, and the bearer key that it asks for."""
+    """The address of the practice model, and its bearer key."""
 
     base_url: str
     key: SecretStr
@@ -47,7 +47,7 @@ _inherited: list[PracticeServer] = []
 def _reset_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
-    _inherited.extend(_running)  # it serves the other process, and ends with it
+    _inherited.extend(_running)  # it serves the parent process, and stops with it
     _running.clear()
 
 
@@ -55,12 +55,12 @@ reset_after_fork(_reset_after_fork)
 
 
 def start() -> Practice:
-    """Start the practice model, or give the one that runs already.
+    """Start the practice model, or return the running one.
 
     Raises:
-        nbtool.errors.ConnectionFailed: nothing may listen on this machine's loopback.
+        nbtool.errors.ConnectionFailed: no port on this machine's loopback can be opened.
     """
-    from pydantic import SecretStr  # noqa: PLC0415 - only who practises pays for it
+    from pydantic import SecretStr  # noqa: PLC0415 - needed only by the practice model
 
     from nbtool.practice.server import PracticeServer  # noqa: PLC0415 - the same
 
@@ -73,7 +73,7 @@ def start() -> Practice:
 
 
 def stop() -> None:
-    """Stop the practice model, if it runs."""
+    """Stop the practice model, if it is running."""
     with _lock:
         while _running:
             _running.pop().close()

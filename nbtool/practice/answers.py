@@ -1,7 +1,7 @@
-"""An answer that fits a schema: filled from the words of the prompt, and where these lack with the plainest value.
+"""Return an answer that fits a schema: values from the prompt, and defaults for the rest.
 
-The arguments of a call are never invented, since something runs with them. An answer as a value runs nothing, and a
-model that gives none is of no use in a notebook that somebody tries; so here every type has a plainest value.
+The arguments of a call are never invented, because a tool runs with them. An answer as a value runs nothing, and a
+model that returns none would be useless for trying a notebook; so every type has a default value here.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from nbtool.practice.arguments import BOOLEAN_WORDS, ArgumentContext, fill_argum
 from nbtool.practice.request import OfferedTool
 
 MAX_DEPTH = 12
-"""Levels of objects inside each other; a schema that refers to itself ends there."""
+"""Maximum nesting depth; a recursive schema ends there."""
 
 DEFAULT_TEXT = "practice"
-"""The plainest text."""
+"""The default text."""
 
 FORMATS = {
     "date": "2000-01-01",
@@ -38,8 +38,9 @@ FORMATS = {
     "path": DEFAULT_TEXT,
     "regex": "",
 }
-"""The plainest text of each format: https://json-schema.org/understanding-json-schema/reference/type#built-in-formats,
-and those that pydantic adds."""
+"""The default text of each format: https://json-schema.org/understanding-json-schema/reference/type#built-in-formats,
+and those that pydantic adds.
+"""
 
 _KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -54,7 +55,7 @@ _BOOLEAN_WORD = re.compile(r"\b(true|yes|false|no)\b", re.IGNORECASE)
 
 
 def answer_for(schema: Mapping[str, Any], context: ArgumentContext) -> Any:
-    """Return a value that fits a schema, as near to the words of the prompt as the schema allows."""
+    """Return a value that fits a schema, from the prompt as far as the schema allows."""
     return _value_for("", schema, context, schema, MAX_DEPTH)
 
 
@@ -80,7 +81,7 @@ def _value_for(
 
 
 def _merge(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Read `oneOf` as `anyOf`, and join the parts of an `allOf`."""
+    """Treat `oneOf` as `anyOf`, and merge the parts of an `allOf`."""
     merged: dict[str, Any] = {}
     for part in schema.get("allOf") or []:
         merged |= part
@@ -98,7 +99,7 @@ def _type_of(spec: Mapping[str, Any]) -> str:
 def _object_for(
     spec: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], depth: int
 ) -> dict[str, Any]:
-    """Fill the required properties, and those of the others that the prompt has a value for."""
+    """Fill the required properties, and the optional ones for which the prompt has a value."""
     required = spec.get("required") or []
     result = {}
     for name, property_schema in (spec.get("properties") or {}).items():
@@ -135,7 +136,7 @@ def _array_for(
 
 
 def _distinct(values: list[Any]) -> list[Any]:
-    """Make values different from each other: numbers are counted on, texts get a number."""
+    """Make values distinct: numbers are incremented, texts get a number."""
     return [
         value + index if type(value) in (int, float) else f"{value}{index}" if index and type(value) is str else value
         for index, value in enumerate(values)
@@ -145,7 +146,7 @@ def _distinct(values: list[Any]) -> list[Any]:
 def _from_prompt(
     name: str, spec: Mapping[str, Any], context: ArgumentContext, root: Mapping[str, Any], *, optional: bool = False
 ) -> list[Any]:
-    """Return what the words of the prompt say for one property: a list of one value, or of none."""
+    """Return the value of a property in the prompt: a list of one value, or of none."""
     if _type_of(resolve_schema(spec, root)) == "boolean":
         match = _BOOLEAN_WORD.search(context.blanked)
         explicit, _ = _fill_one(name, spec, context, root, [])
@@ -163,7 +164,7 @@ def _fill_one(
 
 
 def _fits(value: Any, spec: Mapping[str, Any]) -> bool:
-    """Whether a value keeps to a schema's type and bounds."""
+    """Whether a value fits a schema's type and bounds."""
     kind = _KINDS.get(_type_of(spec))
     if kind and (not isinstance(value, kind) or (isinstance(value, bool) and kind != (bool,))):
         return False
@@ -194,7 +195,7 @@ def _fits_number(value: float, spec: Mapping[str, Any]) -> bool:
 
 
 def _default_value(spec: Mapping[str, Any]) -> Any:
-    """Return the plainest value of a type."""
+    """Return the default value of a type."""
     if spec.get("enum"):
         return spec["enum"][0]
     match _type_of(spec):

@@ -1,7 +1,7 @@
-"""Where the arguments of a call come from: the words of the prompt, as the tool's schema asks for them.
+"""Extract the arguments of a call from the prompt, by the tool's schema.
 
-A value is looked for after the tool's name, then before it, then anywhere in the prompt. Nothing is invented:
-a required parameter for which nothing stands there is reported as missing, an optional one is left out.
+A value is searched after the tool's name, then before it, then anywhere in the prompt. Nothing is invented: a required
+parameter without a value is reported as missing, an optional one is omitted.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LIST_SEPARATOR = re.compile(r"\s*+(?:,|(?:,\s*+)?(?:and|or)(?: how many| the| of
 BOOLEAN_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 FALLBACK_ZONE = 2
 CODE_PARAMETERS = {("run_python", "code"): "text/x-python"}
-"""Parameters that take code, with its media type."""
+"""Code parameters, with their media type."""
 MAX_PER_PARAMETER = 4
-"""Calls that one tool gets in a round when several values are named for it."""
+"""Maximum number of calls of one tool in a round when the prompt has several values for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A value and where it stands in the prompt."""
+    """A value and its position in the prompt."""
 
     start: int
     end: int
@@ -42,8 +42,8 @@ class Candidate:
 class ArgumentContext:
     """The prompt around one mention of a tool; `after` and `before` are the text that belongs to the mention.
 
-    `blanked` is the prompt with every mention of a tool or variable blanked out, at the same places. `own_positions`
-    are the places whose values this call has got, `used_positions` those that any call has.
+    `blanked` is the prompt with every mention of a tool or variable replaced by spaces of the same length.
+    `own_positions` are the positions of the values used in this call, `used_positions` those used in any call.
     """
 
     prompt: str
@@ -56,18 +56,18 @@ class ArgumentContext:
     own_positions: set[int] = field(default_factory=set)
 
     def zone(self, candidate: Candidate) -> int:
-        """Say how near a value stands: 0 after the tool's name, 1 before it, 2 elsewhere."""
+        """Return how near a value is: 0 after the tool's name, 1 before it, 2 elsewhere."""
         return 0 if candidate.start in self.after else 1 if candidate.start in self.before else FALLBACK_ZONE
 
     def rank(self, candidate: Candidate) -> tuple[bool, int, int]:
-        """Order values: those that nobody has first, then by nearness and place."""
+        """Return the sort key of a value: unused ones first, then by distance and position."""
         return candidate.start in self.used_positions, self.zone(candidate), candidate.start
 
 
 def fill_arguments(tool: OfferedTool, context: ArgumentContext) -> tuple[list[dict[str, Any]], str]:
-    """Fill a tool's parameters: gives the arguments of each call, and the parameter that nothing was found for.
+    """Return the arguments of each call of a tool, and the first parameter without a value.
 
-    A tool that requires one text or choice gets a call for each of several values that are named for it.
+    A tool with one required text or choice gets one call for each of several values in the prompt.
     """
     argument_sets: list[dict[str, Any]] = [{}]
     required = tool.parameters.get("required") or []
@@ -84,7 +84,7 @@ def fill_arguments(tool: OfferedTool, context: ArgumentContext) -> tuple[list[di
 
 
 def resolve_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """Follow `$ref`, and take the first branch of a union that is not null."""
+    """Resolve `$ref`, and select the first branch of a union that is not null."""
     target = (root.get("$defs") or {}).get(str(schema.get("$ref", "")).rpartition("/")[2], {})
     branches = [branch for branch in schema.get("anyOf") or [] if branch.get("type") != "null"]
     nested = resolve_schema(branches[0], root) if branches else target
@@ -92,7 +92,7 @@ def resolve_schema(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[s
 
 
 def _find_values(name: str, spec: Mapping[str, Any], context: ArgumentContext, max_values: int) -> list[Any]:
-    """Give the values for one parameter, best first: at most so many, and none or one where it is not required (0)."""
+    """Return the values for one parameter, best first: at most `count`; for an optional one (0) none or one."""
     if (value := _explicit_value(name, spec, context)) is not None:
         return [value]
     candidates = _find_code_candidates(context) if "contentMediaType" in spec else _candidates(name, spec, context)
@@ -119,7 +119,7 @@ def _find_values(name: str, spec: Mapping[str, Any], context: ArgumentContext, m
 
 
 def is_reference(name: str, spec: Mapping[str, Any], variables: tuple[str, ...]) -> bool:
-    """Say whether a parameter takes an object by reference: its schema says so, or it is named like a variable."""
+    """Return whether a parameter takes an object by reference: by its schema, or because a variable has its name."""
     schema_text = json.dumps(spec).lower()
     return name in variables or (
         "enum" not in spec and ("$var_ref" in schema_text or "reference" in schema_text or "type" not in spec)
@@ -144,7 +144,7 @@ def _candidates(name: str, spec: Mapping[str, Any], context: ArgumentContext) ->
 
 def _find_references(name: str, context: ArgumentContext) -> Iterator[Candidate]:
     for match in REFERENCE.finditer(context.prompt):
-        yield Candidate(*match.span(), match[0])  # with its keys or its slice
+        yield Candidate(*match.span(), match[0])  # including its keys or its slice
     for match in MENTION.finditer(context.prompt):
         yield Candidate(*match.span(), reference_to(match[1]))
     for variable in context.variables:
@@ -172,7 +172,7 @@ def _find_numbers(text: str, *, integers_only: bool) -> Iterator[Candidate]:
 
 
 def _find_texts(context: ArgumentContext) -> Iterator[Candidate]:
-    """Find quoted texts and dates; where there are none, capitalised words that do not merely begin a sentence."""
+    """Find quoted texts and dates; if there are none, capitalized words that are not just the start of a sentence."""
     text = context.blanked
     quoted_texts = [
         Candidate(*match.span(), strip_mention_marks(context.prompt[slice(*match.span(match.lastindex or 0))]))
@@ -195,7 +195,7 @@ def _starts_sentence(text: str, start: int) -> bool:
 
 
 def _joined_candidates(candidates: list[Candidate], context: ArgumentContext) -> list[Candidate]:
-    """Give the first one and those that the prompt joins to it."""
+    """Return the first candidate and those that the prompt joins to it."""
     joined = [candidates[0]]
     for candidate in sorted(candidates, key=lambda other: other.start):
         if candidate.start >= joined[-1].end and LIST_SEPARATOR.fullmatch(
@@ -206,7 +206,7 @@ def _joined_candidates(candidates: list[Candidate], context: ArgumentContext) ->
 
 
 def _explicit_value(name: str, spec: Mapping[str, Any], context: ArgumentContext) -> Any:
-    """Find `name=value`, `name: value` or `name is value`; a flag may be named alone, or with "no" before it."""
+    """Find `name=value`, `name: value` or `name is value`; a flag may be its name only, or with "no" before it."""
     name_pattern = re.escape(name).replace("_", r"[_\s-]")
     value_pattern = r"(?:=|:|\bis\b)\s*(\"[^\"\n]+\"|'[^'\n]+'|-?[\w.]*\w)"
     if match := re.search(rf"(?<![\w`]){name_pattern}\s*{value_pattern}", context.blanked, re.IGNORECASE):
@@ -216,7 +216,7 @@ def _explicit_value(name: str, spec: Mapping[str, Any], context: ArgumentContext
 
 
 def _coerce(text: str, spec: Mapping[str, Any]) -> Any:
-    """Read a word as the schema's type; None where it is not one."""
+    """Convert a word to the schema's type; None if it is not one."""
     kind = spec.get("type")
     if "enum" in spec:
         return next((choice for choice in spec["enum"] if str(choice).lower() == text.lower()), None)
@@ -226,6 +226,6 @@ def _coerce(text: str, spec: Mapping[str, Any]) -> Any:
 
 
 def _value_from_earlier_result(spec: Mapping[str, Any], outcome: ToolOutcome) -> Any:
-    """Pass an earlier result on: by reference where it names one, else its value."""
+    """Return an earlier result: as a reference if it has one, else its value."""
     value = _coerce(outcome.result_text, spec)
     return outcome.reference or (outcome.result_text if value is None else value)

@@ -1,4 +1,4 @@
-"""Python in a prompt: what stands in fences or quotes, or reads as an expression, for the tool that runs code."""
+"""Find Python in a prompt, for the tool that runs code: in fences or quotes, or an expression."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from nbtool.practice.request import MENTION, REFERENCE
 
 MAX_CODE_CHARS = 4_000
-"""Characters of one piece of code."""
+"""Maximum number of characters of one piece of code."""
 
 FENCED = re.compile(r"```(?:python|py)?[ \t]*\n((?:[^`]|`(?!``))*?)\n[ \t]*```")
 QUOTED = re.compile(r"(?<![$&@\w`])`((?:\$`[^`\n]+`|[^`$\n]|\$(?!`)){1,1000})`|\"([^\"\n]+)\"|“([^“”\n]+)”")
@@ -22,7 +22,7 @@ _TOOL = re.compile(r"[&@]`([^\W\d][\w.]*)`")
 
 
 def find_code(prompt: str, variables: Collection[str]) -> Iterator[tuple[int, int, str]]:
-    """Give the places and texts of what is Python, the surest first; last a variable that the prompt mentions."""
+    """Yield the positions and texts of Python code, the most certain first; last a mentioned variable."""
     snippets = []
     for pattern in (FENCED, QUOTED, EXPRESSION, ARITHMETIC):
         for match in pattern.finditer(prompt):
@@ -35,16 +35,16 @@ def find_code(prompt: str, variables: Collection[str]) -> Iterator[tuple[int, in
 
 
 def strip_mention_marks(text: str) -> str:
-    """Return a text with mentions of variables and tools as their names."""
+    """Return a text with mentions of variables and tools replaced by their names."""
     return _TOOL.sub(r"\1", REFERENCE.sub(r"\1", MENTION.sub(r"\1", text)))
 
 
 def _is_code(text: str, variables: Collection[str]) -> bool:
-    """Whether a text is Python that says something: a single word is code only where it names a variable."""
+    """Whether a text is Python code: a single word is code only if it is the name of a variable."""
     if len(text) > MAX_CODE_CHARS or "\0" in text:
         return False
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a model's code warns where it runs
+        warnings.simplefilter("ignore")  # the code warns when it runs
         try:
             body = ast.parse(text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):

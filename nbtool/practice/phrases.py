@@ -1,4 +1,4 @@
-"""What the practice model says."""
+"""The texts of the practice model."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nbtool.practice.request import REFERENCE, OfferedTool, ParsedRequest, ToolO
 from nbtool.shorten import shorten
 
 MAX_RESULT_CHARS = 1_200
-"""Characters of one result that an answer repeats."""
+"""Maximum number of characters of a result in an answer."""
 MAX_ARGUMENT_CHARS = 120
-"""Characters of a call's arguments that an answer repeats."""
+"""Maximum number of characters of a call's arguments in an answer."""
 
 SELF_DESCRIPTION = "I am nbtool's embedded practice model, **not a language model**: I follow a few fixed rules."
 QUOTED_REFERENCE = re.compile(rf'"{REFERENCE.pattern}"')
@@ -30,7 +30,7 @@ THINKING_RESULTS = "The results are here. I put them together."
 
 
 def thinking_about_calls(names: Sequence[str], outcomes: Sequence[ToolOutcome]) -> str:
-    """Say which calls come next."""
+    """Return the thinking before the next calls."""
     name_list = _join_names(dict.fromkeys(names))
     if outcomes:
         return f"The first results are here. The prompt goes on with {name_list}."
@@ -38,7 +38,7 @@ def thinking_about_calls(names: Sequence[str], outcomes: Sequence[ToolOutcome]) 
 
 
 def introduction(request: ParsedRequest) -> str:
-    """Say what answers here, what it was offered, and how to get more."""
+    """Return the introduction: what this model is, its tools, and how to use a real model."""
     hint = f" Name one in the prompt and I call it: ``Use &`{request.tools[0].name}` …``" if request.tools else ""
     tools = _join_names(tool.name for tool in request.tools) or "none"
     variables = _join_names(request.variables) or "none"
@@ -48,7 +48,7 @@ def introduction(request: ParsedRequest) -> str:
 
 
 def missing_argument(tool: OfferedTool, parameter: str) -> str:
-    """Ask the person for what the prompt does not say."""
+    """Return the question for a missing argument."""
     schema = (tool.parameters.get("properties") or {}).get(parameter) or {}
     kind = (
         "one of " + _join_names(map(str, schema["enum"])) if "enum" in schema else f"type {schema.get('type', 'any')}"
@@ -64,7 +64,7 @@ def missing_argument(tool: OfferedTool, parameter: str) -> str:
 def results(
     outcomes: Sequence[ToolOutcome], has_failed: Callable[[ToolOutcome], bool], skipped: Sequence[str] = ()
 ) -> str:
-    """Answer from the results: a sentence for one, a table for several; what failed is said as it was told."""
+    """Return an answer from the results: a sentence for one, a table for several; failures are quoted."""
     succeeded = [outcome for outcome in outcomes if not has_failed(outcome)]
     short_results = [
         outcome for outcome in succeeded if len(outcome.result_text) <= 80 and "\n" not in outcome.result_text
@@ -105,7 +105,7 @@ def _table_row(*cells: str) -> str:
 
 
 def _describe_call(outcome: ToolOutcome) -> str:
-    """Name a call by its tool and arguments."""
+    """Return a call's tool and arguments."""
     try:
         values = json.loads(outcome.arguments).values()
     except (ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""Images, as the practice model deals with them: what the bytes of one say, and patterns that it draws of a prompt."""
+"""Images of the practice model: descriptions of attached images, and patterns drawn from a prompt."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 CELLS, SCALE = 8, 32
-"""A drawing has so many cells a side, each of so many pixels a side."""
+"""Number of cells per side of a drawing, and of pixels per side of a cell."""
 
 PAPER = (250, 248, 240)
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def make_png(prompt: str) -> bytes:
-    """Draw a pattern that is the same on the left and on the right, always the same one for a prompt; gives a PNG."""
+    """Draw a left-right symmetric pattern that depends only on the prompt; return a PNG."""
     digest = hashlib.sha256(prompt.encode()).digest()
     colors = [tuple(40 + byte % 160 for byte in digest[start : start + 3]) for start in (0, 3)]
     rows = []
@@ -33,14 +33,14 @@ def make_png(prompt: str) -> bytes:
 
 
 def image_response(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Write the answer to `/images/generations`."""
+    """Return the response of `/images/generations`."""
     prompt = str(body["prompt"])
     item = {"b64_json": base64.b64encode(make_png(prompt)).decode(), "revised_prompt": f"A pattern, not: {prompt}"}
     return {"created": 0, "data": [item]}
 
 
 def describe_image(part: Mapping[str, Any]) -> str:
-    """Say in a few words what a part of a message holds that is no text; '' for a text."""
+    """Return a short description of a message part that is not text; '' for a text."""
     if part.get("type") != "image_url":
         return "" if part.get("type") == "text" else str(part.get("type"))
     prefix, _, encoded = str(part["image_url"]["url"]).partition(";base64,")

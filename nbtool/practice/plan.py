@@ -1,7 +1,7 @@
-"""What the practice model does: from the request alone, always the same.
+"""Plan the reply of the practice model, from the request only and deterministically.
 
-The tools that the prompt names are called, in the order of their mention, all in one round; what stands after a
-"then" waits for the next round and may use what came of the one before. When nothing is left to call, it answers.
+The tools that the prompt names are called in the order of their mention, all in one round; tools after a "then" are
+called in the next round and may use earlier results. When nothing is left to call, it answers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from nbtool.practice.code import FENCED, QUOTED
 from nbtool.practice.request import MENTION, REFERENCE, OfferedTool, ParsedRequest, ToolOutcome
 
 MAX_CALLS = 8
-"""Calls in one round; what is named beyond them is left out."""
+"""Maximum number of calls in one round; more are omitted."""
 MAX_MENTIONS = 40
-"""Mentions of tools that are read in a prompt."""
+"""Maximum number of tool mentions read in a prompt."""
 
 SENTENCE_END = re.compile(r"[.?!](?=\s|$)|\n")
 SEQUENCE_WORDS = re.compile(r"\b(?:then|afterwards|next|finally|after (?:that|which))\b", re.IGNORECASE)
@@ -45,7 +45,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One reply: calls to make, or an answer."""
+    """One reply: calls, or an answer."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()
@@ -54,7 +54,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A tool named in the prompt; `stage` counts the times that "then" stands before it."""
+    """A tool named in the prompt; `stage` is the number of times that "then" occurs before it."""
 
     tool: OfferedTool
     start: int
@@ -64,9 +64,9 @@ class Mention:
 
 
 def make_plan(request: ParsedRequest) -> Plan:
-    """Decide what to reply."""
+    """Return the reply to a request."""
     mentions = [] if request.final else _find_mentions(request)
-    earlier_count = 0  # how many of the calls made belong to the stages passed
+    earlier_count = 0  # number of calls that belong to earlier stages
     for stage in dict.fromkeys(mention.stage for mention in mentions):
         current = [mention for mention in mentions if mention.stage == stage]
         is_new = len(request.outcomes) == earlier_count
@@ -86,7 +86,7 @@ def make_plan(request: ParsedRequest) -> Plan:
 
 
 def has_failed(outcome: ToolOutcome) -> bool:
-    """Say whether a result reads as a denial or an error."""
+    """Return whether a result is a denial or an error."""
     return FAILURE_TEXT.match(outcome.text[:80]) is not None
 
 
@@ -103,7 +103,7 @@ def _answer(request: ParsedRequest, skipped: Sequence[str] = ()) -> Plan:
 
 
 def _answer_value(request: ParsedRequest, schema: Mapping[str, Any]) -> str:
-    """Write the answer that fits a schema."""
+    """Return the answer that fits a schema."""
     mentions = _find_mentions(request)
     blanked, whole_prompt = _blank_mentions(request.prompt, mentions), range(len(request.prompt))
     context = ArgumentContext(request.prompt, blanked, whole_prompt, range(0), earlier_outcomes=request.outcomes)
@@ -111,7 +111,7 @@ def _answer_value(request: ParsedRequest, schema: Mapping[str, Any]) -> str:
 
 
 def _find_mentions(request: ParsedRequest) -> list[Mention]:
-    """Find the tools named in the prompt; a name that may be a plain word counts only where none is marked."""
+    """Find the tools named in the prompt; a name that is an ordinary word counts only if no name is marked."""
     tools = [tool for tool in request.tools if request.choice in ("auto", "required", tool.name)]
     mentions: list[Mention] = []
     quoted_ranges = _quoted_spans(request.prompt, [tool.name for tool in tools])
@@ -138,7 +138,7 @@ def _find_mentions(request: ParsedRequest) -> list[Mention]:
 
 
 def _quoted_spans(prompt: str, names: Sequence[str]) -> list[range]:
-    """Find the quoted texts and fences that hold more than the name of a tool: a name inside one is no mention."""
+    """Find the quoted texts and fences with more than a tool name: a name inside one is not a mention."""
     matches = [match for pattern in (FENCED, QUOTED) for match in pattern.finditer(prompt)]
     return [range(*match.span()) for match in matches if match[0].strip('`"“”') not in names]
 
@@ -146,7 +146,7 @@ def _quoted_spans(prompt: str, names: Sequence[str]) -> list[range]:
 def _plan_calls(
     request: ParsedRequest, mentions: list[Mention], current: list[Mention], earlier: tuple[ToolOutcome, ...]
 ) -> tuple[list[Call], tuple[OfferedTool, str] | None]:
-    """Fill the calls of one stage; gives them, and the first tool and parameter that nothing was found for."""
+    """Return the calls of one stage, and the first tool and parameter without a value."""
     calls: dict[Call, None] = {}
     missing_arguments: list[tuple[OfferedTool, str]] = []
     blanked, used_positions = _blank_mentions(request.prompt, mentions), set[int]()
@@ -165,7 +165,7 @@ def _plan_calls(
 
 
 def _surrounding(prompt: str, mentions: list[Mention], mention: Mention) -> tuple[range, range]:
-    """Give what stands after and before a mention: within its sentence, up to the mentions beside it."""
+    """Return the text after and before a mention: in its sentence, up to the adjacent mentions."""
     ends = [match.start() for match in SENTENCE_END.finditer(prompt)] + [len(prompt)]
     stop = min(end for end in ends + [other.start for other in mentions] if end >= mention.end)
     begin = max(end for end in [0, *ends, *(other.end for other in mentions)] if end <= mention.start)
@@ -173,7 +173,7 @@ def _surrounding(prompt: str, mentions: list[Mention], mention: Mention) -> tupl
 
 
 def _blank_mentions(prompt: str, mentions: list[Mention]) -> str:
-    """Blank out every mention, so that its letters are not taken for a value; places stay as they are."""
+    """Replace every mention by spaces, so that its letters are not used as a value; positions are unchanged."""
     spans = [(mention.start, mention.end) for mention in mentions]
     spans += [match.span() for pattern in (REFERENCE, MENTION) for match in pattern.finditer(prompt)]
     text = list(prompt)

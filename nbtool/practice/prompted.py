@@ -1,7 +1,7 @@
-"""Tools that a system text tells of, for the model that takes none: read from the prompt, called in its words.
+"""Tools described in a system text, for the model without native tools: parsed from the prompt, called as text.
 
-The request becomes one with native tools, which the planner reads as any other, and its calls are written as the
-system text showed: a fence of the word that stands in the example, one JSON object in it.
+The request is converted to one with native tools, which is planned like any other, and its calls are written in the
+format of the example: a fence with the info string of the example and one JSON object.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nbtool.practice.plan import Call, Plan
 from nbtool.practice.request import message_text
 
 TOOL_LIST_TAGS = ("<tools>\n", "\n</tools>")
-"""What stands before and after the tools, a line of JSON each."""
+"""The delimiters of the tool list, which has one line of JSON per tool."""
 FENCE = re.compile(r"\n```(call-[\w-]{1,100}|tool_call)\n")
-"""The fence of the example below them."""
+"""The fence of the example below the list."""
 RESULT = re.compile(r'<tool_result call="\d+" name="[^"\n]*"[^<>\n]*>\n((?:[^<]|<(?!/?tool_result))*?)\n</tool_result>')
 RESULTS_INTRODUCTION = re.compile(r"\AResults of your calls, as data:\n")
 NO_CALL = "Answer now, in plain words, and call no tool."
@@ -27,13 +27,13 @@ NO_CALL = "Answer now, in plain words, and call no tool."
 
 @dataclass(frozen=True, slots=True)
 class PromptedRequest:
-    """A request as if its tools were native; `fence` is the word that opens a call, empty where none are told of."""
+    """A request converted to native tools; `fence` is the info string of a call, empty without tools."""
 
     body: Mapping[str, Any]
     fence: str = ""
 
     def render_plan(self, plan: Plan) -> Plan:
-        """Give a reply as this request wants it: with its calls in the text, where its tools stand in the text."""
+        """Return a reply with its calls in the text, if the tools are in the text."""
         if not self.fence or not plan.calls:
             return plan
         return replace(plan, text="\n".join([plan.text, *map(self._render_call, plan.calls)]).strip(), calls=())
@@ -43,7 +43,7 @@ class PromptedRequest:
 
 
 def parse_prompted(body: Mapping[str, Any]) -> PromptedRequest:
-    """Read the tools, the calls and the results that stand in the texts of a request."""
+    """Parse the tools, the calls and the results in the texts of a request."""
     system = "\n".join(message_text(entry) for entry in body["messages"] if entry["role"] in ("system", "developer"))
     lines, fence = _read_tool_list(system)
     if body.get("tools") or not fence:
@@ -59,7 +59,7 @@ def parse_prompted(body: Mapping[str, Any]) -> PromptedRequest:
 
 
 def _read_tool_list(system: str) -> tuple[list[str], str]:
-    """Find the tools that a system text tells of, and the fence of its example; empty where it tells of none."""
+    """Return the tools that a system text describes, and the fence of its example; empty if it describes none."""
     begin = system.find(TOOL_LIST_TAGS[0])
     end = system.find(TOOL_LIST_TAGS[1], begin) if begin >= 0 else -1
     fence = FENCE.search(system, end) if end >= 0 else None

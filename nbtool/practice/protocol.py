@@ -1,9 +1,9 @@
-"""The Chat Completions protocol, from the server's side.
+"""The server side of the Chat Completions protocol.
 
-`validate_request` says what a real server would refuse, `complete_response` writes a reply as one JSON object, and
-`response_chunks` as the pieces of a stream, in the order of
+`validate_request` rejects what a real server would reject, `complete_response` returns a reply as one JSON object, and
+`response_chunks` as the chunks of a stream, in the order of
 https://platform.openai.com/docs/api-reference/chat-streaming: the role, then the thinking, the text in small pieces,
-each call's name and then its arguments in fragments, the reason to stop, and the usage.
+each call's name and its arguments in fragments, the finish reason, and the usage.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 from nbtool.practice.plan import Plan
 
 FRAGMENT_CHARS = 9
-"""Characters of a call's arguments in one chunk."""
+"""Number of characters of a call's arguments in one chunk."""
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """A model of the practice server; `chars_per_second` is characters a second, 0 for no delay."""
+    """A model of the practice server; `chars_per_second` 0 means no delay."""
 
     chars_per_second: float = 110.0
     has_tools: bool = True
@@ -43,7 +43,7 @@ MODELS = {
 
 
 class RequestRejected(Exception):
-    """The server says no, with the status and in the shape that OpenAI's does."""
+    """The request is rejected, with a status and an error body like OpenAI's."""
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
@@ -52,10 +52,10 @@ class RequestRejected(Exception):
 
 
 def validate_request(body: Any) -> ModelTraits:
-    """Give the model that a request is for.
+    """Return the model of a request.
 
     Raises:
-        Refused: the request is not one that a Chat Completions server takes.
+        RequestRejected: a Chat Completions server would reject the request.
     """
     if not isinstance(body, dict):
         raise RequestRejected(400, "The body must be a JSON object.")
@@ -64,7 +64,7 @@ def validate_request(body: Any) -> ModelTraits:
     model = find_model(body)
     if model.makes_images:
         raise RequestRejected(
-            400, f"{body['model']} draws, and does not chat: POST /v1/images/generations.", param="model"
+            400, f"{body['model']} only generates images: POST /v1/images/generations.", param="model"
         )
     if body.get("tools") and not model.has_tools:
         raise RequestRejected(400, f"{body['model']} does not support tools", param="tools")
@@ -78,10 +78,10 @@ def validate_request(body: Any) -> ModelTraits:
 
 
 def find_model(body: Mapping[str, Any]) -> ModelTraits:
-    """Give the model that a request names.
+    """Return the model that a request names.
 
     Raises:
-        Refused: there is none of that name.
+        RequestRejected: there is no model of this name.
     """
     if model := MODELS.get(str(body.get("model"))):
         return model
@@ -90,7 +90,7 @@ def find_model(body: Mapping[str, Any]) -> ModelTraits:
 
 
 def _check_order(messages: list[Any]) -> None:
-    """Every call must be answered right after it, and every answer must have its call."""
+    """Check that every call is answered right after it, and that every answer has a call."""
     open_calls: set[str] = set()
     for index, message in enumerate([*messages, {"role": "user"}]):
         location = f"messages.[{index}]"
@@ -111,7 +111,7 @@ def _check_order(messages: list[Any]) -> None:
 
 
 def complete_response(body: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """Write a reply as one object."""
+    """Return a reply as one object."""
     message: dict[str, Any] = {"role": "assistant", "content": plan.text or None}
     if plan.thinking:
         message["reasoning_content"] = plan.thinking
@@ -122,7 +122,7 @@ def complete_response(body: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
 
 
 def response_chunks(body: Mapping[str, Any], plan: Plan) -> Iterator[tuple[dict[str, Any], int]]:
-    """Write a reply as the chunks of a stream; each with the number of characters that it says."""
+    """Yield a reply as the chunks of a stream; each with its number of characters."""
     head = _head(body, "chat.completion.chunk")
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _finish(plan: Plan) -> str:
 
 
 def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    # No clock: the same request gets the same bytes.
+    # No timestamp: equal requests get equal bytes.
     return {"id": _id("chatcmpl", body), "object": kind, "created": 0, "model": body["model"]}
 
 
@@ -162,7 +162,7 @@ def _id(prefix: str, body: Mapping[str, Any], index: int = 0) -> str:
 
 
 def _usage(body: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """Count four characters as a token: a rule of thumb, there is no tokenizer here."""
+    """Count four characters as one token: an estimate, because there is no tokenizer here."""
     prompt_tokens = len(json.dumps([body["messages"], body.get("tools")], ensure_ascii=False)) // 4
     thinking_tokens = len(plan.thinking) // 4
     completion_tokens = (

@@ -1,4 +1,4 @@
-"""What a request says: the prompt, the tools on offer, the variables that may be named, and what was done already."""
+"""Parse a request: the prompt, the offered tools, the named variables, and the calls made so far."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from nbtool.practice.pictures import describe_image
 
 MAX_PROMPT = 20_000
-"""Characters of a prompt that are read; tools named further down are not seen."""
+"""Maximum number of characters of a prompt that are read; tools named after them are not found."""
 
 REFERENCE = re.compile(r"\$VAR_REF\{\{([^\W\d][\w./-]*)[^}]{0,200}\}\}")
 MENTION = re.compile(r"\$`([^\W\d][\w./-]*)`")
 FINAL_REQUEST = re.compile(r"\[nbtool\]|without (calling )?(any )?(more )?tools|final (reply|answer)", re.IGNORECASE)
 NOTEBOOK_OBJECTS = re.compile(r"(?<!\s)\s*<notebook-objects>.*?(?:</notebook-objects>|\Z)", re.DOTALL)
-"""What nbtool adds to a prompt: the objects that may be referred to. They are known, but were not said."""
+"""Objects that nbtool lists in a prompt: they can be referenced, but the user did not name them."""
 SCHEMA_PROMPT = re.compile(r"must be JSON that fits this schema[^\n]{0,80}\n(?=\{)")
 PLACEHOLDERS = frozenset({"name", "var"})
-"""Names that stand for a name wherever the syntax of references is explained."""
+"""Placeholder names in explanations of the reference syntax."""
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool on offer; `parameters` is its JSON schema."""
+    """An offered tool; `parameters` is its JSON schema."""
 
     name: str
     description: str
@@ -34,7 +34,7 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """A call of this turn and the text that came of it; `arguments` as they were sent."""
+    """A call of this turn and its result text; `arguments` as they were sent."""
 
     name: str
     arguments: str
@@ -42,13 +42,13 @@ class ToolOutcome:
 
     @property
     def reference(self) -> str:
-        """The reference under which the result says it is kept, or nothing."""
+        """The reference to the stored result in the result text, or an empty text."""
         names = REFERENCE.findall(self.text)
         return reference_to(names[-1]) if names else ""
 
     @property
     def result_text(self) -> str:
-        """The result without the closing lines that only say where it is kept."""
+        """The result without the closing lines about where it is stored."""
         lines = self.text.strip("\n").rstrip().splitlines()
         while len(lines) > 1 and (not lines[-1].strip() or REFERENCE.search(lines[-1])):
             lines.pop()
@@ -57,11 +57,11 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """A request as the planner sees it.
+    """A parsed request for the planner.
 
-    `choice` is `auto`, `none`, `required` or the name of the one tool that must be called; `final` asks for
-    a last word without tools; `variables` are the variables that the request names anywhere; `attachments` says what
-    came with the prompt, and `schema` is that of the JSON that the answer must be.
+    `choice` is `auto`, `none`, `required` or the name of the one tool that must be called; `final` requests a final
+    reply without tools; `variables` are the variables that the request names anywhere; `attachments` describes the
+    attachments of the prompt, and `schema` is that of a required JSON answer.
     """
 
     prompt: str
@@ -76,7 +76,7 @@ class ParsedRequest:
 
 
 def parse_request(body: Mapping[str, Any]) -> ParsedRequest:
-    """Read a request that `protocol.validate_request` has found in order."""
+    """Parse a request that `protocol.validate_request` has accepted."""
     messages = body["messages"]
     index, final = _find_prompt(messages)
     prompt = NOTEBOOK_OBJECTS.sub("", message_text(messages[index])[:MAX_PROMPT]) if index >= 0 else ""
@@ -103,12 +103,12 @@ def parse_request(body: Mapping[str, Any]) -> ParsedRequest:
 
 
 def reference_to(name: str) -> str:
-    """Write a reference."""
+    """Return the reference to a name."""
     return f"$VAR_REF{{{{{name}}}}}"
 
 
 def message_text(message: Mapping[str, Any]) -> str:
-    """Give the prose of a message, whose content is a text or a list of parts."""
+    """Return the text of a message, whose content is a text or a list of parts."""
     content = message.get("content") or ""
     return content if isinstance(content, str) else "\n".join(str(part.get("text") or "") for part in content)
 
@@ -119,7 +119,7 @@ def _attached(message: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _schema(all_text: str) -> Mapping[str, Any] | None:
-    """Find the schema that an answer is to fit, where the system text tells one."""
+    """Return the schema that an answer must fit, if the system text has one."""
     matches = list(SCHEMA_PROMPT.finditer(all_text))
     try:
         schema = json.JSONDecoder().raw_decode(all_text, matches[-1].end())[0] if matches else None
@@ -134,7 +134,7 @@ def _mentioned_names(text: str) -> list[str]:
 
 
 def _find_prompt(messages: list[dict[str, Any]]) -> tuple[int, bool]:
-    """Find the message that is to be answered; where a last word is asked for after tools, it is the one before."""
+    """Find the message to answer; if a final reply is requested after tools, it is the previous one."""
     user_indexes = [index for index, message in enumerate(messages) if message["role"] == "user"]
     roles_between = (
         [message["role"] for message in messages[user_indexes[-2] : user_indexes[-1]]] if len(user_indexes) > 1 else []

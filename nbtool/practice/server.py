@@ -1,4 +1,4 @@
-"""The socket of the practice model: HTTP on loopback, for this process's own requests only."""
+"""The HTTP server of the practice model, on loopback, for this process only."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from nbtool.practice.protocol import (
 from nbtool.practice.request import parse_request
 
 MAX_BODY_BYTES = 32_000_000
-"""Bytes of a request."""
+"""Maximum size in bytes of a request body."""
 
 
 class PracticeServer(ThreadingHTTPServer):
-    """Listens on a free port of 127.0.0.1; `key` is random and lives as long as the server."""
+    """Listens on a free port of 127.0.0.1; `key` is random and valid for the lifetime of the server."""
 
     daemon_threads = True
     allow_reuse_address = False
@@ -42,17 +42,17 @@ class PracticeServer(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, args=(0.2,), name="nbtool-practice", daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening; replies that are being streamed break off."""
+        """Stop listening; running streams are aborted."""
         self.closing.set()
         self.shutdown()
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing on the notebook's stderr: the client sees its connection end."""
+        """Write nothing to the notebook's stderr: the client sees that its connection ends."""
 
 
 class _RequestHandler(BaseHTTPRequestHandler):
-    """One connection."""
+    """Handles one connection."""
 
     server: PracticeServer
     protocol_version = "HTTP/1.1"
@@ -66,7 +66,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         self._handle()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Keep the log of requests off the notebook's stderr."""
+        """Do not write the request log to the notebook's stderr."""
 
     def _handle(self) -> None:
         try:
@@ -85,7 +85,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         except RequestRejected as rejected:
             self._send_json(rejected.status, rejected.body)
         except ConnectionError:
-            self.close_connection = True  # the client has gone, as a cancelled turn does
+            self.close_connection = True  # the client has disconnected, as a cancelled turn does
 
     def _read_body(self) -> bytes:
         length = self.headers.get("Content-Length") or "0"
@@ -97,7 +97,7 @@ class _RequestHandler(BaseHTTPRequestHandler):
         )
 
     def _authorize(self) -> None:
-        """Let in who knows the address and holds the key.
+        """Accept requests with the right host and key.
 
         A page that rebinds its own host name to 127.0.0.1 sends that name in Host.
         """
@@ -129,13 +129,13 @@ class _RequestHandler(BaseHTTPRequestHandler):
         try:
             body = json.loads(data)
             if not find_model(body).makes_images:
-                raise RequestRejected(400, f"{body['model']} does not draw.", param="model")
+                raise RequestRejected(400, f"{body['model']} does not generate images.", param="model")
             self._send_json(200, image_response(body))
         except (ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise RequestRejected(400, f"We could not read your request: {error}") from error
 
     def _stream(self, chars_per_second: float, chunks_to_send: Iterator[tuple[dict[str, Any], int]]) -> None:
-        """Send server-sent events, one `data:` line each, at a pace in characters a second."""
+        """Send server-sent events, one `data:` line each, at the given speed."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream; charset=utf-8")
         self.send_header("Transfer-Encoding", "chunked")

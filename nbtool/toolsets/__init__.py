@@ -1,10 +1,11 @@
-"""The standard toolsets: what most notebooks give to a model, each under rules of its own.
+"""The standard toolsets: files, inspection, web pages, Python; each with its own prompt rules.
 
     from nbtool.toolsets import files, inspection, notebook_python, web
 
     chat = Chat(tools=[inspection, files("data")])
 
-Each name is a function that makes a toolset; where it needs no arguments, the name alone will do, also as `-t NAME`.
+Each name is a function that returns a toolset; if it needs no arguments, the function itself can be passed, also as `-t
+NAME`.
 """
 
 from __future__ import annotations
@@ -32,27 +33,25 @@ _MODULES = {
     "web": "nbtool.toolsets.web_tools",
 }
 STANDARD = ("files", "inspection", "python", "web")
-"""What `-t nbtool:NAME` can name."""
+"""Names for `-t nbtool:NAME`."""
 
 
 @cache
 def standard(name: str) -> Toolset:
-    """Give the standard toolset of this name as it is without arguments: `files`, `inspection`, `web`, `python`.
+    """Return the standard toolset of this name with its default arguments: `files`, `inspection`, `web`, `python`.
 
     Raises:
-        BadUsage: there is none of this name, or it cannot be made here.
+        BadUsage: there is no such name, or the toolset is not available here.
     """
     module = {"python": "notebook_python"}.get(name, name)
     if module not in _MODULES:
-        raise BadUsage(
-            f"There is no toolset nbtool:{shorten(name, 64)}.", fix="There are files, inspection, python and web."
-        )
+        raise BadUsage(f"There is no toolset nbtool:{shorten(name, 64)}.", fix="Use files, inspection, python or web.")
     toolset: Toolset = getattr(import_module(_MODULES[module]), module)()
     return toolset
 
 
 def __getattr__(name: str) -> Any:
-    """Import a toolset when it is asked for (PEP 562): what a notebook does not use costs it nothing."""
+    """Import a toolset on first use (PEP 562): unused ones cost nothing."""
     if name in _MODULES:
         globals()[name] = getattr(import_module(_MODULES[name]), name)
         return globals()[name]

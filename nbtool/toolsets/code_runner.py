@@ -1,4 +1,4 @@
-"""What runs code for a toolset, and who offers it. Light: the extension offers a runner whenever it is loaded."""
+"""The registry of the code runner for a toolset. A light module: the extension registers a runner when it is loaded."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CodeResult:
-    """What came of some code: what it printed, its last expression's value, its figures, or its error in a line.
+    """The outcome of some code: its output, its last expression's value, its figures, or a one-line error.
 
-    `omitted` counts the characters that were printed beyond those in `output`.
+    `omitted` is the number of printed characters that are not in `output`.
     """
 
     output: str = ""
@@ -26,7 +26,7 @@ class CodeResult:
 
 
 CodeRunner = Callable[[str], CodeResult]
-"""Runs code on the calling thread and shows its output as a cell does. A person's interrupt goes through."""
+"""Runs code on the calling thread and shows its output like a cell. A person's interrupt propagates."""
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ _registry = _Registry()
 
 
 def set_code_runner(runner: CodeRunner | None) -> None:
-    """Let `notebook_python()` use this runner; None takes the offer back."""
+    """Set the runner for `notebook_python()`; None removes it."""
     _registry.runner = runner
 
 
 def get_code_runner() -> CodeRunner | None:
-    """Give the runner that is offered now."""
+    """Return the registered runner."""
     return _registry.runner

@@ -1,6 +1,6 @@
-"""A page's HTML as text, in a process of its own: what a stranger wrote may take any time and memory to parse.
+"""Convert a page's HTML to text, in a separate process: parsing untrusted HTML may take any time and memory.
 
-Run as a script, by its path: it reads the page from its input, writes JSON, and imports nothing of nbtool.
+Run as a script, by its path: it reads the page from stdin, writes JSON, and imports nothing of nbtool.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from urllib.parse import urljoin
 from nbtool.shorten import shorten
 
 MAX_LINK_CHARS = 500
-"""Characters of a link's address; longer ones are left out."""
+"""Maximum number of characters of a link's URL; longer ones are omitted."""
 
 MAX_LABEL_CHARS = 1_000
-"""Characters of a title or of a link's text that are handed on."""
+"""Maximum number of characters of a title or of a link's text."""
 
 MAX_MEMORY_BYTES = 1 << 30
-"""Bytes of memory that the process may take."""
+"""Maximum memory of the process in bytes."""
 
 _SKIPPED_ELEMENTS = frozenset(
     {"head", "script", "style", "noscript", "template", "svg", "math", "iframe", "object", "select"}
@@ -34,14 +34,14 @@ _BLOCKS = frozenset({
 _CELLS = frozenset({"td", "th"})
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _NO_BREAK_SPACE = "\xa0"
-"""Stands for a space of preformatted text, which is not joined with its neighbours."""
+"""Represents a space of preformatted text, which is not collapsed."""
 
 
 def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tuple[str, str]]]:
-    """Give title, text and links, each with its text, of a page in UTF-8."""
-    from lxml import etree  # noqa: PLC0415 - only where a page is read
+    """Return the title, the text and the links with their texts of a UTF-8 page."""
+    from lxml import etree  # noqa: PLC0415 - needed only when a page is read
 
-    # linear, of bounded depth, without a network
+    # linear time, bounded depth, no network
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=False, no_network=True, remove_comments=True, remove_pis=True)
     root = etree.fromstring(data, parser) if data.strip() else None
     if root is None:
@@ -54,7 +54,7 @@ def read_html(data: bytes, base: str, *, links: bool) -> tuple[str, str, list[tu
 
 
 def _text_fragments(walk: Any) -> Iterator[str]:
-    """Give the text of what a reader sees, with a line end around each block."""
+    """Yield the visible text, with a line end around each block."""
     in_pre = 0
     for event, element in walk:
         tag, is_start = element.tag, event == "start"
@@ -90,14 +90,14 @@ def _links(root: Any, base: str) -> list[tuple[str, str]]:
 
 def _limit_memory() -> None:
     try:
-        import resource  # noqa: PLC0415 - Windows has none
+        import resource  # noqa: PLC0415 - not available on Windows
     except ImportError:
         return
     resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
 
 
 def main() -> None:
-    """Read a line of JSON (`path`, `base`, `links`) and the page after it; write what `read_html` gives."""
+    """Read a line of JSON (`path`, `base`, `links`) and the page after it; write the result of `read_html`."""
     request = json.loads(sys.stdin.buffer.readline())
     sys.path[:] = request["path"]
     _limit_memory()

@@ -1,7 +1,7 @@
-"""Looking at exposed objects: columns, first rows, counts, signatures. Nothing is changed.
+"""Tools that inspect exposed objects: columns, first rows, counts, signatures. They change nothing.
 
-What a person exposed by reference alone keeps its values: the tools that show some wait at the result gate, and those
-that never wait leave values out. Everything is named by its variable, never passed by reference.
+Values of variables exposed by reference only are protected: tools that show values are held at the result gate, and the
+others omit them. Variables are passed by name, never by reference.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from nbtool.tools.variables.store import Variable, Variables
 from nbtool.toolsets.tables import Inspector, inspector_for
 
 MAX_ROWS = 50
-"""Rows, items or counts that one call gives."""
+"""Maximum number of rows, items or counts per call."""
 
 MAX_SOURCE = 20_000
-"""Characters of a function's source that are read."""
+"""Maximum number of characters of a function's source."""
 
 RULES = """\
-Look before you compute: describe(name) tells a variable's type, shape, columns and missing values, head and sample \
-show a few rows, value_counts what a column holds. A mark such as [5 of 1 204 332 rows] says how much you saw; never \
-take a part for the whole. These tools take a variable's plain name. Of a variable "by reference only", values are \
-shown when the user releases them; prefer passing it on as a reference."""
+Look before you compute: describe(name) returns a variable's type, shape, columns and missing values, head and sample \
+show a few rows, value_counts the values of a column. A note such as [5 of 1 204 332 rows] states how much was shown; \
+never treat a part as the whole. These tools take a variable's plain name. Of a variable "by reference only", values \
+are shown when the user releases them; prefer passing it on as a reference."""
 
 
 @toolset_factory
 def inspection() -> Toolset:
-    """Give the tools that look at what is exposed: variables, and functions by their signature and source."""
+    """Return the tools that inspect exposed variables, and functions by their signature and source."""
     no_gate, gated = Policy("auto"), Policy("auto", _result_mode)
     functions = {
         describe: no_gate,
@@ -66,7 +66,7 @@ def describe(name: str) -> str:
     if inspector is None:
         return described(value)
     if not entry.is_readable:
-        return f"{described(value)}\n[exposed by reference only: nothing was counted]"
+        return f"{described(value)}\n[exposed by reference only: missing values were not counted]"
     return inspector.summary()
 
 
@@ -89,7 +89,7 @@ def head(name: str, rows: int = 5) -> str:
 
     Args:
         name: the variable's name.
-        rows: how many, 50 at most.
+        rows: number of rows, 50 at most.
     """
     return _get_inspector(name).head(_clamp_rows(rows))
 
@@ -99,31 +99,31 @@ def sample(name: str, rows: int = 5) -> str:
 
     Args:
         name: the variable's name.
-        rows: how many, 50 at most.
+        rows: number of rows, 50 at most.
     """
     return _get_inspector(name).sample(_clamp_rows(rows))
 
 
 def value_counts(name: str, column: str = "", most: int = 20) -> str:
-    """Count the different values of a column, or of a series, an array or a list; the most frequent come first.
+    """Count the distinct values of a column, or of a series, an array or a list; the most frequent come first.
 
     Args:
         name: the variable's name.
-        column: which column, for a table.
+        column: the column, for a table.
         most: how many values to show, 50 at most.
     """
     return _get_inspector(name).value_counts(column, _clamp_rows(most))
 
 
 def signature(name: str) -> str:
-    """Tell how an exposed function is called, and what its documentation says.
+    """Show the signature and the documentation of an exposed function.
 
     Args:
         name: the name under which the function is exposed.
     """
     entry, value = _get_variable(name)
     signature_read = _signature(_require_function(name, value))
-    if not entry.is_readable:  # a default may be a value, and so may a text
+    if not entry.is_readable:  # a default or a documentation text may contain a value
         parameters = [
             parameter.replace(default=_OMITTED_DEFAULT) if parameter.default is not parameter.empty else parameter
             for parameter in signature_read.parameters.values()
@@ -143,12 +143,14 @@ def source(name: str) -> str:
     try:
         text = inspect.getsource(_require_function(name, value))
     except (OSError, TypeError):
-        raise ToolFailed(f"The source of {entry.name} is not known: it was not written in Python here.") from None
+        raise ToolFailed(
+            f"The source of {entry.name} is not available: it is not written in Python or has no file."
+        ) from None
     return shorten(text, MAX_SOURCE)
 
 
 class _OmittedDefault:
-    """Stands in a signature for a default that is not shown."""
+    """Replaces a default in a signature that is not shown."""
 
     def __repr__(self) -> str:
         return "…"
@@ -162,7 +164,7 @@ def _result_mode(arguments: Mapping[str, Any]) -> ResultMode:
     try:
         return "never" if isinstance(name, str) and _store().get(_bare_name(name)).is_readable else "always"
     except NbtoolError:
-        return "never"  # there is nothing to see; the tool says so
+        return "never"  # there is nothing to show; the tool reports it
 
 
 def _store() -> Variables:
@@ -175,7 +177,7 @@ def _get_variable(name: str) -> tuple[Variable, Any]:
 
 
 def _bare_name(name: str) -> str:
-    """Take a name as such, or as a reference to the whole variable."""
+    """Return a plain name, or the name in a reference to the whole variable."""
     return name.removeprefix("$VAR_REF{{").removesuffix("}}")
 
 
@@ -183,13 +185,13 @@ def _get_inspector(name: str) -> Inspector:
     entry, value = _get_variable(name)
     inspector = inspector_for(value)
     if inspector is None:
-        raise ToolFailed(f"{entry.name} is a {described(value)}: it has no rows and no items to look at.")
+        raise ToolFailed(f"{entry.name} is a {described(value)}: it has no rows or items.")
     return inspector
 
 
 def _require_function(name: str, value: Any) -> Any:
     if not (inspect.isroutine(value) or inspect.isclass(value)):
-        raise ToolFailed(f"{shorten(_bare_name(name), 64)!r} is a {described(value)}, and no function.")
+        raise ToolFailed(f"{shorten(_bare_name(name), 64)!r} is a {described(value)}, not a function.")
     return value
 
 
@@ -197,7 +199,7 @@ def _signature(function: Any) -> inspect.Signature:
     try:
         return inspect.signature(function)
     except (ValueError, TypeError):
-        raise ToolFailed("The signature of this function is not known: it was not written in Python.") from None
+        raise ToolFailed("The signature of this function is not available: it is not written in Python.") from None
 
 
 def _clamp_rows(rows: int) -> int:

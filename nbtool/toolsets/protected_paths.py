@@ -1,6 +1,6 @@
-"""Files that no tool touches: those that hold secrets, and those that control this notebook and what guards it.
+"""Files that tools may not access: those with secrets, and those that control this notebook and its protections.
 
-A tool that could write its own policy, a startup file or a hook of git would need no other permission any more.
+A tool that could write its own policy, a startup file or a git hook could bypass every approval.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ CONTROL_FILES = (
     ".zprofile", ".zlogin", ".kshrc", ".cshrc", ".tcshrc", ".inputrc", ".pythonrc*", ".pdbrc", ".gitconfig",
     ".gitmodules", ".pre-commit-config.*", "authorized_keys", "crontab",
 )  # fmt: skip
-"""Names of files that decide what runs, as patterns in lower case."""
+"""Names of files that control what runs, as lower-case patterns."""
 
 _CONTROL_NAMES = re.compile("|".join(map(translate, CONTROL_FILES)))
 
 CONTROL_FOLDERS = frozenset(
     {".ipython", ".jupyter", ".git", ".hg", ".svn", ".vscode", ".idea", ".nbtool", "site-packages", "dist-packages"}
 )
-"""Names of folders whose files decide what runs."""
+"""Names of folders whose files control what runs."""
 
 _CONTROL_PAIRS = frozenset(
     {("share", "jupyter"), ("etc", "jupyter"), ("etc", "ipython"), ("library", "jupyter"), ("roaming", "jupyter")}
@@ -42,7 +42,7 @@ _SYSTEM_FOLDERS = frozenset({"proc", "sys", "dev"})
 
 
 def protected_reason(path: PurePath) -> str:
-    """Say why no tool may touch what is at an absolute path; empty where one may."""
+    """Return why tools may not access an absolute path; empty if they may."""
     parts = tuple(_normalized(part) for part in path.parts)
     if not parts:
         return ""
@@ -66,12 +66,12 @@ def _is_in_protected_dir(parts: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=8)
 def _protected_parts(_: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Give the parts of the folders that are guarded, as the environment names them: a list asks for every name."""
+    """Return the parts of the protected folders that the environment variables set; a list protects all its entries."""
     return tuple(tuple(_normalized(part) for part in folder.parts) for folder in _protected_dirs())
 
 
 def _protected_dirs() -> Iterator[Path]:
-    with suppress(SettingsError):  # it cannot be made, so there is nothing in it
+    with suppress(SettingsError):  # it cannot be created, so it has no files
         yield data_dir().resolve()
     for name in _CONTROL_VARIABLES:
         if folder := os.environ.get(name):
@@ -79,6 +79,6 @@ def _protected_dirs() -> Iterator[Path]:
 
 
 def _normalized(part: str) -> str:
-    """Bring a name into the form that the most forgiving file system would take it for."""
+    """Return a name in the form in which the most lenient file system matches it."""
     normalized = unicodedata.normalize("NFKC", part).casefold()
     return normalized.rstrip(" .") or normalized

@@ -1,9 +1,8 @@
-"""A folder that cannot be left: what is opened was checked, and what was checked is what is opened.
+"""A folder that paths cannot leave: the file that is opened is the file that was checked.
 
-A path is resolved first, links and all, and must lie below the root. It is then opened step by step from the root's own
-descriptor, and no step follows a link: one that was put there in between is an error. Where the platform has no such
-descriptors (Windows), what was opened is compared with what was checked: that narrows the gap in which a link could be
-put there, and does not close it.
+A path is resolved first, including links, and must be below the root. It is then opened step by step from the root's
+own descriptor, and no step follows a link: a link created in between is an error. If the platform has no such
+descriptors (Windows), the opened file is compared with the checked one: that narrows the race, but does not close it.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ from nbtool.tools.values.sanitize import single_line
 from nbtool.toolsets.protected_paths import protected_reason
 
 MAX_PATH_CHARS = 1_000
-"""Characters of a path."""
+"""Maximum number of characters of a path."""
 
 MAX_DEPTH = 50
-"""Folders that a path goes through."""
+"""Maximum number of folders in a path."""
 
 HAS_DESCRIPTORS = {os.open, os.stat, os.mkdir, os.rename, os.unlink} <= os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
-"""Whether the platform opens relative to a folder's descriptor."""
+"""Whether the platform opens files relative to a folder's descriptor."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | _NO_LINKS
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS  # a pipe must not wait for its writer
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _NO_LINKS  # opening a pipe must not wait for its writer
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS
 
 
 @dataclass(frozen=True, slots=True)
 class _OpenFolder:
-    """A folder below the root, by its descriptor where there are such."""
+    """A folder below the root, with its descriptor if supported."""
 
     path: Path
     descriptor: int | None
@@ -55,7 +54,7 @@ class _OpenFolder:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in a folder."""
+    """One entry of a folder."""
 
     name: str
     is_folder: bool
@@ -64,38 +63,40 @@ class Entry:
 
 
 class SandboxedFolder:
-    """Files below one folder. Everything raises `ToolFailed` with a line that a model can act on.
+    """Files below one folder. All errors are `ToolFailed` with a message that the model can act on.
 
     Raises:
-        BadUsage: there is no such folder, or it is one that no tool may touch.
+        BadUsage: the folder does not exist, or tools may not access it.
     """
 
     def __init__(self, folder: str | Path) -> None:
         try:
             self.root = Path(folder).expanduser().resolve(strict=True)
             is_folder = self.root.is_dir()
-        except (OSError, ValueError, RuntimeError):  # a NUL; a circle of links; no home
+        except (OSError, ValueError, RuntimeError):  # a NUL; a cycle of links; no home
             is_folder = False
         if not is_folder:
-            raise BadUsage(f"{shorten(str(folder), 200)!r} is no folder.", fix="Give the path of one that is there.")
+            raise BadUsage(
+                f"{shorten(str(folder), 200)!r} is not a folder.", fix="Pass the path of an existing folder."
+            )
         if reason := protected_reason(self.root):
-            raise BadUsage(f"{self.root} cannot be given to a model: {reason}.", fix="Give another folder.")
+            raise BadUsage(f"{self.root} is not accessible to tools: {reason}.", fix="Use another folder.")
 
     def resolve(self, path: str) -> tuple[str, ...]:
-        """Resolve a path that a model wrote, and give its parts below the root."""
+        """Resolve a path written by a model, and return its parts below the root."""
         _check_text(path)
         try:
             target = (self.root / path).resolve()
-        except (OSError, RuntimeError, ValueError):  # a circle of links
-            raise ToolFailed(f"{_quoted(path)} leads nowhere.") from None
+        except (OSError, RuntimeError, ValueError):  # a cycle of links
+            raise ToolFailed(f"{_quoted(path)} does not exist.") from None
         if not target.is_relative_to(self.root):
-            raise ToolFailed(f"{_quoted(path)} leads out of the folder, and is not opened.")
+            raise ToolFailed(f"{_quoted(path)} is outside the folder and was not opened.")
         if reason := protected_reason(self.root / path) or protected_reason(target):
-            raise ToolFailed(f"{_quoted(path)} is not for tools: {reason}.")
+            raise ToolFailed(f"{_quoted(path)} is not accessible to tools: {reason}.")
         return target.relative_to(self.root).parts
 
     def read(self, path: str, max_bytes: int) -> tuple[bytes, int]:
-        """Give the first bytes of a regular file, and how many it has."""
+        """Return the first bytes of a regular file, and its size."""
         *folders, name = self.resolve(path) or (".",)
         with _os_errors_as_failures(path), self._open(folders) as folder:
             _check_regular(_status(folder, name), path)
@@ -106,12 +107,12 @@ class SandboxedFolder:
                 self._check_unchanged(folder, name, status, path)
                 if status.st_nlink > 1:
                     raise ToolFailed(
-                        f"{_quoted(path)} is a hard link: it may also stand outside the folder, and is not read."
+                        f"{_quoted(path)} is a hard link: it may also be outside the folder and was not read."
                     )
                 return file.read(max_bytes), status.st_size
 
     def write(self, path: str, data: bytes, *, replace: bool) -> bool:
-        """Write a whole file, and say whether there was one; folders on the way to it are made."""
+        """Write a whole file; return whether it existed. Missing folders are created."""
         *folders, name = self.resolve(path) or (".",)
         with _os_errors_as_failures(path), self._open(folders, create=True) as folder:
             try:
@@ -121,7 +122,7 @@ class SandboxedFolder:
                 return False
             _check_regular(existing, path)
             if not replace:
-                raise ToolFailed(f"{_quoted(path)} is there already; replace=true replaces it.")
+                raise ToolFailed(f"{_quoted(path)} already exists; use replace=true to replace it.")
             self._check_unchanged(folder, name, existing, path)
             draft = f".nbtool-{secrets.token_hex(8)}"
             _write_new_file(folder, draft, data, mode=stat.S_IMODE(existing.st_mode))
@@ -138,7 +139,7 @@ class SandboxedFolder:
             return True
 
     def list_entries(self, path: str, max_entries: int) -> list[Entry]:
-        """List a folder, at most so many names of it, without those that are not for tools."""
+        """Return at most this many entries of a folder, without those that tools may not access."""
         parts = self.resolve(path)
         with _os_errors_as_failures(path), self._open(parts) as folder:
             entries_read: list[Entry] = []
@@ -152,7 +153,7 @@ class SandboxedFolder:
 
     @contextmanager
     def _open(self, parts: Iterable[str], *, create: bool = False) -> Iterator[_OpenFolder]:
-        """Open a folder below the root, step by step, without following a link."""
+        """Open a folder below the root, step by step, without following links."""
         path = self.root.joinpath(*parts)
         if not HAS_DESCRIPTORS:
             if create:
@@ -175,30 +176,30 @@ class SandboxedFolder:
             os.close(descriptor)
 
     def _check_unchanged(self, folder: _OpenFolder, name: str, status: os.stat_result, path: str) -> None:
-        """Without descriptors: see to it that no link led elsewhere between the check and the opening."""
+        """Without descriptors: check that no link was created between the check and the opening."""
         if folder.descriptor is not None:
             return
         full_path = folder.path / name
         if Path(os.path.realpath(full_path)) != full_path or not os.path.samestat(status, full_path.lstat()):
-            raise ToolFailed(f"{_quoted(path)} changed while it was opened, and was left alone.")
+            raise ToolFailed(f"{_quoted(path)} changed while it was opened and was not used.")
 
 
 def _check_text(path: str) -> None:
     if not path or len(path) > MAX_PATH_CHARS:
-        raise ToolFailed(f"A path of 1 to {MAX_PATH_CHARS} characters is expected.")
+        raise ToolFailed(f"Expected a path of 1 to {MAX_PATH_CHARS} characters.")
     if any(ord(character) < 32 or ord(character) == 127 for character in path):
-        raise ToolFailed(f"{_quoted(path)} holds a control character.")
+        raise ToolFailed(f"{_quoted(path)} contains a control character.")
     if path.startswith(("/", "~")) or "\\" in path or (os.name == "nt" and ":" in path):
-        raise ToolFailed(f"{_quoted(path)} is no path below the folder: write it as sub/file.txt.")
+        raise ToolFailed(f"{_quoted(path)} is not a path below the folder: write it as sub/file.txt.")
     if path.count("/") > MAX_DEPTH:
-        raise ToolFailed(f"A path through at most {MAX_DEPTH} folders is expected.")
+        raise ToolFailed(f"Expected a path with at most {MAX_DEPTH} folders.")
     if ".." in path.split("/"):
-        raise ToolFailed(f"{_quoted(path)} holds '..': only what is below the folder is open.")
+        raise ToolFailed(f"{_quoted(path)} contains '..': only paths below the folder are allowed.")
 
 
 @contextmanager
 def _os_errors_as_failures(path: str) -> Iterator[None]:
-    """Say what the system refuses in one line, without paths of this machine."""
+    """Convert an OS error to a one-line message, without local paths."""
     try:
         yield
     except FileNotFoundError:
@@ -213,16 +214,16 @@ def _check_regular(status: os.stat_result, path: str) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise ToolFailed(f"{_quoted(path)} is a folder.")
     if not stat.S_ISREG(status.st_mode):
-        raise ToolFailed(f"{_quoted(path)} is no plain file.")
+        raise ToolFailed(f"{_quoted(path)} is not a regular file.")
 
 
 def _status(folder: _OpenFolder, name: str) -> os.stat_result:
     target = folder.path_of(name)
-    return os.stat(target, follow_symlinks=False, **folder.options)  # noqa: PTH116 - a Path takes no descriptor
+    return os.stat(target, follow_symlinks=False, **folder.options)  # noqa: PTH116 - Path.stat takes no descriptor
 
 
 def _write_new_file(folder: _OpenFolder, name: str, data: bytes, *, mode: int = 0o666) -> None:
-    """Write a file that was not there before; what cannot be written whole is taken away again."""
+    """Write a file that did not exist before; remove it if it cannot be written completely."""
     descriptor = os.open(folder.path_of(name), _CREATE_FLAGS, mode, **folder.options)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -238,7 +239,7 @@ def _entry(entry: os.DirEntry[str]) -> Entry:
     is_folder = entry.is_dir(follow_symlinks=False)
     size = 0
     if not is_folder:
-        with suppress(OSError):  # it is gone since it was listed
+        with suppress(OSError):  # it was removed since it was listed
             size = entry.stat(follow_symlinks=False).st_size
     return Entry(entry.name, is_folder, entry.is_symlink(), size)
 

@@ -1,4 +1,4 @@
-"""Tables, arrays and containers of any make, seen in the same few ways; no library is imported that is not there."""
+"""A common interface to inspect tables, arrays and containers; libraries are not imported if they are not loaded."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from nbtool.tools.values.render import render
 from nbtool.tools.values.sanitize import single_line, strip_controls
 
 MAX_COLUMNS = 50
-"""Columns of a table that are shown."""
+"""Maximum number of columns shown."""
 
 MAX_CELL = 80
-"""Characters of a cell that are shown."""
+"""Maximum number of characters of a cell."""
 
 MAX_CELLS = 1_000
-"""Numbers of an array from which on the middle is left out."""
+"""Number of array items above which the middle is omitted."""
 
 MAX_SAMPLED = 1_000
-"""Items whose types are counted."""
+"""Maximum number of items whose types are counted."""
 
 MAX_KINDS = 8
-"""Types that are named."""
+"""Maximum number of types named."""
 
 MAX_ITEM = 400
-"""Characters of an item of an array, a list or a dict that are shown."""
+"""Maximum number of characters of an item of an array, a list or a dict."""
 
 
 class Inspector(Protocol):
-    """One object, seen; every text says how much of the object it shows."""
+    """Inspects one object; every text states how much of the object it shows."""
 
     def summary(self) -> str:
-        """Say what it is and what it is made of."""
+        """Return its type and structure."""
 
     def columns(self) -> str:
-        """List its columns and their types."""
+        """Return its columns and their types."""
 
     def head(self, rows: int) -> str:
-        """Show its first rows."""
+        """Return its first rows."""
 
     def sample(self, rows: int) -> str:
-        """Show rows picked at random, in their order."""
+        """Return random rows, in their order."""
 
     def value_counts(self, column: str, max_values: int) -> str:
-        """Count its different values."""
+        """Return the counts of its distinct values."""
 
 
 def inspector_for(value: Any) -> Inspector | None:
-    """Give the way to look at a value; None where it has neither rows nor items."""
+    """Return the inspector of a value; None if it has neither rows nor items."""
     for kind in type(value).__mro__:
         type_key = (kind.__module__.partition(".")[0], kind.__name__)
         if type_key in _INSPECTORS:
@@ -64,7 +64,7 @@ def inspector_for(value: Any) -> Inspector | None:
 
 
 class _TableInspector(ABC):
-    """A table of named columns; what differs from library to library is filled in."""
+    """A table with named columns; subclasses implement what differs between libraries."""
 
     value: Any
 
@@ -75,28 +75,28 @@ class _TableInspector(ABC):
 
     @abstractmethod
     def _column_lines(self) -> list[str]:
-        """Name each column and its type, as far as they are shown."""
+        """Return one line for each shown column: name and type."""
 
     @abstractmethod
     def _missing_counts(self) -> list[int]:
-        """Count the missing values of each column that is shown."""
+        """Return the number of missing values of each shown column."""
 
     @abstractmethod
     def _render_rows(self, part: Any) -> str:
-        """Write some rows out."""
+        """Return some rows as text."""
 
     def summary(self) -> str:
-        """List each column with its type and its missing values."""
+        """Return each column with its type and its missing values."""
         pairs = zip(self._column_lines(), self._missing_counts(), strict=True)
         lines = [f"{line}, {format_number(count)} missing" for line, count in pairs]
         return "\n".join([describe(self.value).partition(":")[0], *lines, *self._omitted_columns()])
 
     def columns(self) -> str:
-        """List each column with its type."""
+        """Return each column with its type."""
         return "\n".join([*self._column_lines(), *self._omitted_columns()])
 
     def head(self, rows: int) -> str:
-        """Show the first rows."""
+        """Return the first rows."""
         return self._render_rows(self._table.head(rows))
 
     def _omitted_columns(self) -> list[str]:
@@ -115,11 +115,11 @@ class PandasInspector(_TableInspector):
         return self.value if self.value.ndim == 2 else self.value.to_frame()
 
     def sample(self, rows: int) -> str:
-        """Show some rows, in their order."""
+        """Return some rows, in their order."""
         return self._render_rows(self._table.iloc[_sample_rows(len(self.value), rows)])
 
     def value_counts(self, column: str, max_values: int) -> str:
-        """Count a column's values, missing ones too."""
+        """Return the counts of a column's values, including missing ones."""
         table = self._table
         index = 0 if self.value.ndim == 1 else _column_index(column, [str(name) for name in table.columns])
         counts = _count_or_fail(lambda: table.iloc[:, index].value_counts(dropna=False))
@@ -154,11 +154,11 @@ class PolarsInspector(_TableInspector):
         return self.value if hasattr(self.value, "columns") else self.value.to_frame()
 
     def sample(self, rows: int) -> str:
-        """Show some rows, in their order."""
+        """Return some rows, in their order."""
         return self._render_rows(self._table[_sample_rows(len(self.value), rows)])
 
     def value_counts(self, column: str, max_values: int) -> str:
-        """Count a column's values, missing ones too."""
+        """Return the counts of a column's values, including missing ones."""
         names = list(self._table.columns)
         series = self._table[names[0 if len(names) == 1 and not column else _column_index(column, names)]]
         counts = _count_or_fail(lambda: series.value_counts(sort=True))
@@ -180,19 +180,19 @@ class PolarsInspector(_TableInspector):
 
 @dataclass(frozen=True, slots=True)
 class ArrayInspector:
-    """A numpy array, by its first dimension."""
+    """A numpy array, along its first dimension."""
 
     value: Any
 
     def summary(self) -> str:
-        """Say type and shape, and of numbers how many are missing."""
+        """Return type and shape, and the number of missing values of numeric arrays."""
         missing = (
             f", {format_number(int((self.value != self.value).sum()))} missing" if self.value.dtype.kind in "fc" else ""
         )
         return f"{describe(self.value)}{missing}"
 
     def columns(self) -> str:
-        """Name the fields of a structured array; other arrays have none."""
+        """Return the fields of a structured array; other arrays have none."""
         if not self.value.dtype.names:
             raise ToolFailed(f"{describe(self.value)}: it has no columns.")
         return "\n".join(
@@ -200,15 +200,15 @@ class ArrayInspector:
         )
 
     def head(self, rows: int) -> str:
-        """Show the first rows."""
+        """Return the first rows."""
         return self._render_rows(range(min(rows, len(self._at_least_1d))))
 
     def sample(self, rows: int) -> str:
-        """Show some rows, in their order."""
+        """Return some rows, in their order."""
         return self._render_rows(_sample_rows(len(self._at_least_1d), rows))
 
     def value_counts(self, column: str, max_values: int) -> str:
-        """Count the values of the whole array, or of one field."""
+        """Return the counts of the values of the whole array, or of one field."""
         values = (
             self.value[self.value.dtype.names[_column_index(column, self.value.dtype.names)]] if column else self.value
         )
@@ -220,7 +220,7 @@ class ArrayInspector:
         return self.value if self.value.ndim else self.value.reshape(1)
 
     def _render_rows(self, indexes: Iterable[int]) -> str:
-        import numpy as np  # noqa: PLC0415 - numpy is there: the value is of it
+        import numpy as np  # noqa: PLC0415 - the value is a numpy object
 
         part = self._at_least_1d[list(indexes)]
         text = np.array2string(part, max_line_width=120, threshold=MAX_CELLS)
@@ -236,18 +236,18 @@ class ContainerInspector:
     value: Any
 
     def summary(self) -> str:
-        """Say how many items there are, and of which types."""
+        """Return the number of items, and their types."""
         sample = itertools.islice(self.value.values() if isinstance(self.value, dict) else self.value, MAX_SAMPLED)
         kinds = Counter(type(item).__name__ for item in sample)
         counts = ", ".join(
             f"{format_number(count)} {single_line(kind)}" for kind, count in kinds.most_common(MAX_KINDS)
         )
-        counts += f" and {len(kinds) - MAX_KINDS} types more" if len(kinds) > MAX_KINDS else ""
+        counts += f" and {len(kinds) - MAX_KINDS} more types" if len(kinds) > MAX_KINDS else ""
         counts += f" (of the first {format_number(MAX_SAMPLED)})" if len(self.value) > MAX_SAMPLED else ""
         return "\n".join([f"{describe(self.value)}{f': {counts}' if counts else ''}", *self._inspected_note()])
 
     def columns(self) -> str:
-        """Name the keys of a dict, or those of the first item of a list of dicts."""
+        """Return the keys of a dict, or those of the first item of a list of dicts."""
         first = self.value if isinstance(self.value, dict) else next(iter(self.value), None)
         if not isinstance(first, dict):
             raise ToolFailed(f"{describe(self.value)}: it has no columns.")
@@ -257,15 +257,15 @@ class ContainerInspector:
         return "\n".join([*lines, *_omission_note(len(lines), len(first), "keys")])
 
     def head(self, rows: int) -> str:
-        """Show the first items."""
+        """Return the first items."""
         return self._render_items(range(min(rows, len(self.value))))
 
     def sample(self, rows: int) -> str:
-        """Show some items, in their order."""
+        """Return some items, in their order."""
         return self._render_items(_sample_rows(len(self.value), rows))
 
     def value_counts(self, column: str, max_values: int) -> str:
-        """Count the items, or what a list of dicts has under one key."""
+        """Return the counts of the items, or of the values of one key in a list of dicts."""
         items = list(self.value.values() if isinstance(self.value, dict) else self.value)
         if column:
             items = [item.get(column) for item in items if isinstance(item, dict)]
@@ -273,7 +273,7 @@ class ContainerInspector:
         return _render_counts(counts.most_common(max_values), len(counts), len(items), "items")
 
     def _inspected_note(self) -> list[str]:
-        return _omission_note(min(len(self.value), 1_000), len(self.value), "items were looked at", always=False)
+        return _omission_note(min(len(self.value), 1_000), len(self.value), "items were inspected", always=False)
 
     def _render_items(self, indexes: Iterable[int]) -> str:
         selected = set(indexes)
@@ -296,7 +296,7 @@ _INSPECTORS: dict[tuple[str, str], Callable[[Any], Inspector]] = {
 
 
 def _omission_note(count: int, total: int, noun: str, *, always: bool = True) -> list[str]:
-    """Say how much was shown; where it was everything, only if that is always said."""
+    """Return a note of how much was shown; for everything only with `always`."""
     return [f"[{format_number(count)} of {format_number(total)} {noun}]"] if always or count < total else []
 
 

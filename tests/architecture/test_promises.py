@@ -39,7 +39,7 @@ def test_only_tests_hold_promises() -> None:
 
 
 def test_the_threats_point_to_files_that_are_there() -> None:
-    text = (ROOT / "docs" / "threats.md").read_text(encoding="utf-8").split("## Where each defence lives")[1]
+    text = (ROOT / "docs" / "threats.md").read_text(encoding="utf-8").split("## Where each defence is implemented")[1]
     named = re.findall(r"`((?:nbtool|js)/[\w/*.]+)`", text)
 
     assert len(named) >= 8

@@ -69,5 +69,5 @@ def test_what_is_gone_cannot_be_bound() -> None:
     made = chat()
     made.variables.remove("find-all_1_result")
 
-    with pytest.raises(UnknownReference, match="is gone"):
+    with pytest.raises(UnknownReference, match="no longer exists"):
         bind_reference(made, "find-all_1_result", {})

@@ -43,8 +43,8 @@ def test_the_model_that_draws_does_not_chat_and_the_others_do_not_draw() -> None
     draws = Chat("practice:fast", wire="image").send("A penguin")
 
     assert isinstance(chats.error, ProviderError)
-    assert "draws, and does not chat" in str(chats.error)
-    assert "does not draw" in str(draws.error)
+    assert "only generates images" in str(chats.error)
+    assert "does not generate images" in str(draws.error)
 
 
 def test_what_is_attached_is_said_as_its_bytes_say() -> None:

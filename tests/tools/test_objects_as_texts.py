@@ -87,7 +87,7 @@ def test_what_is_closed_is_refused_with_the_way_to_write_it(name: str) -> None:
 def test_in_a_list_and_for_an_item_the_error_says_how_it_is_written() -> None:
     assert "its text is $VAR_REF{{table:0}}" in run_tool("several", texts=["$VAR_REF{{table}}"]).shown
     item = run_tool("say", readable=False, text="$VAR_REF{{table['a']}}")
-    assert "inside of a longer text, as in 'See $VAR_REF{{table['a']}}'" in item.shown
+    assert "inside a longer text, as in 'See $VAR_REF{{table['a']}}'" in item.shown
     assert run_tool("say", readable=False, text="See $VAR_REF{{table['a']}}").status == "ok"
 
 

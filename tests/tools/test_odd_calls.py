@@ -68,7 +68,7 @@ def test_what_cannot_be_sent_is_named_and_what_is_no_partial_is_not_looked_into(
     assert next(_find_unpicklable(work)).startswith("the argument 'key' (")
     assert list(_find_unpicklable(functools.partial(max, 1))) == []
     assert str(_explain_pickle_error(TypeError("cannot pickle 'lock'"), len, ThreadPoolExecutor(1))).endswith(
-        "what the tool gives back cannot be pickled."
+        "the return value of the tool cannot be pickled."
     )
     assert isinstance(_explain_pickle_error(ValueError("cannot pickle"), work, ThreadPoolExecutor(1)), ValueError)
 

@@ -93,7 +93,7 @@ def test_an_object_that_validation_would_lose_is_not_taken(items: Any) -> None:
     variables.expose("thing")
     _, parameters = parameters_of(buy)
 
-    with pytest.raises(InvalidArguments, match="'order': a reference cannot stand at"):
+    with pytest.raises(InvalidArguments, match="'order': a reference is not allowed at"):
         parameters.check(resolve({"order": {"items": items}}, variables))
 
 

@@ -65,7 +65,7 @@ def test_fresh_variables_have_the_bounds_of_the_old_ones() -> None:
     variables = Variables({}, max_entries=1, max_bytes=10_000).fork()
     names = [variables.store_result(f"n{number}", [number], description="") for number in range(2)]
 
-    with pytest.raises(UnknownReference, match="make room"):
+    with pytest.raises(UnknownReference, match="evicted to free memory"):
         variables.value(names[0])
     assert variables.value(names[1]) == [1]
     assert variables.fork().list_entries() == ()

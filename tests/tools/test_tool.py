@@ -65,7 +65,7 @@ def test_a_name_that_providers_refuse_is_one_clear_error(name: str) -> None:
 
     f.__name__ = name
 
-    with pytest.raises(BadUsage, match=r"no name for a tool.*tool\(name=\.\.\.\)"):
+    with pytest.raises(BadUsage, match=r"is not a valid tool name.*tool\(name=\.\.\.\)"):
         tool(f)
 
 

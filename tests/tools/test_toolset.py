@@ -173,7 +173,7 @@ def test_wrappers_narrow_rename_and_gate() -> None:
     assert renamed.rules() == "R"
     assert renamed.tools()["m_price"] is renamed.tools()["m_price"]
     assert renamed.tools()["m_price"].digest != tools.get("price").digest
-    with pytest.raises(BadUsage, match="no name for a tool"):
+    with pytest.raises(BadUsage, match="is not a valid tool name"):
         tools.prefixed("no good ")
     gated = tools.approved(Policy("auto", "always"))
     assert gated.tools()["price"].policy == Policy("auto", "always")

@@ -123,9 +123,9 @@ def test_no_path_of_the_corpus_is_read_written_edited_or_listed(
 def test_the_words_say_what_is_wrong(data: Path) -> None:
     desk = file_harness(data)
 
-    assert failure(desk, "read_file", path="../a") == "'../a' holds '..': only what is below the folder is open."
-    assert "is no path below the folder" in failure(desk, "read_file", path="/etc/passwd")
-    assert "leads out of the folder" in failure(desk, "read_file", path="to_secret")
+    assert failure(desk, "read_file", path="../a") == "'../a' contains '..': only paths below the folder are allowed."
+    assert "is not a path below the folder" in failure(desk, "read_file", path="/etc/passwd")
+    assert "is outside the folder" in failure(desk, "read_file", path="to_secret")
     assert "looks like a file of secrets" in failure(desk, "read_file", path="to_env")
     assert "controls this notebook" in failure(desk, "write_file", path=".git/hooks/x", content="")
     assert failure(desk, "read_file", path="none.txt") == "There is no 'none.txt'."
@@ -146,12 +146,12 @@ def test_links_that_stay_inside_are_followed(data: Path) -> None:
 @pytest.mark.parametrize("given", ["/", "/proc", "/proc/self", "/sys", "/dev", "no such folder", "a\0b"])
 def test_some_folders_are_given_to_nobody(given: str, data: Path) -> None:
     if given == "/":
-        assert "is not for tools" in failure(file_harness(Path("/")), "read_file", path="proc/self/environ")
+        assert "is not accessible to tools" in failure(file_harness(Path("/")), "read_file", path="proc/self/environ")
         return
     with pytest.raises(BadUsage):
         files(given)
     for name in (".ssh", ".git", ".jupyter"):
-        with pytest.raises(BadUsage, match="cannot be given to a model"):
+        with pytest.raises(BadUsage, match="is not accessible to tools"):
             files(data / name)
 
 
@@ -171,8 +171,8 @@ def test_pipes_and_sockets_are_no_plain_files(data: Path) -> None:
     os.mkfifo(data / "pipe")
     desk = file_harness(data)
 
-    assert failure(desk, "read_file", path="pipe") == "'pipe' is no plain file."
-    assert failure(desk, "write_file", path="pipe", content="x", replace=True) == "'pipe' is no plain file."
+    assert failure(desk, "read_file", path="pipe") == "'pipe' is not a regular file."
+    assert failure(desk, "write_file", path="pipe", content="x", replace=True) == "'pipe' is not a regular file."
 
 
 @pytest.mark.promise("below-the-folder")
@@ -255,7 +255,7 @@ def test_what_is_no_text_is_not_read(data: Path, content: bytes) -> None:
 def test_a_private_key_is_known_by_its_content_too(data: Path) -> None:
     (data / "notes.txt").write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nSENTINEL\n")
 
-    assert "holds a private key" in failure(file_harness(data), "read_file", path="notes.txt")
+    assert "contains a private key" in failure(file_harness(data), "read_file", path="notes.txt")
 
 
 def test_writing_asks_each_time_and_shows_the_content(data: Path) -> None:
@@ -295,7 +295,7 @@ def test_a_new_file_gets_its_folders_and_an_old_one_is_replaced_only_when_told(d
     desk = file_harness(data)
 
     assert run_tool(desk, "write_file", path="out/deep/r.md", content="# R\n") == "Wrote out/deep/r.md: 4 characters."
-    assert "replace=true replaces it" in failure(desk, "write_file", path="out/deep/r.md", content="x")
+    assert "use replace=true to replace it" in failure(desk, "write_file", path="out/deep/r.md", content="x")
     (data / "out/deep/r.md").chmod(0o640)
     run_tool(desk, "write_file", path="out/deep/r.md", content="new", replace=True)
     assert (data / "out/deep/r.md").read_text() == "new"
@@ -342,7 +342,7 @@ def test_a_long_list_is_cut_and_says_so(data: Path) -> None:
         (data / "sub" / f"{number:04}.txt").touch()
 
     record = file_harness(data).run(ask_for("list_files", path="sub"))
-    assert record.shown.endswith("[500 listed; there are more: name a folder or a pattern]")
+    assert record.shown.endswith("[500 listed; there are more: use a folder or a pattern]")
 
 
 def test_a_toolset_made_anew_over_the_same_folder_has_the_same_tools(data: Path) -> None:
@@ -467,9 +467,9 @@ def test_a_file_that_holds_a_secret_is_not_read_whatever_it_is_called(data: Path
     (data / "notes.md").write_text(f"first\n{EXAMPLES[kind]}\nSENTINEL\n")
     desk = file_harness(data)
 
-    assert f"holds {kind}" in failure(desk, "read_file", path="notes.md")
-    assert f"holds {kind}" in failure(desk, "read_file", path="notes.md", start=1, lines=1)
-    assert f"holds {kind}" in failure(desk, "edit_file", path="notes.md", old="first", new="last")
+    assert f"contains {kind} and was not read" in failure(desk, "read_file", path="notes.md")
+    assert f"contains {kind} and was not read" in failure(desk, "read_file", path="notes.md", start=1, lines=1)
+    assert f"contains {kind} and was not read" in failure(desk, "edit_file", path="notes.md", old="first", new="last")
 
 
 @pytest.mark.promise("below-the-folder")

@@ -91,14 +91,16 @@ def test_long_output_is_cut_for_the_model_and_kept_whole() -> None:
 def test_an_error_is_an_answer_with_what_was_printed_before() -> None:
     record = notebook(output="so far\n", error="ValueError: no (line 2)").run(ask_for("run_python", code="x"))
 
-    assert (record.status, record.shown) == ("error", "ValueError: no (line 2)\nPrinted before:\nso far")
+    assert (record.status, record.shown) == ("error", "ValueError: no (line 2)\nOutput before the error:\nso far")
 
 
 def test_code_that_gives_nothing_says_so() -> None:
     assert notebook().run(ask_for("run_python", code="x = 1")).shown.startswith("It ran. Nothing was printed")
 
 
-@pytest.mark.parametrize(("code", "said"), [(" \n", "no code"), ("x" * (MAX_CODE_CHARS + 1), "up to 100 000 are run")])
+@pytest.mark.parametrize(
+    ("code", "said"), [(" \n", "no code"), ("x" * (MAX_CODE_CHARS + 1), "up to 100 000 can be run")]
+)
 def test_what_is_no_code_or_too_much_of_it_does_not_run(code: str, said: str) -> None:
     record = notebook(output="RAN").run(ask_for("run_python", code=code))
 

@@ -57,7 +57,7 @@ def _lines(error: BaseException) -> Iterator[str]:
     for index, (code, line) in enumerate(own_frames):
         if left_out > 0 and MAX_FRAMES // 2 <= index < MAX_FRAMES // 2 + left_out:
             if index == MAX_FRAMES // 2:
-                yield f"  … {left_out:,}more frames"
+                yield f"  … {left_out:,} more frames"
             continue
         yield f"  {_file_name(code.co_filename)}, line {line}, in {code.co_name}"
         source = linecache.getline(code.co_filename, line).strip()

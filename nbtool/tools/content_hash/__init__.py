@@ -1,8 +1,8 @@
-"""Fingerprints of objects: the same in every kernel for the same content, and another one for other content.
+"""Content hashes of objects: equal in every kernel for equal content.
 
-They say whether an object is what it was when a turn was recorded. Nothing of the object runs: its type is compared by
-identity, its fields are read past its own `__getattribute__`, and what is not known through and through (a
-connection, a fitted model, a subclass with ways of its own) has no fingerprint: such an object cannot be compared.
+They show whether an object is what it was when a turn was recorded. No code of the object runs: its type is compared by
+identity, and its fields are read without its `__getattribute__`. Objects of other types (a connection, a fitted model,
+a subclass with its own behavior) have no hash and cannot be compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["MAX_BYTES", "MAX_ITEMS", "MAX_SECONDS", "ContentHash", "content_hash
 
 @dataclass(frozen=True, slots=True)
 class ContentHash:
-    """What tells an object's content apart; `digest` is None where it cannot be compared, and `reason` says why.
+    """The content hash of an object; `digest` is None if it cannot be compared, and `reason` says why.
 
     `is_unhashable_code`: it is, or calls, code of the notebook that cannot be compared.
     """
@@ -29,14 +29,14 @@ class ContentHash:
 
 
 def content_hash(value: Any) -> str | None:
-    """Give a word for what a value holds, the same in every kernel; None where that is not known."""
+    """Return the digest of a value's content, equal in every kernel; None if it cannot be hashed."""
     return content_hash_or_reason(value).digest
 
 
 def content_hash_or_reason(value: Any, *, seconds: float = MAX_SECONDS) -> ContentHash:
-    """Give the fingerprint of a value, or why it has none.
+    """Return the content hash of a value, or the reason why it has none.
 
-    At most `MAX_BYTES`, `MAX_ITEMS` and `seconds` are spent on one; beyond them it is too large to compare.
+    At most `MAX_BYTES`, `MAX_ITEMS` and `seconds` are spent on it; a larger object cannot be compared.
     """
     hasher = Hasher(seconds)
     try:
@@ -45,6 +45,6 @@ def content_hash_or_reason(value: Any, *, seconds: float = MAX_SECONDS) -> Conte
         return ContentHash(None, str(unhashable), isinstance(unhashable, CodeNotHashable))
     except RecursionError:
         return ContentHash(None, "it is nested too deep to compare")
-    except Exception as error:  # noqa: BLE001 - a library that fails on its own object: then nothing is known of it
+    except Exception as error:  # noqa: BLE001 - a library may fail on its own object: then it has no hash
         return ContentHash(None, f"it cannot be read ({type(error).__name__})")
     return ContentHash(hasher.hexdigest())

@@ -1,4 +1,4 @@
-"""Writing values of Python itself: plain data, dates, records; what belongs to a library is written elsewhere."""
+"""Hash values of Python's own types: plain data, dates, records."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ HashFunction = Callable[[Any, Hasher], None]
 
 
 def hash_value(value: Any, hasher: Hasher) -> None:
-    """Write one value.
+    """Hash one value.
 
     Raises:
-        Unknown: it cannot be compared.
+        NotHashable: it cannot be compared.
     """
     hasher.count_items()
     kind = type(value)
@@ -55,10 +55,10 @@ def hash_value(value: Any, hasher: Hasher) -> None:
 
 
 def hash_column(values: list[Any], hasher: Hasher) -> None:
-    """Write a list of values, much faster where all are plain: by type, and of each type all at once.
+    """Hash a list of values, much faster if all are plain: by type, and all values of a type at once.
 
     Raises:
-        Unknown: one of them cannot be compared.
+        NotHashable: one of them cannot be compared.
     """
     hasher.update_text(f"column {len(values)}")
     if len(values) > MAX_LEAVES:
@@ -97,7 +97,7 @@ def _hash_repr(value: Any, hasher: Hasher) -> None:
 
 
 def _hash_moment(value: Any, hasher: Hasher) -> None:
-    """Write a date or a time; a time zone must be one whose name says all."""
+    """Hash a date or a time; a time zone must be defined by its name."""
     zone = getattr(value, "tzinfo", None)
     if zone is not None and type(zone) not in (datetime.timezone, zoneinfo.ZoneInfo):
         raise NotHashable(f"a time zone of the kind {short_name(type(zone))} cannot be compared")
@@ -142,14 +142,14 @@ def _hash_deque(value: Any, hasher: Hasher) -> None:
 
 
 def _hash_nothing(value: Any, hasher: Hasher) -> None:
-    """Write nothing more: the kind says it all."""
+    """Hash nothing more: the type is the whole value."""
 
 
 # --- records ------------------------------------------------------------------------------------------------------
 
 
 def _record_hash_function(kind: type) -> HashFunction | None:
-    """Give the writer for objects that are known by their fields, or by their members."""
+    """Return the hash function for objects that are defined by their fields, or by their members."""
     ancestors = mro(kind)
     if any(base is enum.Enum for base in ancestors):
         return _hash_enum_member
@@ -204,7 +204,7 @@ _HASH_FUNCTIONS: dict[int, HashFunction] = {
     id(defaultdict): _hash_defaultdict,
     id(MultipartResult): _hash_parts,
 }  # fmt: skip
-"""By the identity of a type: asking a type for its hash could run a metaclass."""
+"""By the identity of a type: hashing a type could run a metaclass."""
 
 _CODE_HASH_FUNCTIONS: dict[int, libraries.HashFunction] = {
     id(types.FunctionType): code.hash_function,
@@ -219,7 +219,7 @@ _CODE_HASH_FUNCTIONS: dict[int, libraries.HashFunction] = {
 
 
 def _hash_numbers(values: list[Any], hasher: Hasher) -> None:
-    """Write numbers as they lie in memory, integers too where they fit into 64 bits."""
+    """Hash numbers as a buffer, including integers if they fit into 64 bits."""
     hasher.update_text(sys.byteorder)
     try:
         hasher.update_bytes(array.array("d" if type(values[0]) is float else "q", values))

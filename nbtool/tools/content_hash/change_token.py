@@ -1,7 +1,7 @@
-"""Change tokens: words that change when an object was replaced or changed in place.
+"""Change tokens: digests that change when an object is replaced or changed in place.
 
-The whole content is read, within bounds, without running anything of the object. Where that is not possible the token
-says that changes cannot be noticed, and whoever relies on it has to ask again at the moment of running.
+The whole content is read, within bounds, without running code of the object. If that is not possible, the token has a
+problem: changes may go unnoticed, and approval must be asked again right before the run.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from nbtool.tools.content_hash.source import code_fingerprint
 from nbtool.tools.values.describe import describe, object_token
 
 MAX_BYTES = 256 * 1024 * 1024
-"""Bytes of an object that are read for its token."""
+"""Maximum number of bytes read of an object."""
 
 MAX_ITEMS = 2_000_000
-"""Python objects in it that are looked at one by one."""
+"""Maximum number of Python objects inspected in it."""
 
 MAX_SECONDS = 1.0
-"""Seconds of the processor that this may take, for a tool however often it is read."""
+"""Maximum processor seconds, in total over all passes for a tool."""
 
 MAX_TOOL_BYTES = 64 * 1024 * 1024
-"""Bytes that are read of what a tool works with: its object, what it closes over, the globals that it names."""
+"""Maximum number of bytes read of a tool's data: its object, its closure, the globals that it names."""
 
 MAX_TOOL_ITEMS = 20_000
-"""Python objects of it that are looked at one by one."""
+"""Maximum number of Python objects inspected in it."""
 
 
 MAX_TOOL_WORK = 2 * MAX_TOOL_ITEMS
-"""Objects that are looked at, again and again, until nothing more is found that its code names; then all counts."""
+"""Maximum number of objects inspected over all passes until no new names are found; then all attributes count."""
 
 MAX_WRAPPERS = 20
-"""Functions wrapped in each other that are looked through."""
+"""Maximum number of nested function wrappers that are followed."""
 
 TOO_LARGE = "it is too large to compare"
 
@@ -49,19 +49,19 @@ READS_ALL = frozenset({
     "deepcopy", "dir", "eval", "exec", "getattr", "getattr_static", "getmembers", "locals", "model_dump", "pickle",
     "vars",
 })  # fmt: skip
-"""Names in whose company code may read attributes that it does not name: then all of them count."""
+"""Names with which code may read attributes that it does not name: then all attributes count."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeToken:
-    """The token of an object; `problem` says why changes in place may go unnoticed, and is empty where none can."""
+    """The token of an object; `problem` says why changes in place may go unnoticed, and is empty if they cannot."""
 
     digest: str
     problem: str = ""
 
 
 def change_token(value: Any) -> ChangeToken:
-    """Give the token of an object as it is now."""
+    """Return the token of an object as it is now."""
     hasher = LiveObjectHasher(MAX_SECONDS, max_bytes=MAX_BYTES, max_items=MAX_ITEMS)
     problem = _hash_or_problem(value, hasher) or "; ".join(
         [*hasher.problems, *([TOO_LARGE] if hasher.is_partial else [])]
@@ -70,11 +70,11 @@ def change_token(value: Any) -> ChangeToken:
 
 
 def tool_change_token(function: Callable[..., Any]) -> ChangeToken:
-    """Return the token of a tool's function with all that it works with beside its arguments, as it is now.
+    """Return the token of a tool's function with all data that it uses besides its arguments, as it is now.
 
-    That is its code, defaults, closure, wrappers, the object that it is bound to, and the functions, classes and data
-    of the same notebook that it names; of an object of a class of the person's own, the attributes that the code names.
-    What cannot be read counts by its identity; beyond the bounds only the code counts, and the token has a problem.
+    It covers its code, defaults, closure, wrappers, the object that it is bound to, and the functions, classes and data
+    of the same notebook that it names; of an instance of a user's class, the attributes that the code names. Objects
+    that cannot be read count by identity; beyond the bounds only the code counts, and the token has a problem.
     """
     deadline, reach, digest, work = time.thread_time() + MAX_SECONDS, Reach(frozenset()), "", 0
     while work <= MAX_TOOL_WORK:
@@ -103,7 +103,7 @@ def _tool_token(function: Callable[..., Any], hasher: LiveObjectHasher, problem:
 
 
 def _code_digest(function: Any) -> str:
-    """Give the code of a function and of what it wraps, which counts however much data there is."""
+    """Return the digest of the code of a function and of the functions it wraps, which always counts."""
     digest = hashlib.sha256()
     for _ in range(MAX_WRAPPERS):
         code = getattr(function, "__code__", None)
@@ -124,6 +124,6 @@ def _hash_or_problem(value: Any, hasher: LiveObjectHasher) -> str:
         return str(unhashable)
     except RecursionError:
         return "it is nested too deep to compare"
-    except Exception as error:  # noqa: BLE001 - a library that fails on its own object: then nothing is known of it
+    except Exception as error:  # noqa: BLE001 - a library may fail on its own object: then it cannot be hashed
         return f"it cannot be read ({type(error).__name__})"
     return ""

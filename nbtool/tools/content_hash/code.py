@@ -1,4 +1,4 @@
-"""Writing code: functions by their source and what they hold, classes, modules; nothing of it is called."""
+"""Hash code: functions by their source and captured values, classes, modules; nothing is called."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _METHODS = (FunctionType, staticmethod, classmethod)
 
 
 def hash_function(function: FunctionType, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write a function: its source, its defaults, the code it closes over, and the notebook's functions that it calls.
+    """Hash a function: its source, its defaults, its closure, and the notebook's functions that it calls.
 
-    What it holds that cannot be compared counts by its type alone, and so does what it closes over and may change from
-    call to call (see `global_data`): a function is what its author wrote.
+    A captured value that cannot be compared counts by its type only, and so does a closure variable that may change
+    from call to call (see `global_data`): a function is identified by its code.
     """
     if not hasher.enter(function):
         return
@@ -38,16 +38,16 @@ def hash_function(function: FunctionType, hasher: Hasher, hash_value: HashValue)
         hash_captured(callee, hasher, hash_value)
     for name, (file, functions) in sorted(own_modules(function).items()):
         hasher.update_text(f"{name} {_file_hash(file)}")
-        for value in functions:  # a file that was edited since says nothing of the code that is loaded
+        for value in functions:  # an edited file does not show the code that is loaded
             hash_captured(value, hasher, hash_value)
     hasher.exit()
 
 
 def hash_captured(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write something that code holds: its content, or its type alone where that cannot be compared.
+    """Hash a captured value: its content, or its type if it cannot be compared.
 
     Raises:
-        UnknownCode: it is code of the notebook itself, which must not change unnoticed.
+        CodeNotHashable: it is code of the notebook itself, whose changes must not go unnoticed.
     """
     child = hasher.fork()
     try:
@@ -61,14 +61,14 @@ def hash_captured(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def is_code(value: Any) -> bool:
-    """Whether a value is a function, a class or a module: what somebody wrote, and no state."""
+    """Whether a value is a function, a class or a module: code without state."""
     return type(value) in (FunctionType, BuiltinFunctionType, MethodType, ModuleType) or is_class(value)
 
 
 def global_data(function: Any) -> dict[str, Any]:
-    """Give the data that a function works on beside its arguments, and the functions of the notebook that it calls.
+    """Return the data that a function uses besides its arguments, and the functions of the notebook that it calls.
 
-    That is what they close over, and what they name in the notebook.
+    These are its closure variables, and the notebook names in its code.
     """
     data: dict[str, Any] = {}
     queue, visited = [function], set[int]()
@@ -99,7 +99,7 @@ def _referenced_data(function: FunctionType) -> dict[str, Any]:
 
 
 def called_functions(function: FunctionType) -> dict[str, Any]:
-    """Give the functions and classes of the same notebook that a function names."""
+    """Return the functions and classes of the same notebook that a function names."""
     module_globals = function.__globals__
     if module_globals.get("__name__") != NOTEBOOK:
         return {}
@@ -108,9 +108,9 @@ def called_functions(function: FunctionType) -> dict[str, Any]:
 
 
 def own_modules(function: FunctionType) -> dict[str, tuple[Path, list[Any]]]:
-    """Give the person's own modules that a function of the notebook names: their files, and what it uses of them.
+    """Return the user's own modules that a function of the notebook names: their files, and the names that it uses.
 
-    Installed packages and Python itself are none: they change with a version, and rarely what a tool gives.
+    Installed packages and Python itself are excluded: they change with a version, and rarely affect results.
     """
     module_globals = function.__globals__
     if module_globals.get("__name__") != NOTEBOOK:
@@ -134,7 +134,7 @@ def _module_name(value: Any) -> str:
 
 
 def _own_file(module: ModuleType) -> Path | None:
-    """Give the file of a module that is neither nbtool's, nor Python's, nor installed."""
+    """Return the file of a module that is not nbtool's, Python's or installed."""
     file, name = vars(module).get("__file__"), str(vars(module).get("__name__")).partition(".")[0]
     if type(file) is not str or name in (NOTEBOOK, "nbtool") or name in sys.stdlib_module_names:
         return None
@@ -150,36 +150,36 @@ def _file_hash(file: Path) -> str:
 
 
 def names_in(code: CodeType) -> set[str]:
-    """Give the names that code looks up outside itself, in its inner functions too."""
+    """Return the global names that code looks up, including its inner functions."""
     inner = (names_in(part) for part in code.co_consts if type(part) is CodeType)
     return set(code.co_names).union(*inner)
 
 
-def hash_builtin(function: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for all code
-    """Write a function that is part of Python or of an extension: its name says it."""
+def hash_builtin(function: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - the signature of all code hashers
+    """Hash a function of Python or of an extension: by its name."""
     owner = function.__self__
     hasher.update_text(function.__qualname__)
     hasher.update_text(owner.__name__ if type(owner) is ModuleType else class_name(type(owner)))
 
 
 def hash_method(method: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write a bound method: the function, and the type of its object, which may change with each call."""
+    """Hash a bound method: the function, and the type of its object, whose state may change with each call."""
     hash_captured(method.__func__, hasher, hash_value)
     hasher.update_text(class_name(type(method.__self__)))
 
 
 def hash_partial(partial: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write a partial: the function and what it is given."""
+    """Hash a partial: the function and its arguments."""
     for value in (partial.func, *partial.args, *partial.keywords.values()):
         hash_captured(value, hasher, hash_value)
     hasher.update_text(" ".join(map(str, partial.keywords)))
 
 
-def hash_module(module: ModuleType, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for all code
-    """Write a module: its name and version, or else its file.
+def hash_module(module: ModuleType, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - the signature of all code hashers
+    """Hash a module: its name and version, or else its file.
 
     Raises:
-        Unknown: it has neither.
+        NotHashable: it has neither.
     """
     namespace_ = vars(module)
     hasher.update_text(str(namespace_.get("__name__")))

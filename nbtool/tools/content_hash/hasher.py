@@ -1,4 +1,4 @@
-"""What a fingerprint is written with: a running digest, and bounds on what is read."""
+"""An incremental hasher with bounds on the data read."""
 
 from __future__ import annotations
 
@@ -9,43 +9,43 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 MAX_BYTES = 8 * 1024**3
-"""Bytes of one object that are read; SHA-256 takes one to two gigabytes a second where the processor helps."""
+"""Maximum number of bytes read of one object; SHA-256 processes one to two GB per second with processor support."""
 
 MAX_ITEMS = 2_000_000
-"""Python objects in one value that are looked at one by one."""
+"""Maximum number of Python objects inspected one by one in one value."""
 
 MAX_LEAVES = 50_000_000
-"""Plain values in one list that are read all at once."""
+"""Maximum number of plain values of one list that are read at once."""
 
 MAX_SECONDS = 10.0
-"""Seconds that one fingerprint may take."""
+"""Maximum seconds for one content hash."""
 
 MAX_DEPTH = 100
-"""Levels of containers inside each other."""
+"""Maximum nesting depth."""
 
 CHUNK = 16 * 1024 * 1024
-"""Bytes that are read between two looks at the clock."""
+"""Number of bytes read between two deadline checks."""
 
 
 class NotHashable(Exception):
-    """The object cannot be compared; the text says why."""
+    """The object cannot be compared; the message says why."""
 
 
 class CodeNotHashable(NotHashable):
-    """Code of the notebook cannot be compared: what calls it cannot be, either."""
+    """Code of the notebook cannot be compared, and neither can code that calls it."""
 
 
 class OverLimit(NotHashable):
-    """A bound of the whole fingerprint was reached, so that nothing more is read."""
+    """A bound of the whole content hash was reached, so that nothing more is read."""
 
 
 class TooLargeToHash(NotHashable):
-    """One object has more bytes than may still be read; what is smaller can be read all the same."""
+    """One object exceeds the bytes left; smaller ones can still be read."""
 
 
 @dataclass(slots=True)
 class _ReadBudget:
-    """How much may still be read, and until when: one for a whole fingerprint, whatever parts it is made of."""
+    """The budget and the deadline shared by all parts of a content hash."""
 
     bytes: int
     items: int
@@ -54,9 +54,9 @@ class _ReadBudget:
 
 
 class Hasher:
-    """A digest that is written piece by piece; every piece is framed, so that no two sequences of pieces are alike.
+    """An incremental digest; every piece is framed, so that different sequences of pieces have different digests.
 
-    `is_live`: objects of one process are compared, so that what no other process could have counts too.
+    `is_live`: objects of one process are compared, so that process-specific state counts too.
     """
 
     is_live = False
@@ -73,28 +73,28 @@ class Hasher:
         self._ancestors: list[int] = []
 
     def clock(self) -> float:
-        """Return the seconds that count."""
+        """Return the current time in seconds."""
         return time.monotonic()
 
     def hash_other(self, value: Any) -> bool:  # noqa: ARG002 - for subclasses
-        """Write a value that is no plain data of Python, and say whether this was done."""
+        """Hash a value of another type; return whether that was possible."""
         return False
 
     def update_live_text(self, text: str) -> None:
-        """Write what counts only where objects of one process are compared; nothing here."""
+        """Hash a text that counts only for objects of one process; here it is ignored."""
 
     def update_text(self, text: str) -> None:
-        """Write what comes next: a kind, a name, a shape."""
+        """Hash a kind, a name or a shape."""
         data = text.encode("utf-8", "surrogatepass")
         self._digest.update(b"%d:" % len(data))
         self._digest.update(data)
 
     def update_bytes(self, data: Any) -> None:
-        """Write bytes, or anything that shows itself as a flat buffer of bytes.
+        """Hash bytes, or an object with a flat buffer.
 
         Raises:
-            TooLarge: it is more than may be read.
-            OverLimit: the time is over.
+            TooLargeToHash: it exceeds the bytes left.
+            OverLimit: the deadline has passed.
         """
         view = memoryview(data).cast("B")
         if len(view) > self._budget.bytes:
@@ -107,10 +107,10 @@ class Hasher:
             self._check_deadline()
 
     def count_items(self, count: int = 1) -> None:
-        """Count objects that are looked at.
+        """Count inspected objects.
 
         Raises:
-            Unknown: they are too many, or the time is over.
+            OverLimit: they are too many, or the deadline has passed.
         """
         previous = self._budget.items
         self._budget.items = remaining = previous - count
@@ -126,14 +126,14 @@ class Hasher:
 
     @property
     def items_left(self) -> int:
-        """How many more objects may be looked at."""
+        """The number of objects that may still be inspected."""
         return self._budget.items
 
     def enter(self, container: object) -> bool:
-        """Go into a container; False where it lies inside itself, which is then written as the level it lies on.
+        """Enter a container; return False if it contains itself, and hash its nesting level instead.
 
         Raises:
-            Unknown: too many lie inside each other.
+            OverLimit: the nesting is too deep.
         """
         if id(container) in self._ancestors:
             self.update_text(f"again {self._ancestors.index(id(container))}")
@@ -144,22 +144,22 @@ class Hasher:
         return True
 
     def exit(self) -> None:
-        """Come out of the container that was entered last."""
+        """Leave the innermost container."""
         self._ancestors.pop()
 
     def fork(self) -> Self:
-        """Give hasher for a part whose place must not matter; what it may read is taken from the same measure."""
+        """Return a hasher for a part whose order must not matter; it shares the budget."""
         part = copy.copy(self)
         part._digest = hashlib.sha256()
         return part
 
     def merge_unordered(self, parts: list[Hasher]) -> None:
-        """Write parts in an order of their own, whatever order they came in."""
+        """Hash parts independently of their order."""
         for digest in sorted(part.hexdigest() for part in parts):
             self.update_text(digest)
 
     def hexdigest(self) -> str:
-        """Give the word that was written."""
+        """Return the digest in hex."""
         return self._digest.hexdigest()[:40]
 
     def _check_deadline(self) -> None:

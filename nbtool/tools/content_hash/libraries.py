@@ -1,7 +1,7 @@
-"""Writing what libraries hold: numpy arrays and numbers, pandas and polars frames, xarray.
+"""Hash library objects: numpy arrays and scalars, pandas and polars frames, xarray.
 
-No library is imported: a value of one can only be there when it is. Types are compared by identity, so that a subclass,
-which may do anything, is not taken for the real thing.
+No library is imported: its objects exist only if it is loaded. Types are compared by identity, because a subclass may
+behave differently.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HashFunction = Callable[[Any, Hasher, HashValue], None]
 
 
 def hash_function_for(kind: type) -> HashFunction | None:
-    """Give the writer for a type of a library; None where the type is none that is known."""
+    """Return the hash function for a type of a library; None if the type is not supported."""
     for package, names in _HASH_FUNCTIONS.items():
         module = sys.modules.get(package)
         for name, hash_function in names.items() if module else ():
@@ -36,17 +36,17 @@ def _hash_scalar(value: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def _hash_array(array: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write an array as it lies in memory, whatever its strides are."""
+    """Hash an array in C order, independent of its strides."""
     numpy = sys.modules["numpy"]
     hasher.update_text(f"array {array.dtype.str} {tuple(array.shape)}")
     hasher.update_live_text(str(array.flags.writeable))
-    if array.dtype.names is not None:  # what lies between the fields is nobody's
+    if array.dtype.names is not None:  # padding between the fields has no defined content
         for name in array.dtype.names:
             hasher.update_text(name)
             _hash_array(array[name], hasher, hash_value)
     elif array.dtype.hasobject or array.dtype.kind == "T":
         hash_value(array.ravel().tolist(), hasher)
-    elif array.dtype.kind not in "biufcSUMmV":  # pragma: no cover - numpy has no other kind as yet
+    elif array.dtype.kind not in "biufcSUMmV":  # pragma: no cover - numpy has no other kind yet
         raise NotHashable(f"an array of {array.dtype} cannot be compared")
     elif array.size and (array.flags.c_contiguous or array.ndim == 0):
         hasher.update_bytes(numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8))
@@ -77,7 +77,7 @@ def _hash_series(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def _hash_metadata(table: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write what a person noted on a frame or a series: metadata, flags, attributes of their own."""
+    """Hash the user's metadata of a frame or a series: `attrs`, flags, added attributes."""
     _hash_attributes(table.attrs, hasher, hash_value)
     if not table.flags.allows_duplicate_labels:
         hasher.update_text("no duplicate labels")
@@ -86,7 +86,7 @@ def _hash_metadata(table: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def _hash_attributes(attributes: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write what a person noted on an object, where there is anything."""
+    """Hash the attributes that a user added to an object, if there are any."""
     if attributes:
         hasher.update_text("attributes")
         hash_value(dict(attributes), hasher)
@@ -111,7 +111,7 @@ def _hash_index(index: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def _hash_values(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write the values of a column; the word for its type stands before them."""
+    """Hash the values of a column, after the name of its type."""
     numpy, pandas = sys.modules["numpy"], sys.modules["pandas"]
     dtype = series.dtype
     hasher.update_text(f"values {dtype.name if isinstance(dtype, pandas.CategoricalDtype) else dtype}")
@@ -140,7 +140,7 @@ def _hash_values(series: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def _masked_parts(array: Any) -> tuple[Any, ...]:
-    """Return the mask of a column and its data, what lies under the mask too; nothing where it is kept otherwise."""
+    """Return the mask of a column and its data, including masked values; nothing if it is stored in another way."""
     pandas, numpy = sys.modules["pandas"], sys.modules["numpy"]
     kinds = (vars(pandas.arrays).get(name) for name in ("IntegerArray", "FloatingArray", "BooleanArray"))
     if not any(type(array) is kind for kind in kinds):
@@ -153,7 +153,7 @@ _OF_INDEX = {
     "_cache", "_codes", "_data", "_engine", "_freq", "_id", "_levels", "_name", "_names", "_no_setting_name", "_range",
     "_references", "sortorder",
 }  # fmt: skip
-"""Attributes in which pandas keeps an index itself."""
+"""Attributes in which pandas stores an index itself."""
 
 _PANDAS_TYPES = {
     "_attrs",
@@ -167,7 +167,7 @@ _PANDAS_TYPES = {
     "_references",
     "_subtyp",
 }
-"""Attributes in which pandas keeps a frame or a series itself."""
+"""Attributes in which pandas stores a frame or a series itself."""
 
 _MASKED = (
     "StringDtype", "BooleanDtype", "Float32Dtype", "Float64Dtype", "ArrowDtype",
@@ -176,11 +176,11 @@ _MASKED = (
 """The pandas types whose values are plain, or missing."""
 
 
-def _hash_timestamp(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for every writer
+def _hash_timestamp(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - the signature of all hash functions
     hasher.update_text(f"{type(value).__name__} {value.isoformat()} {getattr(value, 'tz', None)}")
 
 
-def _hash_missing(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - one shape for every writer
+def _hash_missing(value: Any, hasher: Hasher, hash_value: HashValue) -> None:  # noqa: ARG001 - the signature of all hash functions
     hasher.update_text(f"missing {type(value).__name__}")
 
 
@@ -237,7 +237,7 @@ def _hash_named(variables: Any, hasher: Hasher, hash_value: HashValue) -> None:
 
 
 def _hash_variable(variable: Any, hasher: Hasher, hash_value: HashValue) -> None:
-    """Write a variable whose values lie in memory; one that would have to be read or computed is not."""
+    """Hash a variable whose values are in memory; one that would have to be loaded or computed cannot be hashed."""
     numpy, xarray = sys.modules["numpy"], sys.modules["xarray"]
     data = variable._data
     if type(variable) is xarray.IndexVariable:

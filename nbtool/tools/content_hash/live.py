@@ -1,8 +1,8 @@
-"""Writing objects of this very process, as they are now: to notice a change in place, not to compare across kernels.
+"""Hash objects of this process in their current state: to detect changes in place, not to compare across kernels.
 
-More is read than for a fingerprint: instances of any Python class with their slots, subclasses of the builtin
-containers and of arrays, functions with what they close over, call and carry. What has state that only its own code
-could tell (a generator, a connection, an object of an extension) counts by its identity, and is named as a problem.
+It covers more than a content hash: instances of any Python class with their slots, subclasses of the builtin containers
+and of arrays, functions with their closures, calls and attributes. Objects with state that only their own code can read
+(a generator, a connection, an object of an extension) count by identity, and are reported as a problem.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from nbtool.tools.values.describe import object_token
 
 
 class LiveObjectHasher(LiveHasher):
-    """The hasher that knows how every kind of object is written."""
+    """The hasher with a hash function for every kind of object."""
 
     def hash_object(self, value: Any) -> None:
-        """Write an object, past its own methods; which kind it is says how."""
+        """Hash an object by its kind, without its own methods."""
         kind = type(value)
         if writer := _WRITERS.get(id(kind)):
             self.update_text(kind.__name__)
@@ -65,8 +65,9 @@ _OF_THE_PROCESS = (
     ("threading", "Thread"), ("concurrent.futures", "Executor"),
     ("IPython.core.interactiveshell", "InteractiveShell"),
 )  # fmt: skip
-"""Classes of Python and its libraries whose instances lead to much of what the process holds: the loggers and tasks of
-others, all names of the notebook. Reading them would cost the more the longer the process lives."""
+"""Classes of Python and its libraries whose instances reference much of the process: loggers, tasks, all names of the
+notebook. The cost of reading them would grow with the lifetime of the process.
+"""
 
 
 def _is_of_the_process(kind: type) -> bool:
@@ -128,4 +129,4 @@ _WRITERS: dict[int, Callable[[Any, LiveHasher], None]] = {
     id(types.SimpleNamespace): _hash_namespace,
     id(array.array): hash_array_module,
 }
-"""By the identity of a type: asking a type for its hash could run a metaclass."""
+"""By the identity of a type: hashing a type could run a metaclass."""

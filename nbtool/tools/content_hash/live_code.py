@@ -1,4 +1,4 @@
-"""Writing the code of this process: functions, methods and classes with what they hold and name."""
+"""Hash the code of this process: functions, methods and classes with their captured values and names."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from nbtool.tools.content_hash.source import code_fingerprint
 from nbtool.tools.values.describe import object_token
 
 TOOL_ATTRIBUTE = "__nbtool_tool__"
-"""What `@tool` leaves on a function; it says how the tool is offered, and changes nothing that runs."""
+"""The attribute that `@tool` sets on a function; it configures the tool, and does not affect what runs."""
 
 
 def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
-    """Write a function: its code, its defaults, what it closes over, carries (`__wrapped__` too) and names."""
+    """Hash a function: its code, defaults, closure, attributes (`__wrapped__` too) and named globals."""
     names = names_in(function.__code__)
     names_passed, module_globals = passed_names(function.__code__), function.__globals__
     if names & READS_GLOBALS:
@@ -46,7 +46,7 @@ def hash_function(function: FunctionType, hasher: LiveHasher) -> None:
 
 
 def _hash_global(value: Any, names: set[str], hasher: LiveHasher, *, is_complete: bool) -> None:
-    """Write what code names: of a module of the person's own what it names there, of others which module it is."""
+    """Hash a global that code names: of a user's own module the used names, of another module its identity."""
     if type(value) not in (ModuleType, ContextVar):
         hasher.hash_as(value, is_complete=is_complete)
         return
@@ -61,30 +61,30 @@ def _hash_global(value: Any, names: set[str], hasher: LiveHasher, *, is_complete
 
 
 def hash_method(method: Any, hasher: LiveHasher) -> None:
-    """Write a bound method with its object."""
+    """Hash a bound method with its object."""
     hash_value(method.__func__, hasher)
     hasher.hash_as(method.__self__, is_complete=hasher.is_complete or passes_self(method.__func__))
 
 
 READS_GLOBALS = frozenset({"__globals__", "eval", "exec", "get_ipython", "globals", "user_ns"})
-"""Names in whose company the texts in code may be names of globals."""
+"""Names with which strings in code may be names of globals."""
 
 
 def hash_builtin(function: Any, hasher: LiveHasher) -> None:
-    """Write a function of Python's own, with the object that it is bound to."""
+    """Hash a builtin function, with the object that it is bound to."""
     hasher.update_text(function.__qualname__)
     if type(function.__self__) is not ModuleType:
         hash_value(function.__self__, hasher)
 
 
 def hash_partial(partial: Any, hasher: LiveHasher) -> None:
-    """Write a partial with what it holds."""
+    """Hash a partial with its function and arguments."""
     for value in (partial.func, partial.args, partial.keywords, instance_dict(partial)):
         hasher.hash_as(value, is_complete=True)
 
 
 def hash_class(kind: type, hasher: LiveHasher) -> None:
-    """Write a class: what a person wrote by its methods and attributes, which can change, else which class it is."""
+    """Hash a class: a user's class by its methods and attributes, which can change, else by its identity."""
     for base in mro(kind):
         hasher.update_text(class_name(base))
         if not is_user_module(namespace(base).get("__module__")):
@@ -95,7 +95,7 @@ def hash_class(kind: type, hasher: LiveHasher) -> None:
 
 
 def _hash_members(kind: type, hasher: LiveHasher) -> None:
-    """Write what a person put into a class, and into the class of that class."""
+    """Hash the members that a user defined in a class and in its metaclass."""
     is_complete = hasher.names is None or id(kind) in hasher.reach.complete_ids
     for name, member in namespace(kind).items():
         if name not in _NOT_CODE and (is_complete or can_run(name, member, hasher.names or frozenset())):
@@ -107,17 +107,17 @@ def _hash_members(kind: type, hasher: LiveHasher) -> None:
 
 
 def _registered(kind: type, hasher: LiveHasher) -> None:
-    """Write which classes were registered with an abstract one: what `isinstance` says of them depends on it."""
+    """Hash the classes registered with an abstract class: `isinstance` depends on them."""
     dump, registry = getattr(abc, "_get_dump", None), namespace(kind).get("_abc_impl")
     if dump and registry is not None:
         classes = (
             reference() for reference in dump(SimpleNamespace(_abc_impl=registry))[0]
-        )  # it reads this one attribute
+        )  # it reads only this attribute
         hasher.update_text(f"registered {sorted(object_token(class_) for class_ in classes if class_ is not None)}")
 
 
 def can_run(name: str, member: Any, names: frozenset[str]) -> bool:
-    """Whether a member of a class may run, or be read, where the code names these: Python itself calls some."""
+    """Whether a member of a class may run, or be read, given the names in the code: Python itself calls some."""
     if name in names:
         return True
     if type(member) is not FunctionType or not name.startswith("__") or name in _CONSTRUCTION_METHODS:
@@ -126,24 +126,24 @@ def can_run(name: str, member: Any, names: frozenset[str]) -> bool:
 
 
 _GENERATED = "<string>"
-"""The file of methods that `dataclasses` and the like write from the fields."""
+"""The file name of methods generated by `dataclasses` and the like from the fields."""
 
 _CONSTRUCTION_METHODS = {"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"}
 
 
 def hash_wrapped(method: Any, hasher: LiveHasher) -> None:
-    """Write the function in a static method or a class method."""
+    """Hash the function in a static method or a class method."""
     hash_value(method.__func__, hasher)
 
 
 def hash_property(property_: Any, hasher: LiveHasher) -> None:
-    """Write the functions of a property."""
+    """Hash the functions of a property."""
     for function in (property_.fget, property_.fset, property_.fdel):
         hash_value(function, hasher)
 
 
 def hash_identity(value: Any, hasher: LiveHasher) -> None:
-    """Write what never changes in place, or whose own state is no business of a tool."""
+    """Hash an object that never changes in place, or whose state is irrelevant to a tool."""
     hasher.update_text(object_token(value))
 
 

@@ -1,4 +1,4 @@
-"""The hasher for objects of this process: how much of them counts, what was written before, and what cannot be read."""
+"""The hasher for objects of this process: attributes that count, objects already hashed, and problems."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from nbtool.tools.content_hash.hasher import Hasher, NotHashable, OverLimit, Too
 from nbtool.tools.values.describe import object_token
 
 MAX_PROBLEMS = 5
-"""Problems that are named."""
+"""Maximum number of reported problems."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How much of the objects that code works with counts.
+    """The parts of the objects used by code that count.
 
-    `names` are the attributes that it names (all count where it is None), `passed_names` are names of objects that it
-    passes on, and `complete_ids` the ids of objects all of which counts: they live as long as what they were found in
-    is not written.
+    `names` are the attributes that it names (None: all count), `passed_names` are names of objects that it passes on,
+    and `complete_ids` the ids of objects of which everything counts: these live at least until their container has been
+    hashed.
     """
 
     names: frozenset[str] | None = None
@@ -32,12 +32,11 @@ class Reach:
 
 
 class LiveHasher(Hasher):
-    """Ink for objects of this process. `problems` say what could not be read; each object is written once.
+    """A hasher for objects of this process. `problems` say what could not be read; each object is hashed once.
 
-    Given a `reach`, only the attributes that it names are written of instances of the person's own classes, and of
-    their methods only these and those that Python calls by itself; but all of an instance that code passes on, which
-    `is_complete` says of what is being written. `found_names` and `passed_names` are the names in the code that was
-    written.
+    With a `reach`, only the attributes that it names are hashed of instances of the user's own classes, and of their
+    methods only these and those that Python calls implicitly; but everything of an instance that code passes on
+    (`is_complete`). `found_names` and `passed_names` are the names in the hashed code.
     """
 
     is_live = True
@@ -56,24 +55,24 @@ class LiveHasher(Hasher):
         self._bodies: dict[int, type] = {}
 
     def update_live_text(self, text: str) -> None:
-        """Write what counts in this process."""
+        """Hash a text that counts only in this process."""
         self.update_text(text)
 
     def clock(self) -> float:
-        """Return the processor seconds of this thread: a busy machine makes no object unreadable."""
+        """Return the processor seconds of this thread: a busy machine must not make an object unreadable."""
         return time.thread_time()
 
     def data(self, data: Any) -> None:
-        """Write bytes, or how many they are where that is more than may still be read."""
+        """Hash bytes, or only their number if they exceed the budget."""
         try:
             super().update_bytes(data)
         except TooLargeToHash:
             self.update_text(f"{memoryview(data).nbytes} bytes")
 
     def enter(self, container: object) -> bool:
-        """Go into a container; False where it was written before, which is then named by its number.
+        """Enter a container; return False if it was hashed before, and hash its number instead.
 
-        What lies in one is a whole: code takes it out by a key, a method or a loop, and not by its name.
+        Everything in a container counts: code accesses it by a key, a method or a loop, and not by name.
         """
         was_complete = self.is_complete
         entered = self._enter_container(container)
@@ -89,24 +88,24 @@ class LiveHasher(Hasher):
         entered = super().enter(container)
         self._complete_flags.append(self.is_complete)
         self.is_complete = self.is_complete or id(container) in self.reach.complete_ids
-        self._hashed[id(container)] = (len(self._hashed), container)  # kept alive: an id must not be used again
+        self._hashed[id(container)] = (len(self._hashed), container)  # keeps a reference: an id must not be reused
         return entered
 
     def fork(self) -> Self:
-        """Give a hasher for a member of a set, which is a whole like what lies in any container."""
+        """Return a hasher for a member of a set, of which everything counts."""
         part = super().fork()
         part.is_complete = True
         return part
 
     def exit(self) -> None:
-        """Come out of the container that was entered last."""
+        """Leave the innermost container."""
         super().exit()
         self.is_complete = self._complete_flags.pop()
 
     def hash_as(self, value: Any, *, is_complete: bool) -> None:
-        """Write a value that counts as a whole, or by the attributes that code names alone.
+        """Hash a value in full, or only the attributes that code names.
 
-        Once something was too large to be read, it also counts which object each value is.
+        Once something was too large to be read, the identity of each value counts too.
         """
         previous, self.is_complete = self.is_complete, is_complete
         try:
@@ -117,41 +116,41 @@ class LiveHasher(Hasher):
             self.update_text(object_token(value))
 
     def next_reach(self) -> Reach:
-        """Return what has to be written next time: what was to be, and what was found meanwhile."""
+        """Return the reach of the next pass: the current one and the names found."""
         names = None if self.names is None else self.names | self.found_names
         return Reach(names, self.reach.passed_names | self.passed_names, self.reach.complete_ids | self.complete_ids)
 
     def hash_other(self, value: Any) -> bool:
-        """Write an object, whatever it is; what cannot be read counts by its identity."""
+        """Hash any other object; one that cannot be read counts by its identity."""
         try:
             self.hash_object(value)
         except OverLimit:
             raise
         except NotHashable as unhashable:
             self.count_by_identity(value, str(unhashable))
-        except Exception as error:  # noqa: BLE001 - a library that fails on its own object: it cannot be read
+        except Exception as error:  # noqa: BLE001 - a library may fail on its own object: it cannot be read
             self.count_by_identity(value, f"a {short_name(type(value))} cannot be read ({type(error).__name__})")
         return True
 
     def is_first(self, kind: type) -> bool:
-        """Whether the body of a class is to be written for the first time."""
+        """Whether the body of a class is hashed for the first time."""
         is_first = id(kind) not in self._bodies
         self._bodies[id(kind)] = kind
         return is_first
 
     def hash_object(self, value: Any) -> None:
-        """Write an object by its kind, which the subclass knows."""
+        """Hash an object by its kind; implemented by the subclass."""
         raise NotImplementedError
 
     def count_by_identity(self, value: Any, problem: str) -> None:
-        """Write which object it is, and note why no more of it can be read."""
+        """Hash the identity of an object, and record why its content cannot be read."""
         self.update_text(object_token(value))
         if problem not in self.problems and len(self.problems) < MAX_PROBLEMS:
             self.problems.append(problem)
 
     @contextmanager
     def without_problems(self) -> Iterator[None]:
-        """Let what is written here be no problem: its identity says enough."""
+        """Record no problem in the context: the identity is sufficient."""
         previous, self.problems = self.problems, []
         try:
             yield
@@ -159,7 +158,7 @@ class LiveHasher(Hasher):
             self.problems = previous
 
     def hash_container(self, value: Any, writer: Callable[[Any, LiveHasher], None]) -> None:
-        """Write an object that may hold others, once."""
+        """Hash an object that may contain others, once."""
         if not self._enter_container(value):
             return
         depth, was_complete = len(self._ancestors), self._complete_flags[-1]
@@ -169,5 +168,5 @@ class LiveHasher(Hasher):
             del (
                 self._ancestors[depth - 1 :],
                 self._complete_flags[depth - 1 :],
-            )  # what was left in there by an error too
+            )  # an error may have left inner containers entered
             self.is_complete = was_complete

@@ -1,4 +1,4 @@
-"""Writing instances of Python classes in this process, past their own methods."""
+"""Hash instances of Python classes in this process, without their own methods."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from nbtool.tools.content_hash.module_origin import is_user_module
 from nbtool.tools.content_hash.names import passes_self
 
 _POINTER = 8
-"""Bytes of a slot, of a `__dict__` and of a list of weak references in an instance."""
+"""Size in bytes of a slot, of a `__dict__` and of a list of weak references in an instance."""
 
 
 def hash_instance(value: Any, hasher: LiveHasher) -> None:
-    """Write an instance of a Python class: what its builtin base holds, its `__dict__` and its slots.
+    """Hash an instance of a Python class: the content of its builtin base, its `__dict__` and its slots.
 
-    Where an extension keeps state in it that cannot be seen, that is noted.
+    If an extension stores hidden state in it, a problem is recorded.
     """
     kind = type(value)
     ancestors = mro(kind)
@@ -36,11 +36,11 @@ def hash_instance(value: Any, hasher: LiveHasher) -> None:
         if _is_slot(member)
     ]
     if _hidden_bytes(kind, base) > _POINTER * len(slots):
-        # what can be seen is read all the same
+        # the visible state is hashed nevertheless
         hasher.count_by_identity(value, f"a {short_name(kind)} cannot be compared")
     hash_class(kind, hasher)
     if base is not object:
-        hasher.is_complete = True  # as what lies in any container
+        hasher.is_complete = True  # as in any container
         hash_base = BASES.get(id(base)) or _hash_ndarray
         hash_base(value, hasher)
     counted = _counted_names(value, ancestors, hasher)
@@ -66,7 +66,7 @@ def _hash_slots(value: Any, slots: list[tuple[type, str, Any]], hasher: LiveHash
 
 
 def _counted_names(value: Any, ancestors: tuple[type, ...], hasher: LiveHasher) -> frozenset[str] | None:
-    """Return the names of the attributes that count, None where all do: code may read the whole of an instance."""
+    """Return the names of the attributes that count, None if all do: code may read the whole instance."""
     own_classes = [base for base in ancestors if base is not object]
     if hasher.names is None or not all(is_user_module(namespace(base).get("__module__")) for base in own_classes):
         return None
@@ -89,7 +89,7 @@ def _is_slot(member: Any) -> bool:
 
 
 def _hidden_bytes(kind: type, base: type) -> int:
-    """Count the bytes of an instance beside those of its base, its `__dict__` and its weak references."""
+    """Return the bytes of an instance besides those of its base, its `__dict__` and its weak references."""
     size, offset = type.__dict__["__basicsize__"], type.__dict__["__dictoffset__"]
     weakref_offset = type.__dict__["__weakrefoffset__"]
     own_dict = bool(offset.__get__(kind)) and not offset.__get__(base)
@@ -108,7 +108,7 @@ def _hash_ndarray(value: Any, hasher: LiveHasher) -> None:
 
 
 def _builtin_member(kind: type, name: str, value: Any) -> Any:
-    """Give a member of a builtin type, past the class of the object."""
+    """Return a member of a builtin type, ignoring overrides of the object's class."""
     return namespace(kind)[name].__get__(value)
 
 
@@ -133,7 +133,7 @@ def _hash_deque(value: Any, hasher: LiveHasher) -> None:
 
 
 def hash_array_module(value: Any, hasher: LiveHasher) -> None:
-    """Write an `array.array`."""
+    """Hash an `array.array`."""
     hasher.update_text(_builtin_member(array.array, "typecode", value))
     hasher.data(array.array.tobytes(value))
 
@@ -154,4 +154,4 @@ BASES: dict[int, Callable[[Any, LiveHasher], None]] = {
     id(float): lambda value, hasher: hash_value(float.__float__(value), hasher),
     id(array.array): hash_array_module,
 }
-"""What the builtin part of an instance holds, read past the methods of its own class."""
+"""Hash functions for the builtin part of an instance, without the methods of its own class."""

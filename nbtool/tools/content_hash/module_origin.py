@@ -1,4 +1,4 @@
-"""Whose a module is: the person's own, nbtool's, or one that was installed."""
+"""The origin of a module: the user's own, nbtool's, or installed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 
 def is_nbtool(module: Any) -> bool:
-    """Whether a module is one of nbtool."""
+    """Whether a module belongs to nbtool."""
     return type(module) is str and module.partition(".")[0] == "nbtool"
 
 
 def is_user_module(module: Any) -> bool:
-    """Whether a module is the person's own: the notebook, or a file that no installation put there."""
+    """Whether a module is the user's own: the notebook, or a file that is not part of an installation."""
     return type(module) is str and not is_nbtool(module) and (module == "__main__" or _is_user_file(module))
 
 
 def has_user_globals(function: FunctionType) -> bool:
-    """Whether a function looks up its globals in a module of the person's own, or in names that are no module's."""
+    """Whether a function looks up its globals in a user's own module, or in a namespace without a module."""
     module_globals = function.__globals__
     name = module_globals.get("__name__")
     module = sys.modules.get(name) if type(name) is str else None

@@ -1,4 +1,4 @@
-"""Names in code: which ones it looks up, and which of the objects behind them it passes on."""
+"""Names in code: which ones it looks up, and which of these objects it passes on."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from types import CodeType, FunctionType
 from typing import Any
 
 _ATTRIBUTES = {"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "STORE_ATTR", "DELETE_ATTR"}
-"""Instructions that take one attribute of an object and leave the rest of it alone."""
+"""Instructions that read one attribute of an object and nothing else of it."""
 
 _SKIPPED = {"CACHE", "COPY", "EXTENDED_ARG", "NOP"}
-"""Instructions that may stand between an object and its attribute."""
+"""Instructions that may occur between an object and its attribute."""
 
 _NO_OBJECTS = {"LOAD_CONST", "LOAD_CLOSURE", "LOAD_SMALL_INT"}
 
 
 @lru_cache(maxsize=4_096)
 def passed_names(code: CodeType) -> frozenset[str]:
-    """Return the names of objects with which code, its inner functions too, does more than use their attributes.
+    """Return the names of objects with which code, including inner functions, does more than use their attributes.
 
-    What is passed to a function, compared, iterated over, matched, written out or returned may be read as a whole.
+    An object that is passed to a function, compared, iterated over, matched, printed or returned may be read in full.
     """
     names_found: set[str] = set()
     steps = [step for step in dis.get_instructions(code) if step.opname not in _SKIPPED]
@@ -42,7 +42,7 @@ def passes_self(function: Any) -> bool:
 
 
 def constant_texts(code: CodeType) -> set[str]:
-    """Return the texts in code: names by which it can look up a global that it does not name otherwise."""
+    """Return the strings in code: names by which it can look up a global dynamically."""
     inner = (constant_texts(part) for part in code.co_consts if type(part) is CodeType)
     return set(_only_texts(code.co_consts)).union(*inner)
 

@@ -1,8 +1,8 @@
-"""The source of a piece of code, where it is certain that this is what was compiled.
+"""The source of code, if it is verified to be what was compiled.
 
-A file can be edited while its code is loaded, and Python then reads new lines for old code. So the text is compiled
-once more, and counts only where the very same code comes of it. What has no such source is known by its compiled form,
-which is never wrong but differs between versions of Python.
+A file can be edited after its code was loaded, and Python then returns new lines for old code. So the source is
+compiled again, and used only if the result is the same code. Code without a verified source is identified by its
+compiled form, which differs between versions of Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from types import CodeType
 
 MAX_SOURCE = 4 * 1024 * 1024
-"""Bytes of a file that are read."""
+"""Maximum number of bytes read of a file."""
 
 _FUTURES = functools.reduce(
     lambda flags, name: flags | getattr(futures, name).compiler_flag, futures.all_feature_names, 0
@@ -32,7 +32,7 @@ def source_of(code: CodeType) -> str:
 
 
 def verified_source(code: CodeType) -> str:
-    """Return the source of code; empty where there is none, or another one than was compiled."""
+    """Return the source of code; empty if there is none, or it differs from what was compiled."""
     try:
         lines, start = inspect.findsource(code)
         text = "".join(lines)
@@ -46,7 +46,7 @@ def verified_source(code: CodeType) -> str:
 @functools.lru_cache(maxsize=64)
 def _compile_all(text: str, file: str, flags: int) -> frozenset[CodeType]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were said when it was compiled for the first time
+        warnings.simplefilter("ignore")  # they were shown at the first compilation
         try:
             module_code = compile(text, file, "exec", flags=flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -62,7 +62,7 @@ def _nested_code(code: CodeType) -> Iterator[CodeType]:
 
 
 def code_fingerprint(code: CodeType) -> str:
-    """Return the text of a function's compiled form: the same for the same code on one version of Python."""
+    """Return the text of a function's compiled form: equal for equal code on one version of Python."""
     constants = [
         code_fingerprint(part)
         if type(part) is CodeType

@@ -1,4 +1,4 @@
-"""The states in which approved runs leave their own tools: what a run changes of its tool makes it no other tool."""
+"""Tool states after approved runs: a change by the tool's own run requires no new approval."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import threading
 from collections import Counter, OrderedDict
 
 MAX_STATES = 10_000
-"""States that are known; beyond them the oldest are forgotten, and their tools are asked about again."""
+"""Maximum number of recorded states; the oldest are dropped, and approval of their tools is asked again."""
 
 
 class ToolStates:
-    """The first state of each tool, found from the states that its own runs led to. Safe from any thread."""
+    """Maps each state of a tool to the first one from which its own runs led to it. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,12 +18,12 @@ class ToolStates:
         self._runs: Counter[str] = Counter()
 
     def first_token(self, token: str) -> str:
-        """Give the state from which a tool's own runs led to this one; the state itself where there is none."""
+        """Return the state from which a tool's own runs led to this one; this state if there is none."""
         with self._lock:
             return self._first.get(token, token)
 
     def record(self, token: str, after: str) -> None:
-        """Note that a run of the tool led from one state to another."""
+        """Record that a run of the tool led from one state to another."""
         with self._lock:
             first = self._first.get(token, token)
             if after != first:
@@ -32,17 +32,17 @@ class ToolStates:
                 self._first.popitem(last=False)
 
     def begin_run(self, token: str) -> None:
-        """Note that a tool runs which was approved in this state."""
+        """Record that a run of a tool approved in this state has started."""
         with self._lock:
             self._runs[token] += 1
 
     def is_running(self, token: str) -> bool:
-        """Whether a tool runs that was approved in this state."""
+        """Whether a tool approved in this state is running."""
         with self._lock:
             return self._runs[token] > 0
 
     def end_run(self, token: str) -> None:
-        """Note that a run of a tool has ended."""
+        """Record that a run of a tool has ended."""
         with self._lock:
             self._runs[token] -= 1
             if self._runs[token] <= 0:

@@ -1,1 +1,1 @@
-"""Where a tool runs: caller thread, worker, executor."""
+"""Where a tool runs: the caller's thread, a worker thread, an executor."""

@@ -1,7 +1,7 @@
-"""The loop on which asynchronous tools and approvers of the person's run, apart from nbtool's own.
+"""The event loop of the user's async tools and approvers, separate from nbtool's own.
 
-They share one loop, so that what is bound to a loop (an HTTP client, a connection pool) serves all of them. A function
-that blocks it holds neither a turn nor a stop; what is called next while it blocks is moved to a new loop, and says so.
+They share one loop, so that objects bound to a loop (an HTTP client, a connection pool) can be shared. A function that
+blocks it does not block a turn or a stop; the next call while it blocks is moved to a new loop, and this is reported.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from nbtool.loop import LoopThread
 from nbtool.thread_pool import Outcome
 
 BLOCKED_SECONDS = 0.25
-"""How long a call waits for the loop to begin it; then the loop is taken to be blocked."""
+"""Seconds that a call waits for the loop to start it; then the loop counts as blocked."""
 
 MAX_BLOCKED = 32
-"""Loops that may be blocked at once; a call that would need one more fails."""
+"""Maximum number of blocked loops; a call that would need another one fails."""
 
 Work = Callable[[], Awaitable[Any]]
 
 
 async def run_on_tool_loop(work: Work, name: str) -> tuple[Outcome, str]:
-    """Run asynchronous work of the person's on its loop; give what came of it, and the name of what blocked the loop.
+    """Run the user's async work on its loop; return its outcome, and the name of what blocked the loop.
 
-    Cancelling cancels the work, and returns when that has ended.
+    Cancelling cancels the work, and returns when it has ended.
     """
     job = _Job(work, name)
     _current_loop().start(job)
@@ -45,7 +45,7 @@ async def run_on_tool_loop(work: Work, name: str) -> tuple[Outcome, str]:
 
 
 class _Job:
-    """Some work, which runs on one tool loop; created on the loop that waits for it."""
+    """Work that runs on one tool loop; created on the loop that waits for it."""
 
     def __init__(self, work: Work, name: str) -> None:
         self.name = name
@@ -60,19 +60,19 @@ class _Job:
         self._task: asyncio.Task[Any] | None = None
 
     async def run(self, tool_loop: _ToolLoop) -> None:
-        """Do the work on a loop, unless it was given to another one before this step of it."""
+        """Run the work on a loop, unless it was moved to another one before."""
         if not self._claim(tool_loop):
             return
         self._task = asyncio.current_task()
         try:
             outcome = Outcome(await self._work())
-        except BaseException as error:  # noqa: BLE001 - whatever it raises is its outcome, and must not end the loop
+        except BaseException as error:  # noqa: BLE001 - any exception is the outcome, and must not stop the loop
             outcome = Outcome(error=error)
-        with suppress(RuntimeError):  # the loop that waited is closed
+        with suppress(RuntimeError):  # the waiting loop is closed
             self.home.call_soon_threadsafe(self._finish, outcome)
 
     def cancel(self) -> None:
-        """Cancel the work, on whatever loop it runs; work that has not begun never does."""
+        """Cancel the work on the loop where it runs; work that has not started never does."""
         host = self.tool_loop
         if self._claim(host):
             self._finish(Outcome(error=asyncio.CancelledError()))
@@ -81,12 +81,12 @@ class _Job:
                 host.loop.call_soon_threadsafe(self._cancel_task)
 
     def move_if_blocked(self) -> None:
-        """Give work that has not begun to another loop; its own is blocked."""
+        """Move work that has not started from a blocked loop to another one."""
         blocked = self.tool_loop
         with self._lock:
             if self._is_claimed or blocked is None:
                 return
-            self.tool_loop = None  # from now on the blocked loop cannot begin it
+            self.tool_loop = None  # so that the blocked loop can no longer start it
         self.blocker = blocked.running_name()
         if host := _replace_loop(blocked):
             host.start(self)
@@ -99,7 +99,7 @@ class _Job:
             self._task.cancel()
 
     def _claim(self, tool_loop: _ToolLoop | None) -> bool:
-        """Say whether the work begins on this loop now; it begins once, on the loop it was given to last."""
+        """Return whether the work may start on this loop; it starts once, on the loop it was moved to last."""
         with self._lock:
             if self._is_claimed or self.tool_loop is not tool_loop:
                 return False
@@ -112,7 +112,7 @@ class _Job:
 
 
 class _ToolLoop:
-    """One loop in a daemon thread of its own; once it is replaced it ends with its last job."""
+    """One loop in its own daemon thread; after it is replaced it stops with its last job."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -121,22 +121,22 @@ class _ToolLoop:
         LoopThread(target=self._run, name="nbtool-async-tools", daemon=True).start()
 
     def start(self, job: _Job) -> None:
-        """Have a job begun, unless it is given to another loop before this one comes to it."""
+        """Schedule a job, unless it is moved to another loop before it starts."""
         job.tool_loop = self
         self.loop.call_soon_threadsafe(self._start_task, job)
 
     def running_name(self) -> str:
-        """Name what runs on the loop now."""
+        """Return the name of what runs on the loop now."""
         task = asyncio.current_task(self.loop)
         return task.get_name() if task else ""
 
     def end_if_idle(self) -> None:
-        """End the thread of a loop that was replaced and has nothing left to do."""
+        """Stop the thread of a replaced loop that has no work left."""
         if self.is_replaced and not self._running:
             self.loop.stop()
 
     def _start_task(self, job: _Job) -> None:
-        # A context of its own: the task on a loop that it was moved away from may still be about to begin.
+        # Its own context: the task on a loop that it was moved away from may still be about to start.
         task = self.loop.create_task(job.run(self), name=job.name, context=job.context.copy())
         self._running.add(task)
         task.add_done_callback(self._remove_task)
@@ -147,7 +147,7 @@ class _ToolLoop:
 
     def _run(self) -> None:
         while not self.is_replaced:
-            with suppress(SystemExit, KeyboardInterrupt):  # of a callback: the loop goes on
+            with suppress(SystemExit, KeyboardInterrupt):  # from a callback: the loop continues
                 self.loop.run_forever()
         if self._running:
             self.loop.run_forever()
@@ -163,7 +163,7 @@ _current: list[_ToolLoop] = []
 
 
 def _current_loop() -> _ToolLoop:
-    """Give the loop that new calls go to; made when first asked for."""
+    """Return the loop for new calls, created on first use."""
     with _lock:
         if not _current:
             _current.append(_ToolLoop())
@@ -171,10 +171,10 @@ def _current_loop() -> _ToolLoop:
 
 
 def _replace_loop(blocked: _ToolLoop) -> _ToolLoop | None:
-    """Give a loop in place of one that is blocked; None where too many are."""
+    """Return a replacement for a blocked loop; None if too many are blocked."""
     with _lock:
         if _current and _current[0] is not blocked:
-            return _current[0]  # another call has found it blocked before
+            return _current[0]  # another call has already replaced it
         if len(_blocked) >= MAX_BLOCKED:
             return None
         _blocked.append(blocked)
@@ -185,7 +185,7 @@ def _replace_loop(blocked: _ToolLoop) -> _ToolLoop | None:
 
 
 def _reset_after_fork() -> None:
-    global _lock  # one that another thread held at the fork is held for ever in the child
+    global _lock  # one held by another thread at the fork would be locked forever in the child
     _lock = threading.Lock()
     _blocked.clear()
     _current.clear()

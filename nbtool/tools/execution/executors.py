@@ -1,7 +1,7 @@
-"""Tools that run at an executor of the person's: a pool of threads or processes, or a cluster.
+"""Run tools in a user's executor: a pool of threads or processes, or a cluster.
 
-A call is handed over as one picklable piece. What an executor says of a cancelled future is believed of the standard
-pools alone: a cluster cancels the future, and what had begun there may go on.
+A call is submitted as one picklable object. The state of a cancelled future is trusted for the standard pools only: a
+cluster cancels the future, but work that has started may continue.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from nbtool.tools.execution.threads import StopResult
 from nbtool.tools.values.describe import describe, type_name
 
 _PICKLE_ERROR_WORDS = ("pickle", "serialize", "not the same object", "local object")
-"""Words of errors that say that something cannot be sent to another process."""
+"""Words of errors about objects that cannot be sent to another process."""
 
 
 class ExecutorRunner:
-    """An executor of the person's own. A deadline counts from when the call is handed over."""
+    """Runs tools in a user's executor. A deadline starts when the call is submitted."""
 
     name = "executor"
     has_refused = False
@@ -36,19 +36,19 @@ class ExecutorRunner:
         self._is_closed = False
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
-        """Hand some work over, off the loop because it may be large, and wait for what comes of it."""
+        """Submit work, off the event loop because it may be large, and wait for its outcome."""
         self._on_start()
         submission = await run_in_worker(lambda: self._submit(work))
         error = submission.error
         if self._future and not error:
             try:
                 return Outcome(await _await_result(self._future))
-            except (Exception, CancelledError) as failure:  # noqa: BLE001 - whatever a tool raises is its outcome
+            except (Exception, CancelledError) as failure:  # noqa: BLE001 - any exception of a tool is its outcome
                 error = failure
         return Outcome(error=_explain_pickle_error(error, work, self._executor) if error else None)
 
     def stop(self) -> StopResult:
-        """Cancel the call where the executor can, and say how sure that is."""
+        """Cancel the call if the executor supports it, and return how certain that is."""
         self._is_closed = True
         if self._future is None:
             return "uncertain"
@@ -65,27 +65,27 @@ class ExecutorRunner:
 
 
 async def _await_result(future: Future[Any]) -> Any:
-    """Wait for a future; StopIteration comes as RuntimeError, where `asyncio.wrap_future` would wait for ever."""
+    """Wait for a future; StopIteration is raised as RuntimeError, because `asyncio.wrap_future` would wait forever."""
     loop, finished = asyncio.get_running_loop(), asyncio.Event()
 
     def notify(_: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
+        with suppress(RuntimeError):  # the loop is closed: nothing waits
             loop.call_soon_threadsafe(finished.set)
 
     future.add_done_callback(notify)
     try:
         await finished.wait()
     finally:
-        future.cancel()  # which changes nothing where it has ended
+        future.cancel()  # no effect if it has ended
     return future.result()
 
 
 def _explain_pickle_error(error: BaseException, work: Callable[[], Any], executor: Executor) -> BaseException:
-    """Say in one line what could not be sent to an executor, where that is what went wrong."""
+    """Return a one-line error that names the object that could not be pickled, if that is the cause."""
     may_be_pickling = isinstance(error, pickle.PicklingError | TypeError | AttributeError)
     if not may_be_pickling or not any(phrase in str(error) for phrase in _PICKLE_ERROR_WORDS):
         return error
-    unpicklable = next(_find_unpicklable(work), "what the tool gives back")
+    unpicklable = next(_find_unpicklable(work), "the return value of the tool")
     return ToolFailed(
         f"The call could not be sent to or from its {type_name(type(executor))}: {unpicklable} cannot be pickled."
     )
@@ -106,6 +106,6 @@ def _find_unpicklable(work: Callable[[], Any]) -> Iterator[str]:
 def _is_picklable(value: Any) -> bool:
     try:
         pickle.dumps(value)
-    except Exception:  # noqa: BLE001 - objects raise what they like when they are pickled
+    except Exception:  # noqa: BLE001 - pickling may raise anything
         return False
     return True

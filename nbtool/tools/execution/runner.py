@@ -1,8 +1,8 @@
-"""Where a tool runs, and how it ends.
+"""Run a tool in the right thread or loop, and stop it.
 
-Asynchronous tools run on a loop of their own, those of nbtool on nbtool's. Synchronous ones run on the lent thread,
-where the notebook's own code runs, in a worker thread of their own, or at an executor of the person's. Whatever a tool
-raises stays in its outcome; a tool that cannot be stopped is left behind and said to be still running.
+Async tools run on their own loop, those of nbtool on nbtool's. Synchronous ones run on the caller's thread, where the
+notebook's own code runs, in a worker thread, or in a user's executor. Exceptions of a tool are part of its outcome; a
+tool that cannot be stopped is abandoned and reported as still running.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from nbtool.tools.execution.threads import STOP_GRACE_SECONDS, CallerThreadRunne
 from nbtool.tools.tool import Progress, Tool
 
 PROGRESS_INTERVAL = 0.1
-"""Seconds between two reports of progress; what comes faster is joined."""
+"""Minimum seconds between two progress reports; faster ones are joined."""
 
 STEP_GRACE = 0.5
-"""Seconds in which the step of a generator that cannot be interrupted may end by itself once it was stopped."""
+"""Seconds for the current step of a generator that cannot be interrupted to end after a stop."""
 
 MAX_STEPS = 1_000_000
-"""Values that a generator tool may yield."""
+"""Maximum number of values that a generator tool may yield."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockedLoop:
-    """Reported where another function, named here, blocked the loop of asynchronous tools."""
+    """Reported if another function, named here, blocked the loop of async tools."""
 
     name: str
 
@@ -47,14 +47,14 @@ Remaining = Literal["nothing", "running", "perhaps"]
 
 @dataclass(frozen=True, slots=True)
 class ReturnValue:
-    """Yielded last by a tool that is an async generator, which cannot return: its result is `value` alone."""
+    """Yielded last by an async generator tool, which cannot return: its result is `value` only."""
 
     value: Any
 
 
 @dataclass(slots=True)
 class ToolRun:
-    """How a run ended, and what is left of it: nothing; `task`, which could not be stopped; perhaps something."""
+    """How a run ended, and what remains of it: nothing; `task`, which could not be stopped; or it is unknown."""
 
     status: CallStatus
     outcome: Outcome
@@ -71,13 +71,15 @@ async def run_tool(
     report: ReportProgress,
     timeout: float | None = None,
 ) -> ToolRun:
-    """Run a tool to its end, its deadline (seconds from when it begins), or until this task is cancelled.
+    """Run a tool until it ends, until its deadline (seconds from its start), or until this task is cancelled.
 
-    Cancelling is not passed on: the outcome says `cancelled`, or `unknown` where the tool could not be stopped.
+    Cancellation does not propagate: the status is `cancelled`, or `unknown` if the tool could not be stopped.
     """
     loop = asyncio.get_running_loop()
     started = asyncio.Event()
-    callbacks = () if timeout is None else (partial(_set_threadsafe, loop, started),)  # nobody else asks when it begins
+    callbacks = (
+        () if timeout is None else (partial(_set_threadsafe, loop, started),)
+    )  # the start time is needed only for a deadline
     runner = runner_for(tool, caller_thread, *callbacks)
     if tool.is_async:
         started.set()
@@ -96,7 +98,7 @@ async def run_tool(
 
 
 def runner_for(tool: Tool, caller_thread: CallerThread, on_start: Callable[[], None] = lambda: None) -> Runner:
-    """Say where a tool's synchronous work is done."""
+    """Return the runner for a tool's synchronous work."""
     if tool.executor:
         return ExecutorRunner(tool.executor, on_start)
     return (
@@ -124,10 +126,10 @@ async def _wait_for_deadline(task: asyncio.Task[Outcome], started: asyncio.Event
 
 
 async def _stop(task: asyncio.Task[Outcome], runner: Runner) -> Remaining:
-    """Stop a run; says what is left of it."""
+    """Stop a run; return what remains of it."""
     stop_result = runner.stop()
     if stop_result == "out_of_reach":
-        await _wait_uncancelled(task, STEP_GRACE)  # a step of a generator may end, and no other follows
+        await _wait_uncancelled(task, STEP_GRACE)  # the current step of a generator may end, and no other starts
         return "nothing" if task.done() and runner.has_refused else "running"
     if stop_result != "interrupted":
         task.cancel()
@@ -140,14 +142,14 @@ async def _stop(task: asyncio.Task[Outcome], runner: Runner) -> Remaining:
 async def _wait_uncancelled(task: asyncio.Task[Outcome], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while not task.done() and (remaining := deadline - time.monotonic()) > 0:
-        with suppress(asyncio.CancelledError):  # a second one changes nothing about the tool
+        with suppress(asyncio.CancelledError):  # a second cancellation has no effect on the tool
             await asyncio.wait({task}, timeout=remaining)
 
 
 async def _run_to_end(
     tool: Tool, arguments: Sequence[Any], keywords: Mapping[str, Any], runner: Runner, report: ReportProgress
 ) -> Outcome:
-    """Call the function and follow whatever it gives to its end; nothing is raised."""
+    """Call the function and run what it returns to its end; raises nothing."""
     function, report_back = partial(tool.function, *arguments, **keywords), _report_from_any_loop(report)
     try:
         if tool.is_async:
@@ -159,16 +161,16 @@ async def _run_to_end(
                 outcome = await _run_on_loop(tool, partial(_await_value, lambda: value, report_back), report)
         inputs = (*arguments, *keywords.values())
         if any(outcome.value is item for item in inputs):
-            return outcome  # a generator that is handed back is not the tool's own
+            return outcome  # a returned generator is not the tool's own
         if outcome.error is None and inspect.isgenerator(outcome.value):
             return await _run_generator(outcome.value, runner, _GeneratorOutput(report))
         return outcome
-    except BaseException as error:  # noqa: BLE001 - SystemExit and its like must not reach the loop
+    except BaseException as error:  # noqa: BLE001 - SystemExit and the like must not reach the loop
         return Outcome(error=error)
 
 
 async def _run_on_loop(tool: Tool, work: Callable[[], Awaitable[Any]], report: ReportProgress) -> Outcome:
-    """Run asynchronous work: nbtool's own here, a person's on the loop of tools; one that blocked that is named."""
+    """Run async work: nbtool's own here, the user's on the tool loop; report what blocked that loop."""
     if tool.is_builtin:
         return Outcome(await work())
     outcome, blocker = await run_on_tool_loop(work, tool.name)
@@ -185,7 +187,7 @@ async def _await_value(function: Callable[[], Any], report: ReportProgress) -> A
 
 
 def _report_from_any_loop(report: ReportProgress) -> ReportProgress:
-    """Give a report that can be awaited on another loop than this one."""
+    """Return a report function that can be awaited on another loop."""
     own_loop = asyncio.get_running_loop()
 
     async def reported(progress: Progress | BlockedLoop) -> None:
@@ -226,7 +228,7 @@ async def _run_async_generator(steps: AsyncIterator[Any], output: _GeneratorOutp
 
 
 class _GeneratorOutput:
-    """What a generator tool yields: progress, and pieces of its result."""
+    """The values of a generator tool: progress, and pieces of its result."""
 
     def __init__(self, report: ReportProgress) -> None:
         self._report = report
@@ -255,7 +257,7 @@ class _GeneratorOutput:
             await self._report(Progress(text, self._fraction))
 
     def result(self) -> Any:
-        """Give what was yielded as one result: texts joined, anything else as a list."""
+        """Return the yielded values as one result: texts joined, anything else as a list."""
         if self._values and all(isinstance(piece, str) for piece in self._values):
             return "".join(self._values)
         return self._values or None

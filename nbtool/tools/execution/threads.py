@@ -1,4 +1,4 @@
-"""The places where synchronous tools run: the lent thread, and threads of their own; and how each is stopped."""
+"""Run synchronous tools on the caller's thread or in worker threads, and stop them."""
 
 from __future__ import annotations
 
@@ -12,32 +12,34 @@ from nbtool.loop import CallerThread
 from nbtool.thread_pool import Outcome, capture, run_in_worker
 
 STOP_GRACE_SECONDS = 0.8
-"""Seconds that a stopped tool is given to end."""
+"""Seconds that a stopped tool has to end."""
 
 INTERRUPT_SECONDS = 0.4
-"""Seconds in which an interrupt of ours arrives; less than `STOP_GRACE_SECONDS`, so that waiting for it is no failure
-to end."""
+"""Seconds in which an interrupt sent by nbtool arrives; less than `STOP_GRACE_SECONDS`, so that waiting for it is not a
+failure to stop.
+"""
 
 StopResult = Literal["idle", "interrupted", "out_of_reach", "uncertain"]
-"""What a place says when it is told to stop: nothing runs there; what ran was interrupted; it cannot be stopped; it was
-cancelled, and nobody knows whether it had begun."""
+"""The state of a runner when it is stopped: nothing runs; the running work was interrupted; it cannot be stopped; it
+was cancelled, and may or may not have started.
+"""
 
 
 class Runner(Protocol):
-    """A thread where synchronous work is done; `has_refused` work that came after it was told to stop."""
+    """Runs synchronous work; `has_refused` is set if work was submitted after it was stopped."""
 
     name: str
     has_refused: bool
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
-        """Do some work there."""
+        """Run some work."""
 
     def stop(self) -> StopResult:
-        """Let nothing more begin, interrupt what runs, and say what was found."""
+        """Refuse new work, interrupt the running work, and return what was found."""
 
 
 class CallerThreadRunner:
-    """The lent thread. An interrupt that we send is met in the work itself and goes no further."""
+    """The caller's thread. An interrupt sent by nbtool is raised in the work itself and does not propagate."""
 
     name = "main"
 
@@ -51,14 +53,14 @@ class CallerThreadRunner:
         self._is_interrupting = False
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
-        """Do some work on the lent thread."""
+        """Run some work on the caller's thread."""
         try:
             return await self._caller_thread.run(lambda: self._run_guarded(work))
         except Cancelled as interrupt:
             return Outcome(error=interrupt, is_interrupt=True)
 
     def stop(self) -> StopResult:
-        """Interrupt the work that runs."""
+        """Interrupt the running work."""
         with self._lock:
             self._is_closed = True
             if not self._is_running:
@@ -96,11 +98,11 @@ class CallerThreadRunner:
         if self._is_interrupting:
             time.sleep(
                 INTERRUPT_SECONDS
-            )  # our interrupt is on its way; it must arrive here and not in the person's own code
+            )  # nbtool's interrupt is pending; it must be raised here and not in the user's own code
 
 
 class WorkerThreadRunner:
-    """A daemon thread for each piece of work at a time: one that hangs holds up neither others nor the exit."""
+    """One daemon thread per running work: a thread that hangs blocks neither other work nor the exit."""
 
     name = "worker"
 
@@ -111,7 +113,7 @@ class WorkerThreadRunner:
         self._is_closed = False
 
     async def run(self, work: Callable[[], Any]) -> Outcome:
-        """Do some work in a thread that does nothing else meanwhile."""
+        """Run some work in a thread reserved for it."""
         if self._is_closed:
             self.has_refused = True
             return Outcome(error=KeyboardInterrupt())
@@ -120,7 +122,7 @@ class WorkerThreadRunner:
         return await run_in_worker(work, on_done=self._leave)
 
     def stop(self) -> StopResult:
-        """Let no more work begin, and say whether any runs: a thread cannot be stopped."""
+        """Refuse new work, and return whether any runs: a thread cannot be stopped."""
         self._is_closed = True
         return "out_of_reach" if self._running else "idle"
 

@@ -1,4 +1,4 @@
-"""Which servers there are: the `mcpServers` object that many programs share, read and checked."""
+"""Read and check the configuration of MCP servers: the common `mcpServers` object."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from nbtool.tools.mcp.variables import Expansion, variables_in, without_secrets
 from nbtool.tools.values.sanitize import single_line
 
 INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "SHELL", "USER")
-"""What a server on stdio gets of the notebook's environment: no keys, no proxies with passwords, no settings."""
+"""Environment variables inherited by a stdio server: no keys, no proxies with passwords, no settings."""
 
 MAX_CONFIG = 1_000_000
-"""Characters of a configuration file."""
+"""Maximum number of characters of a configuration file."""
 
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,64}")
 _INVALID_CHARACTERS = re.compile(
@@ -35,10 +35,10 @@ _INVALID_CHARACTERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """How one server is reached: by a command on stdio, or at an address. Values that may be secret are never shown.
+    """How to reach one server: a command on stdio, or a URL. Values that may be secret are not in its repr.
 
-    `template` is what the configuration says before its variables were expanded, `variables` are the values that came
-    from the environment, `header_variables` the names of those in each header.
+    `template` is the configuration before its variables were expanded, `variables` are the values from the environment,
+    `header_variables` the variable names in each header.
     """
 
     name: str
@@ -54,33 +54,33 @@ class ServerSpec:
 
     @property
     def identity(self) -> str:
-        """What tells this server from another one of the same name; a new value of a variable does not."""
+        """Identifies this server among others of the same name; a new value of a variable does not change it."""
         return f"mcp.{self.name}@{make_digest(**self.template)[:16]}"
 
     def without_secrets(self, text: str) -> str:
-        """Take the values of variables, headers and environment out of a text that a person or a model reads."""
+        """Remove the values of variables, headers and environment from a text for a person or a model."""
         return without_secrets(text, self.variables, {**self.env, **self.headers})
 
     @property
     def environment(self) -> dict[str, str]:
-        """The whole environment of a server on stdio."""
+        """The whole environment of a stdio server."""
         inherited = {name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ}
         return inherited | {name: value.get_secret_value() for name, value in self.env.items()}
 
 
 def read_config(config: Mapping[str, Any] | str | Path) -> list[ServerSpec]:
-    """Read the servers out of a configuration, or of a JSON file that holds one; those marked `disabled` are left out.
+    """Return the servers of a configuration object or JSON file, except those marked `disabled`.
 
-    Keys that other programs have for themselves (`autoApprove` and its like) change nothing here.
+    Keys of other programs (`autoApprove` and the like) have no effect.
 
     Raises:
-        BadUsage: it cannot be read, or says nothing that makes sense.
+        BadUsage: it cannot be read, or is invalid.
     """
     data = _read_file(Path(config)) if isinstance(config, str | Path) else config
     servers = data.get("mcpServers") if isinstance(data, Mapping) else None
     if not isinstance(servers, Mapping) or not servers:
-        fix = 'Expected is {"mcpServers": {name: {"command": …} or {"url": …}}}.'
-        raise BadUsage("No MCP servers are named.", fix=fix)
+        fix = 'Expected: {"mcpServers": {name: {"command": …} or {"url": …}}}.'
+        raise BadUsage("The configuration has no MCP servers.", fix=fix)
     return [_parse_entry(name, entry) for name, entry in servers.items() if not _is_disabled(entry)]
 
 
@@ -90,11 +90,11 @@ def _read_file(path: Path) -> Any:
     except (OSError, UnicodeDecodeError) as error:
         raise BadUsage(f"{path.name!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
     if len(text) > MAX_CONFIG:
-        raise BadUsage(f"{path.name!r} has {len(text)} characters; at most {MAX_CONFIG} are read.")
+        raise BadUsage(f"{path.name!r} has {len(text)} characters; the maximum is {MAX_CONFIG}.")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadUsage(f"{path.name!r} is no JSON: {error}.") from None
+        raise BadUsage(f"{path.name!r} is not valid JSON: {error}.") from None
 
 
 def _is_disabled(entry: Any) -> bool:
@@ -103,15 +103,15 @@ def _is_disabled(entry: Any) -> bool:
 
 def _parse_entry(name: Any, entry: Any) -> ServerSpec:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise BadUsage(f"{name!r} is no name for an MCP server: 1 to 64 characters in one line are expected.")
+        raise BadUsage(f"{name!r} is not a valid name of an MCP server: expected one line of 1 to 64 characters.")
     if not isinstance(entry, Mapping) or ("command" in entry) == ("url" in entry):
-        raise BadUsage(f"The MCP server {name!r} needs either a command or a url.")
+        raise BadUsage(f"The MCP server {name!r} needs either 'command' or 'url'.")
     expansion = Expansion(name)
     if "url" in entry:
         return _parse_http_entry(name, entry, expansion)
     command, args, folder = entry["command"], entry.get("args", []), entry.get("cwd")
     if not _is_text(command) or not isinstance(args, list) or not all(map(_is_text, [*args, folder or "."])):
-        raise BadUsage(f"The MCP server {name!r}: command and cwd are texts, args is a list of texts.")
+        raise BadUsage(f"The MCP server {name!r}: command and cwd must be strings, args a list of strings.")
     env = _string_items(name, entry, "env", expansion)
     for variable in env:
         if _INVALID_CHARACTERS.fullmatch(variable) or "=" in variable or not variable:
@@ -133,7 +133,7 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
     headers = _string_items(name, entry, "headers", expansion)
     for header, value in headers.items():
         if not all(" " <= char <= "~" or char == "\t" for char in header + value.get_secret_value()):
-            raise BadUsage(f"The MCP server {name!r}: the header {single_line(header)!r} holds what no header can.")
+            raise BadUsage(f"The MCP server {name!r}: the header {single_line(header)!r} has invalid characters.")
     return ServerSpec(
         name,
         url=_parse_url(name, entry, expansion),
@@ -147,17 +147,17 @@ def _parse_http_entry(name: str, entry: Mapping[str, Any], expansion: Expansion)
 def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str:
     url = entry["url"]
     if entry.get("type") == "sse":
-        raise BadUsage(f"The MCP server {name!r} speaks SSE, which MCP gave up.", fix="Use streamable HTTP.")
+        raise BadUsage(f"The MCP server {name!r} uses the deprecated SSE transport.", fix="Use streamable HTTP.")
     url = expansion.expand(url, "url") if isinstance(url, str) else url
     if not isinstance(url, str) or "://" not in url:
-        raise BadUsage(f"The MCP server {name!r}: url is an http or https address.")
+        raise BadUsage(f"The MCP server {name!r}: url must be an http or https URL.")
     try:
         address = parse_server_url(url, may_have_query=True)
     except BadUsage as error:
         raise BadUsage(f"The MCP server {name!r}: {error.message}", fix=error.fix) from None
     if (entry.get("headers") or address.query) and not address.may_carry_key:
         raise BadUsage(
-            f"The MCP server {name!r}: headers and a query may hold keys: not over plain HTTP to {address.host}.",
+            f"The MCP server {name!r}: keys in headers or a query are not sent over plain HTTP to {address.host}.",
             fix="Use https://…",
         )
     return url.strip()
@@ -166,7 +166,7 @@ def _parse_url(name: str, entry: Mapping[str, Any], expansion: Expansion) -> str
 def _string_items(name: str, entry: Mapping[str, Any], key: str, expansion: Expansion) -> dict[str, SecretStr]:
     value_given = entry.get(key) or {}
     if not isinstance(value_given, Mapping) or not all(_is_text(item) for pair in value_given.items() for item in pair):
-        raise BadUsage(f"The MCP server {name!r}: {key} holds texts by their names.")
+        raise BadUsage(f"The MCP server {name!r}: {key} must be an object with string values.")
     return {item: SecretStr(expansion.expand(value, f"{key}.{item}").strip()) for item, value in value_given.items()}
 
 

@@ -1,6 +1,6 @@
-"""A server across its sessions: when one has ended, the next question starts another, with growing pauses.
+"""A server across its sessions: after one has ended, the next request starts another, with increasing delays.
 
-Only connecting and listing are tried again. A call is sent once: what became of it is unknown when its session ends.
+Only connecting and listing are retried. A call is sent once: its outcome is unknown if its session ends.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from mcp.types import LoggingMessageNotificationParams
 
 INITIAL_DELAY = 0.25
-"""Seconds between the first two attempts to reach a server; each failure doubles them."""
+"""Seconds between the first two connection attempts; doubled after each failure."""
 
 MAX_DELAY = 5.0
-"""Seconds between two attempts, at most."""
+"""Maximum seconds between two attempts."""
 
 MAX_WAIT = 1.0
-"""Seconds of a pause that a call waits for; where more is left it fails at once and says when."""
+"""Maximum seconds of a delay that a call waits for; if more is left it fails at once and reports when to retry."""
 
 MAX_NOTICES = 20
-"""Notices about one server that are kept."""
+"""Maximum number of stored notices about one server."""
 
 MAX_PROGRESS = 1_000
-"""Notes of progress and log messages that are shown of one call."""
+"""Maximum number of progress notifications and log messages shown per call."""
 
 MAX_PROGRESS_TEXT = 200
-"""Characters of each."""
+"""Maximum number of characters of each."""
 
 MAX_READ = 10 * MAX_PROGRESS_TEXT
-"""Characters of such a text that are looked at."""
+"""Maximum number of characters of such a text that are processed."""
 
 Check = Callable[[dict[str, RemoteTool]], None]
 Report = Callable[[Progress], object]
@@ -54,7 +54,7 @@ _log = logging.getLogger("nbtool.mcp")
 
 
 class Connection:
-    """A server that is reached again after it went away."""
+    """A server that is reconnected after its session was lost."""
 
     def __init__(self, spec: ServerSpec, seconds: float) -> None:
         self.spec = spec
@@ -71,7 +71,7 @@ class Connection:
 
     @property
     def instructions(self) -> str:
-        """What the server says that a model should know of it, in the session that is."""
+        """The server's instructions for the model, from the current session."""
         return self._session.instructions
 
     def open(self, remaining: float, seconds: float) -> dict[str, RemoteTool]:
@@ -79,25 +79,25 @@ class Connection:
         return self._session.wait_until_open(remaining, seconds)
 
     def begin_close(self) -> None:
-        """Let the session end, do not wait for it, and start no other."""
+        """Start closing the session without waiting, and do not reconnect."""
         self._is_closed = True
         self._session.begin_close()
 
     def close(self) -> None:
-        """End the session, and the server where it was started here."""
+        """Close the session, and stop the server if it was started here."""
         self._is_closed = True
         self._session.close()
 
     async def list_tools(self) -> dict[str, RemoteTool]:
-        """List the tools as they are now, in a new session where the former has ended; raises McpFailed."""
+        """List the current tools, in a new session if the previous one has ended; raises McpFailed."""
         return (await self._session_and_tools())[1]
 
     async def call(self, name: str, arguments: dict[str, Any], check: Check, report: Report) -> Any:
-        """List the tools, let `check` look at them, and call one; the call is never repeated.
+        """List the tools, pass them to `check`, and call one; the call is never repeated.
 
         Raises:
-            McpFailed: the server cannot be reached, or what `check` raises.
-            ToolFailed: the tool failed, in its own words.
+            McpFailed: the server cannot be reached, or `check` raises it.
+            ToolFailed: the tool failed, with its own message.
         """
         session, tools = await self._session_and_tools()
         check(tools)
@@ -115,7 +115,7 @@ class Connection:
     async def _session_and_tools(self) -> tuple[Session, dict[str, RemoteTool]]:
         if os.getpid() != self._process:
             raise McpFailed(
-                f"{server_label(self.spec.name)} belongs to the process that started it; this is a fork of it.",
+                f"{server_label(self.spec.name)} belongs to the parent process; this process is a fork of it.",
                 fix="Start it here with `mcp_servers`.",
             )
         session = await self._live_session()
@@ -127,7 +127,7 @@ class Connection:
         return session, await session.list_tools()
 
     async def _live_session(self) -> Session:
-        """Give a session that lives; starts one where there is none."""
+        """Return a live session, starting one if there is none."""
         async with self._lock:
             if self._is_closed:
                 raise McpFailed(f"{server_label(self.spec.name)} is closed.", fix="Start it again with `mcp_servers`.")
@@ -147,7 +147,7 @@ class Connection:
                 session.stop()
                 raise
             self._session, self._failures = session, 0
-            self._add_notice(f"{server_label(self.spec.name)} was reached again, in a new session.")
+            self._add_notice(f"{server_label(self.spec.name)} was reconnected in a new session.")
             return session
 
     async def _wait_until_open(self, session: Session) -> None:
@@ -158,27 +158,27 @@ class Connection:
         future.result()
 
     async def _wait_before_retry(self) -> None:
-        """Wait until the next attempt is due, or fail where that takes long."""
+        """Wait until the next attempt is due, or fail if that takes too long."""
         remaining = self._retry_at - time.monotonic()
         if remaining > MAX_WAIT:
-            raise McpFailed(self._last_failure, fix=f"It is tried again in {math.ceil(remaining)} s at the earliest.")
+            raise McpFailed(self._last_failure, fix=f"Retry in {math.ceil(remaining)} s.")
         if remaining > 0:
             await asyncio.sleep(remaining)
 
     def _on_log(self, params: LoggingMessageNotificationParams) -> None:
-        """Hear a log message; those of the keeper tell of lines that are no messages."""
+        """Process a log message; those of the supervisor report stdout lines that are not messages."""
         if params.logger == LEFT_OUT and type(params.data) is int:
             for progress in self._calls.values():
                 progress.left_out += params.data
             return
         text = _truncate(self.spec.without_secrets(str(params.data)))
         if params.logger == "nbtool":
-            self._add_notice(f"{server_label(self.spec.name)} printed a line that is no message: {text!r}")
-        elif len(self._calls) == 1:  # of several calls, nobody knows whose it is
+            self._add_notice(f"{server_label(self.spec.name)} printed a line that is not a message: {text!r}")
+        elif len(self._calls) == 1:  # with several calls it cannot be attributed
             (progress,) = self._calls.values()
             progress.add(f"[{params.level}] {text}", None)
         else:
-            _log.info("%s logs (%s): %s", server_label(self.spec.name), params.level, text)
+            _log.info("%s (%s): %s", server_label(self.spec.name), params.level, text)
 
     def _add_notice(self, notice: str) -> None:
         if len(self.notices) < MAX_NOTICES:
@@ -187,10 +187,10 @@ class Connection:
 
 
 class _CallProgress:
-    """What a server tells of one call while it runs, within bounds; what is left out is counted."""
+    """The progress that a server reports for one call, within bounds; omitted messages are counted."""
 
     def __init__(self, report: Report) -> None:
-        self.left_out = 0  # messages that did not even reach this process
+        self.left_out = 0  # messages dropped before they reached this process
         self._report = report
         self._count = 0
 
@@ -205,12 +205,12 @@ class _CallProgress:
         if self._count <= MAX_PROGRESS:
             self._report(Progress(text, fraction))
         elif self._count == MAX_PROGRESS + 1:
-            self._report(Progress(f"(more than {MAX_PROGRESS} notes of progress: the rest is not shown)"))
+            self._report(Progress(f"(more than {MAX_PROGRESS} progress messages: the rest is not shown)"))
 
     def close(self) -> None:
-        """Say how many were left out, where any were."""
+        """Report the number of omitted messages, if any."""
         if (count := self.left_out + max(0, self._count - MAX_PROGRESS)) > 0:
-            self._report(Progress(f"({count:,} notes of progress and log messages were left out)"))
+            self._report(Progress(f"({count:,} progress and log messages were omitted)"))
 
 
 def _truncate(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a server answers → a Python value: data, text and media, each once."""
+"""Convert a server's result to a Python value: data, text and media, without duplicates."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"\w+")
 MAX_NAME = 200
-"""Characters of the name of what a server sends."""
+"""Maximum number of characters of the name of a resource."""
 
 _MIME = re.compile(r"[\w.+-]{1,64}/[\w.+-]{1,64}")
 
 
 def result_value(result: CallToolResult) -> Any:
-    """Give what a tool answered; one thing as itself, several as a list.
+    """Return a tool's result; a single item as itself, several as a list.
 
-    What stands both in the text and in the structured content is given once, by the one that says more: data is better
-    than the same as text, and a text is better than an object of that text alone; where neither covers the other, both
-    are given. Structured content that repeats an image or a sound is left out.
+    Content that is in both the text and the structured content is returned once, in the form with more information:
+    data rather than the same as text, and a text rather than an object with only that text; if neither covers the
+    other, both are returned. Structured content that repeats an image or a sound is omitted.
 
     Raises:
-        ToolFailed: the server says that the call failed, in its own words.
+        ToolFailed: the server reports that the call failed, with its own message.
     """
     parts: list[Any] = [_block_text(block) for block in result.content]
     if result.is_error:
-        raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed and did not say why.")
+        raise ToolFailed("\n".join(map(str, parts)).strip() or "The tool failed without a message.")
     texts = [part for part in parts if isinstance(part, str)]
     media = [part for part in parts if not isinstance(part, str)]
     data = result.structured_content
@@ -54,12 +54,12 @@ def result_value(result: CallToolResult) -> Any:
 
 
 def unwrap_result(data: Any) -> Any:
-    """Give structured content without the object that packages put around a result that is none."""
+    """Return structured content without the wrapper object that SDKs add to other values."""
     return data["result"] if isinstance(data, dict) and list(data) == ["result"] else data
 
 
 def _merge_texts(texts: list[str], data: Any) -> Literal["data", "text", "both"]:
-    """Say which of the two covers the other."""
+    """Return which of the two covers the other."""
     text, parsed = "\n".join(texts).strip(), unwrap_result(data)
     if not text or _is_json_of(text, data, parsed) or [_json(single_text) for single_text in texts] == parsed:
         return "data"
@@ -89,7 +89,7 @@ def _json(text: str) -> Any:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    """Give the texts, numbers and truth values within a value."""
+    """Yield the texts, numbers and booleans in a value."""
     remaining = [value]
     while remaining:
         match remaining.pop():
@@ -102,13 +102,13 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _is_repeated(data: Any, content: Sequence[ContentBlock]) -> bool:
-    """Whether structured content holds the bytes of an image or a sound that stands beside it."""
+    """Whether structured content contains the bytes of an image or a sound beside it."""
     values = {value for value in _leaves(data) if isinstance(value, str)}
     return any(getattr(block, "data", None) in values for block in content)
 
 
 def _block_text(block: ContentBlock) -> str | Media:
-    """Give one block; nothing that it links to is fetched."""
+    """Return one content block; links in it are not fetched."""
     match block.type:
         case "text":
             return block.text
@@ -131,4 +131,4 @@ def _media(data: str, mime: str | None, name: str) -> str | Media:
     try:
         return Media(mime, b64decode(data, validate=True), name=shorten(single_line(name), MAX_NAME))
     except (binascii.Error, ValueError):
-        return f"[{mime} that is no base64]"
+        return f"[{mime} that is not valid base64]"

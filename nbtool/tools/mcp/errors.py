@@ -1,4 +1,4 @@
-"""The error that ends a session, for whoever starts the next."""
+"""The error that ends an MCP session."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from nbtool.errors import McpFailed
 
 
 class SessionLost(McpFailed):
-    """The session is of no more use: another one has to be started before the next question."""
+    """The session cannot be used any more: start another one before the next request."""

@@ -1,4 +1,4 @@
-"""What went wrong with a server → one error of ours: what happened, what is unknown of a call, and what to do."""
+"""Convert failures of an MCP server to one nbtool error: what happened, whether a call may have run, and the fix."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from nbtool.tools.values.render import format_error
 from nbtool.tools.values.sanitize import single_line
 
 MAX_MESSAGE_CHARS = 2_000
-"""Characters of a server's own words in an error."""
+"""Maximum number of characters of a server's message in an error."""
 
 STDERR_LINES = 3
-"""Lines of the end of a server's stderr that an error tells."""
+"""Number of last stderr lines included in an error."""
 
 MAX_STDERR_CHARS = 500
-"""Characters of them."""
+"""Maximum number of characters of them."""
 
 NOT_REPEATED = " It is not known whether the tool ran, and the call was not repeated."
 
@@ -37,7 +37,7 @@ _MESSAGES = ("application/json", "text/event-stream")
 def to_tool_failure(
     error: BaseException, spec: ServerSpec, current: Exchange, stderr: TextIO, *, is_call: bool
 ) -> ToolFailed:
-    """Make an error, new each time; `is_call` says that a tool may have run. A `SessionLost` ends the session."""
+    """Return a new error; `is_call` means that a tool may have run. A `SessionLost` ends the session."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, ToolFailed):
@@ -63,12 +63,12 @@ def to_tool_failure(
 def _session_closed(
     error: MCPError, spec: ServerSpec, current: Exchange, stderr: TextIO, *, is_call: bool
 ) -> ToolFailed:
-    """Tell an end of the connection from an error of the server, for both have the same code."""
+    """Distinguish the end of the connection from an error of the server: both have the same code."""
     server, outcome_note = server_label(spec.name), NOT_REPEATED if is_call else ""
     if spec.url:
         is_over = not current.status or (current.is_stream and current.is_at_end)
         text = (
-            f"{server} broke off its answer.{outcome_note}"
+            f"{server} interrupted its response.{outcome_note}"
             if is_over
             else f"{server} says: {_clean(spec, error.message)}"
         )
@@ -81,28 +81,28 @@ def _session_closed(
 
 
 def _body_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> ToolFailed | None:
-    """Make the error of a request that was not sent, or whose answer could not be read."""
+    """Return the error of a request that was not sent, or whose response could not be read."""
     server, outcome_note = server_label(spec.name), NOT_REPEATED if is_call else ""
     match current.problem:
         case "unsent":
             return SessionLost(f"{server} cannot be reached: {current.detail}.", fix="Start it, or check its url.")
         case "broken":
-            return SessionLost(f"{server} broke off the connection.{outcome_note}")
+            return SessionLost(f"{server} closed the connection.{outcome_note}")
         case "too_large":
             return _too_large_error(server, is_call=is_call)
         case "too_complex":
             return _too_complex_error(server, is_call=is_call)
         case "too_many":
             return McpFailed(
-                f"{server} sent more than {MAX_EVENTS:,} messages in one answer and was not read on.{outcome_note}"
+                f"{server} sent more than {MAX_EVENTS:,} messages in one response; the rest was not read.{outcome_note}"
             )
         case "compressed":
-            return McpFailed(f"{server} sent a compressed answer, though it was asked not to.{outcome_note}")
+            return McpFailed(f"{server} sent a compressed response, which the request did not accept.{outcome_note}")
     return None
 
 
 def _status_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> ToolFailed | None:
-    """Make the error of an answer that HTTP itself says is none."""
+    """Return the error of an HTTP error response."""
     server, status = server_label(spec.name), current.status
     is_refused = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
     if current.is_session_gone or (current.had_session and status == HTTPStatus.BAD_REQUEST and not is_call):
@@ -114,14 +114,14 @@ def _status_failure(spec: ServerSpec, current: Exchange, *, is_call: bool) -> To
         problem, fix = describe_status(spec, current)
         return McpFailed(f"{server} {problem}", fix=fix)
     if status == HTTPStatus.OK and current.content_type not in _MESSAGES:
-        kind = shorten(single_line(current.content_type), 60) or "no content type"
+        kind = shorten(single_line(current.content_type), 60) or "without a content type"
         return McpFailed(f"{server} answered with {kind}, not with MCP.", fix="Check the path of its url.")
     return None
 
 
 def _too_large_error(server: str, *, is_call: bool) -> McpFailed:
-    text = f"{server} answered with more than {supervisor.MAX_MESSAGE} bytes, which were not read."
-    return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
+    text = f"{server} sent a response of more than {supervisor.MAX_MESSAGE} bytes, which was not read."
+    return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
 
 
 def _too_complex_error(server: str, *, is_call: bool) -> McpFailed:
@@ -129,17 +129,17 @@ def _too_complex_error(server: str, *, is_call: bool) -> McpFailed:
         f"{server} answered with more than {supervisor.MAX_TOKENS} values or {supervisor.MAX_NESTING} levels of them,"
         " which were not read."
     )
-    return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Take some tools away at the server.")
+    return McpFailed(text, fix="The tool ran; ask it for less." if is_call else "Remove some tools at the server.")
 
 
 def parse_exit_report(stderr: TextIO) -> tuple[str, str]:
-    """Read how a server ended, and the last lines of its stderr; its supervisor wrote both down."""
+    """Parse the supervisor's report: how the server ended, and the last lines of its stderr."""
     stderr.seek(0)
     text = stderr.read()
     try:
         end = json.loads(text)
         status, report_text, problem = end["exit"], str(end["stderr"]), str(end["problem"])
-    except (ValueError, KeyError, TypeError):  # the supervisor itself could not be run
+    except (ValueError, KeyError, TypeError):  # the supervisor itself could not run
         status, report_text, problem = None, text, ""
     lines = [single_line(line) for line in report_text.splitlines() if line.strip()][-STDERR_LINES:]
     last = " / ".join(lines)[-MAX_STDERR_CHARS:]
@@ -154,7 +154,7 @@ def _exit_phrase(status: int | None) -> str:
         return f" (exit status {status})"
     try:
         return f" (killed by {signal.Signals(-status).name})"
-    except ValueError:  # pragma: no cover - a signal that this system has no name for
+    except ValueError:  # pragma: no cover - an unnamed signal of this system
         return f" (killed by signal {-status})"
 
 

@@ -1,7 +1,7 @@
-"""The HTTP below a session: a broken connection, a refusal or a large body fails its own request and nothing else.
+"""The HTTP transport of a session: a broken connection, an error or a large body fails only its own request.
 
-The package's transport ends the whole session where a connection breaks. Here every failure becomes an answer to the
-one request, and what happened is noted in the `Exchange` of the operation that waits for it.
+The package's transport ends the whole session if a connection breaks. Here every failure becomes a response to its
+request, and the details are recorded in the `Exchange` of the operation that waits for it.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from nbtool.tools.mcp.config import ServerSpec
 from nbtool.tools.values.sanitize import single_line
 
 HTTP_SECONDS = 30.0
-"""Seconds to reach a server, and to say something to it."""
+"""Seconds to connect to a server, and to send a request."""
 
 PROBE_SECONDS = 3.0
-"""Seconds in which an address shows that it speaks the SSE transport."""
+"""Seconds to detect whether a URL serves the SSE transport."""
 
 MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of the body of an error that are read."""
+"""Maximum number of bytes read of an error body."""
 
 MAX_MESSAGE_CHARS = 500
-"""Characters of a server's own words in an error."""
+"""Maximum number of characters of a server's message in an error."""
 
 MAX_EVENTS = 10_000
-"""Messages of one answer that is a stream; the call that gets more fails and says so."""
+"""Maximum number of messages in one streamed response; a call with more fails."""
 
 SESSION_ID = "mcp-session-id"
 _NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 _EVENT_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
-_PATH_FIX = "Check the path of its url; that of streamable HTTP often ends in /mcp."
+_PATH_FIX = "Check the path of its url; for streamable HTTP it often ends in /mcp."
 _SSE_FIX = (
     "Use its streamable HTTP address (often the same one with /mcp), or a bridge on stdio such as "
     '{"command": "npx", "args": ["-y", "mcp-remote", "<url>"]}.'
@@ -52,9 +52,9 @@ _SSE_FIX = (
 
 @dataclass(slots=True)
 class Exchange:
-    """What became of the requests of one operation, the last one told.
+    """The outcome of the requests of one operation; the last one counts.
 
-    `is_at_end`: all of the body came, which for a stream means that the server ended it.
+    `is_at_end`: the whole body was received; for a stream, the server ended it.
     """
 
     status: int = 0
@@ -79,7 +79,7 @@ _exchange: ContextVar[Exchange | None] = ContextVar("nbtool_mcp_exchange", defau
 
 @contextmanager
 def exchange() -> Iterator[Exchange]:
-    """Note what becomes of the requests that are made within."""
+    """Record the outcome of the requests made in the context."""
     current = Exchange()
     token = _exchange.set(current)
     try:
@@ -89,26 +89,26 @@ def exchange() -> Iterator[Exchange]:
 
 
 def http_client(spec: ServerSpec) -> httpx2.AsyncClient:
-    """Make the client of a session; raw bodies only, so that what is counted is what comes."""
+    """Return the client of a session; raw bodies only, so that the received bytes are counted."""
     return httpx2.AsyncClient(
         headers={
             "accept-encoding": "identity",
             **{name: value.get_secret_value() for name, value in spec.headers.items()},
         },
-        timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each question has a deadline of its own
+        timeout=httpx2.Timeout(HTTP_SECONDS, read=None),  # each request has its own deadline
         transport=Transport(spec),
     )
 
 
 def public_url(spec: ServerSpec) -> str:
-    """Give the address without its query and without values of variables: it stands in logs of other packages."""
+    """Return the URL without its query and without values of variables: other packages log it."""
     url = httpx2.URL(spec.url)
     path = spec.without_secrets(url.path).replace("${", "").replace("}", "")
     return str(url.copy_with(path=path, query=None))
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """Sends requests, and answers with an error of its own where that fails."""
+    """Sends requests, and returns an error response if that fails."""
 
     def __init__(self, spec: ServerSpec, inner: httpx2.AsyncBaseTransport | None = None) -> None:
         self._spec = spec
@@ -116,7 +116,7 @@ class Transport(httpx2.AsyncBaseTransport):
         self._inner = inner or httpx2.AsyncHTTPTransport(proxy=_proxy_for(httpx2.URL(spec.url)))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request, to the real address where the public one is meant."""
+        """Send a request; the public URL is replaced by the real one."""
         current = (_exchange.get() if request.method == "POST" else None) or Exchange()
         current.had_session = SESSION_ID in request.headers
         current.status, current.problem, current.is_rpc_error, current.is_at_end = 0, "", False, False
@@ -129,7 +129,7 @@ class Transport(httpx2.AsyncBaseTransport):
         except httpx2.TransportError as error:
             current.problem = "unsent" if isinstance(error, _NOT_SENT_ERRORS) else "broken"
             current.detail = self._clean(str(error) or type(error).__name__)
-            if request.method == "DELETE":  # the session of a server that is gone needs no end
+            if request.method == "DELETE":  # the session of an unreachable server needs no DELETE
                 return httpx2.Response(HTTPStatus.NO_CONTENT)
             return httpx2.Response(HTTPStatus.SERVICE_UNAVAILABLE)
         return await self._record_response(response, current, is_answer=request.method == "POST")
@@ -165,14 +165,14 @@ class Transport(httpx2.AsyncBaseTransport):
 
 
 def _proxy_for(url: httpx2.URL) -> str | None:
-    """Give the proxy that the environment names for an address, as the client would without a transport of its own."""
+    """Return the proxy that the environment sets for a URL, as the client would without a custom transport."""
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
     return None if proxy is None or proxy_bypass(url.host) else proxy
 
 
 class Body(httpx2.AsyncByteStream):
-    """A body within bounds: all of it where it is one message, each event where it is a stream of them."""
+    """A bounded body: the whole of a single message, or each event of a stream."""
 
     def __init__(self, stream: Any, current: Exchange, max_events: int | None = None) -> None:
         self._stream = stream
@@ -195,10 +195,10 @@ class Body(httpx2.AsyncByteStream):
                     raise httpx2.StreamError("The body is too large.")
                 if self._are_too_many(data):
                     self._exchange.problem = "too_many"
-                    raise httpx2.StreamError("The stream holds too many messages.")
+                    raise httpx2.StreamError("The stream has too many messages.")
                 if self._is_complex(data, complexity):
                     self._exchange.problem = "too_complex"
-                    raise httpx2.StreamError("The body holds too many values.")
+                    raise httpx2.StreamError("The body has too many values.")
                 yield data
             self._exchange.is_at_end = True
         except httpx2.TransportError as error:
@@ -221,11 +221,11 @@ class Body(httpx2.AsyncByteStream):
         return False
 
     async def aclose(self) -> None:
-        """Close the body below."""
+        """Close the underlying body."""
         await self._stream.aclose()
 
     async def read_start(self, max_bytes: int) -> bytes:
-        """Read at most so many bytes; of a body that breaks off, what came."""
+        """Read at most this many bytes; of a body that breaks off, the received part."""
         data = b""
         try:
             async for chunk in self:
@@ -238,7 +238,7 @@ class Body(httpx2.AsyncByteStream):
 
 
 def describe_status(spec: ServerSpec, current: Exchange) -> tuple[str, str]:
-    """Say what an answer that is an error means, and what to do about it."""
+    """Return what an HTTP error response means, and the fix."""
     status = current.status
     try:
         phrase = f"{status} {HTTPStatus(status).phrase}"
@@ -253,34 +253,36 @@ def _status_fix(spec: ServerSpec, current: Exchange) -> str:
         case HTTPStatus.UNAUTHORIZED | HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
             return _key_fix(spec, current)
         case HTTPStatus.FORBIDDEN:
-            return "Its key may not do this, or none was sent: check the right of the key. " + _key_fix(spec, current)
+            return "The key lacks permission, or none was sent: check the permissions of the key. " + _key_fix(
+                spec, current
+            )
         case HTTPStatus.TOO_MANY_REQUESTS:
             wait = shorten(single_line(current.retry_after), 40)
-            return f"Wait before the next call{f' (it says: {wait} s)' if wait else ''}."
+            return f"Wait before the next call{f' (Retry-After: {wait} s)' if wait else ''}."
         case status if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return "Try again later; the log of the server knows more."
+            return "Try again later; see the server's log."
         case _:
             return _PATH_FIX
 
 
 def _key_fix(spec: ServerSpec, current: Exchange) -> str:
-    """Name the header or the environment variable that the key comes from."""
+    """Return the header or the environment variable that the key comes from."""
     oauth = (
-        " It offers OAuth, which nbtool does not speak: create a token at its site."
+        " It offers OAuth, which nbtool does not support: create a token on its website."
         if "resource_metadata" in (current.challenge)
         else ""
     )
     name = next((name for name in spec.headers if name.lower() == "authorization"), next(iter(spec.headers), ""))
     if variables := spec.header_variables.get(name):
-        return f"It refused the header {name}: check the environment variable {' and '.join(variables)}.{oauth}"
+        return f"It rejected the header {name}: check the environment variable {' and '.join(variables)}.{oauth}"
     if name:
-        return f'It refused the header {name}: check its value in "headers" of the configuration.{oauth}'
+        return f'It rejected the header {name}: check its value in "headers" of the configuration.{oauth}'
     example = '"headers": {"Authorization": "Bearer ${MCP_TOKEN}"}'
     return f"Add {example} to its configuration and set the environment variable MCP_TOKEN.{oauth}"
 
 
 async def uses_sse(spec: ServerSpec, current: Exchange) -> bool:
-    """Ask an address that turned a session down whether it speaks the SSE transport, as the specification describes.
+    """Return whether a URL that rejected a session serves the SSE transport, as described in the specification.
 
     https://modelcontextprotocol.io/specification/2025-06-18/basic/transports#backwards-compatibility
     """
@@ -300,12 +302,12 @@ async def uses_sse(spec: ServerSpec, current: Exchange) -> bool:
 
 
 def sse_hint() -> tuple[str, str]:
-    """Say that an address speaks the SSE transport, and what to do."""
-    return "speaks the old HTTP+SSE transport at this address, which MCP replaced by streamable HTTP.", _SSE_FIX
+    """Return the error message and the fix for a URL with the SSE transport."""
+    return "uses the old HTTP+SSE transport at this address, which MCP replaced by streamable HTTP.", _SSE_FIX
 
 
 def _error_message(data: bytes) -> tuple[str, bool]:
-    """Find a server's own words in the body of an error, and whether they are an error of JSON-RPC."""
+    """Return a server's message in an error body, and whether it is a JSON-RPC error."""
     try:
         payload = json.loads(data)
     except (ValueError, RecursionError):

@@ -35,7 +35,7 @@ from nbtool.tools.values.line_diff import line_diff
 from nbtool.tools.values.sanitize import single_line
 
 CONNECT_SECONDS = 30.0
-"""Seconds in which a server must have greeted and listed its tools; all of them begin at once."""
+"""Seconds for a server to initialize and list its tools; all servers start at once."""
 
 CALL_SECONDS = 120.0
 """Seconds that a call of a server's tool may take."""
@@ -47,17 +47,17 @@ def mcp_servers(
     connect_seconds: float = CONNECT_SECONDS,
     call_seconds: float = CALL_SECONDS,
 ) -> McpServers:
-    """Start or reach the MCP servers of a configuration and give their tools.
+    """Start or connect to the MCP servers of a configuration and return their tools.
 
         files = mcp_servers({"mcpServers": {"files": {"command": "npx", "args": ["some-server", "/data"]}}})
         chat = Chat(tools=[files])
 
-    `config` is such an object or a JSON file that holds one; an entry with `url` (and `headers`) is reached over
-    streamable HTTP. Every call asks first, whatever a server says of its tools; `servers.approved(policy)` says
-    otherwise. A server that fails is left out with a warning; where all fail, that is an error.
+    `config` is such an object or a JSON file with one; an entry with `url` (and `headers`) is reached over streamable
+    HTTP. Every call asks for approval, whatever the server declares about its tools; `servers.approved(policy)` sets
+    another policy. A server that fails is skipped with a warning; if all fail, an error is raised.
 
     Raises:
-        BadUsage: the configuration makes no sense, or the package `mcp` is not installed.
+        BadUsage: the configuration is invalid, or the package `mcp` is not installed.
         McpFailed: no server could be used.
     """
     if background_loop().is_current():
@@ -74,16 +74,16 @@ def mcp_servers(
 
 
 class McpServer:
-    """The tools of one MCP server; a source of tools by itself.
+    """The tools of one MCP server; also a tool source by itself.
 
-    What the server said of its tools when it was first asked is what the model is told, until a person knows of a
-    change: before every call the server lists its tools again, and a tool that it now describes otherwise is not
-    called. The next call shows the person the difference, whatever the policy; approving it takes the new description
-    over. Tools that came later are offered after `accept_changes()`. A server's instructions for the model are passed
-    on as its own words, as they were when it was accepted.
+    The model receives the tool descriptions of the first listing until a person has accepted a change: before every
+    call the server lists its tools again, and a tool with another description is not called. The next call shows the
+    difference to the person, whatever the policy; approving it accepts the new description. Tools that were added later
+    are available after `accept_changes()`. A server's instructions for the model are marked as the server's text, as
+    they were when it was accepted.
 
-    A session that ended comes back: the next call starts another, and compares its tools with those that were accepted.
-    A call itself is never repeated.
+    A session that has ended is replaced: the next call starts another, and compares its tools with the accepted ones. A
+    call itself is never repeated.
     """
 
     def __init__(
@@ -98,10 +98,10 @@ class McpServer:
         self._tool_cache: dict[tuple[RemoteTool, RemoteTool], Tool] = {}
         self._instructions = ""
         self._connection = Connection(spec, connect_seconds)
-        weakref.finalize(self, self._connection.begin_close)  # at the kernel's exit too
+        weakref.finalize(self, self._connection.begin_close)  # also at the kernel's exit
 
     def open(self, deadline: float, seconds: float) -> ToolFailed | None:
-        """Wait for the first listing until a time of the monotonic clock; gives the error where there is one."""
+        """Wait for the first listing until a time of the monotonic clock; return the error if there is one."""
         try:
             self._accepted = self._latest = self._connection.open(max(0.0, deadline - time.monotonic()), seconds)
             self._instructions = self._connection.instructions
@@ -112,10 +112,10 @@ class McpServer:
         return self.error
 
     def tools(self) -> dict[str, Tool]:
-        """Give the tools under the names that the model knows them by.
+        """Return the tools by their names for the model.
 
         Raises:
-            BadUsage: two have one name.
+            BadUsage: two have the same name.
         """
         pairs = [(accepted, self._latest[name]) for name, accepted in self._accepted.items() if name in self._latest]
         tools_by_name: dict[str, Tool] = {}
@@ -124,23 +124,23 @@ class McpServer:
                 (accepted, latest), self._make_tool(accepted, latest)
             )
             if tools_by_name.setdefault(tool.name, tool) is not tool:
-                raise BadUsage(f"{server_label(self.name)} has two tools that are both called {tool.name!r}.")
+                raise BadUsage(f"{server_label(self.name)} has two tools named {tool.name!r}.")
         return tools_by_name
 
     def rules(self) -> str:
-        """Give the server's instructions, each line marked as its own words."""
+        """Return the server's instructions, each line marked as the server's text."""
         return quoted_instructions(self.name, self._instructions)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What went wrong and was survived, or how the server ended."""
+        """Recovered problems, and how the server ended."""
         return tuple(self._connection.notices)
 
     def pending_changes(self) -> str:
-        """Ask the server what it offers now and give the difference to what was accepted; empty for none.
+        """List the server's tools and return the difference to the accepted ones; empty for none.
 
         Raises:
-            McpFailed: the server does not answer.
+            McpFailed: the server does not respond.
         """
         self._latest = background_loop().submit(self._connection.list_tools()).result()
         empty = RemoteTool("", "", "{}")
@@ -152,12 +152,12 @@ class McpServer:
         return "\n".join(changed)
 
     def accept_changes(self) -> None:
-        """Take over what the server offers as of the last look at it: changed tools, and new ones."""
+        """Accept the tools of the server's last listing: changed and new ones."""
         self._accepted = dict(self._latest)
         self._instructions = self._connection.instructions
 
     def close(self) -> None:
-        """End the session, and the server where it was started here; its tools stay and say so."""
+        """Close the session, and stop the server if it was started here; calls of its tools then fail."""
         self._connection.close()
 
     def __repr__(self) -> str:
@@ -192,11 +192,11 @@ class McpServer:
     async def _call_tool(
         self, approved: RemoteTool, arguments: dict[str, Any]
     ) -> AsyncIterator[Progress | ReturnValue]:
-        """Call a tool, if it still is what was seen at the gate, and tell what the server says of its progress."""
+        """Call a tool if it is unchanged since its approval, and report the server's progress messages."""
         loop, progress_queue = asyncio.get_running_loop(), asyncio.Queue[Progress | None]()
 
         def enqueue(progress: Progress | None) -> None:
-            with suppress(RuntimeError):  # the loop of a call that was cancelled may have ended
+            with suppress(RuntimeError):  # the loop of a cancelled call may be closed
                 loop.call_soon_threadsafe(progress_queue.put_nowait, progress)
 
         check = partial(self._check_unchanged, approved)
@@ -210,10 +210,10 @@ class McpServer:
         yield ReturnValue(future.result())
 
     def _check_unchanged(self, approved: RemoteTool, tools: dict[str, RemoteTool]) -> None:
-        """Look whether a tool still is what was seen at the gate.
+        """Check that a tool is unchanged since its approval.
 
         Raises:
-            McpFailed: it is gone, or has changed.
+            McpFailed: it was removed, or has changed.
         """
         self._latest = tools
         current, name = self._latest.get(approved.name), shorten(single_line(approved.name), MAX_NAME)
@@ -224,12 +224,12 @@ class McpServer:
                 f"{server_label(self.name)} has changed the tool {name!r}, so it was not called.",
                 fix="Call it again: the user is then asked about the change.",
             )
-        if approved.name in self._accepted:  # a tool that has changed asks always, so its change was approved
+        if approved.name in self._accepted:  # a changed tool always asks, so its change was approved
             self._accepted = {**self._accepted, approved.name: approved}
 
 
 class McpServers(Toolset):
-    """The tools of several MCP servers; `servers["name"]` is one of them, and a context ends with them closed."""
+    """The tools of several MCP servers; `servers["name"]` is one of them, and as a context manager it closes them."""
 
     def __init__(self, servers: Iterable[McpServer]) -> None:
         self._servers = {server.name: server for server in servers}
@@ -245,7 +245,7 @@ class McpServers(Toolset):
         return self._servers[name]
 
     def close(self) -> None:
-        """End all sessions, and the servers that were started here."""
+        """Close all sessions, and stop the servers that were started here."""
         for server in self._servers.values():
             server._connection.begin_close()
         for server in self._servers.values():

@@ -1,7 +1,7 @@
-"""One session with one server: a task of its own on nbtool's loop, from the greeting to the last clean-up.
+"""One session with one server: a task on nbtool's loop, from initialization to clean-up.
 
-The task enters and leaves everything that the session is made of, as anyio's cancel scopes demand; calls come from
-other tasks of the same loop. Nothing that a server does reaches further than its own session.
+The task enters and exits all context managers of the session, as anyio's cancel scopes require; calls come from other
+tasks of the same loop. A failure of a server affects only its own session.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     from nbtool.tools.mcp.http import Exchange
 
 CLOSE_SECONDS = 8.0
-"""Seconds that a session is given to end; the server itself has a second before it is killed."""
+"""Seconds that a session has to close; the server itself has a second before it is killed."""
 
 LIST_SECONDS = 10.0
-"""Seconds in which a server lists its tools once more before a call."""
+"""Seconds for a server to list its tools before a call."""
 
 OnLog = Callable[["LoggingMessageNotificationParams"], object]
 
 
 class Session:
-    """A session with one server; it begins at once, and when it has ended it does not come back."""
+    """A session with one server; it starts at once, and is not restarted after it has ended."""
 
     def __init__(self, spec: ServerSpec, on_log: OnLog) -> None:
         require_mcp()
@@ -60,14 +60,14 @@ class Session:
 
     @property
     def is_live(self) -> bool:
-        """Whether questions can be asked; that a server has gone is seen when one is."""
+        """Whether requests can be sent; a server that has exited is noticed at the next request."""
         return self._client is not None
 
     def wait_until_open(self, remaining: float, seconds: float) -> dict[str, RemoteTool]:
-        """Wait for what is `remaining` of the `seconds` until the server has greeted and listed its tools.
+        """Wait for what is `remaining` of the `seconds` until the server has initialized and listed its tools.
 
         Raises:
-            McpFailed: it cannot be started or reached, says no, or has not answered in time; then it is stopped.
+            McpFailed: it cannot be started or reached, returns an error, or times out; then it is stopped.
         """
         try:
             return self.when_open.result(remaining)
@@ -76,44 +76,44 @@ class Session:
             raise self.timeout_error(seconds) from None
 
     def timeout_error(self, seconds: float) -> McpFailed:
-        """Make the error of a server that did not greet in time."""
+        """Return the error of a server that did not initialize in time."""
         return McpFailed(
             f"{server_label(self.spec.name)} did not answer `initialize` within {seconds:g} s.",
-            fix="It was stopped; see whether its command runs in a terminal.",
+            fix="It was stopped; check that its command runs in a terminal.",
         )
 
     def stop(self) -> None:
-        """End the session where it is, and do not wait for it."""
+        """Stop the session without waiting."""
         self._task.cancel()
 
     def mark_lost(self) -> None:
-        """Take no more questions, and end; on nbtool's loop."""
+        """Refuse new requests, and end; called on nbtool's loop."""
         self._client = None
         self._closing.set()
 
     def begin_close(self) -> None:
-        """Let the session end, and do not wait for it."""
+        """Start closing the session without waiting."""
         background_loop().call_soon(self._closing.set)
 
     def close(self) -> None:
-        """End the session and the server's processes; a second time changes nothing."""
+        """Close the session and the server's processes; idempotent."""
         self.begin_close()
         if not background_loop().is_current():
             try:
                 self._task.exception(CLOSE_SECONDS)
             except NotYet:
                 self.stop()
-            except Stopped:  # it had not answered in time, and its keeper sees to the rest
+            except Stopped:  # it did not respond in time, and its supervisor does the rest
                 return
 
     async def list_tools(self) -> dict[str, RemoteTool]:
-        """List the tools as they are now.
+        """List the current tools.
 
         Raises:
             SessionLost: the session has ended.
-            McpFailed: the server says no, or not in time.
+            McpFailed: the server returned an error, or timed out.
         """
-        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
+        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
 
         client = self._running()
         with exchange() as current:
@@ -128,19 +128,19 @@ class Session:
                 raise self._failure(error, current, is_call=False) from error
 
     async def call(self, name: str, arguments: dict[str, Any], on_progress: ProgressFnT) -> Any:
-        """Call a tool, once, and give what it answers.
+        """Call a tool, once, and return its result.
 
         Raises:
-            SessionLost: the session ended; where the server may have begun, the text says so.
-            McpFailed: the server says no, or its answer cannot be read.
-            ToolFailed: the tool failed, in its own words.
+            SessionLost: the session ended; the message says so if the tool may have started.
+            McpFailed: the server returned an error, or an invalid response.
+            ToolFailed: the tool failed, with its own message.
         """
-        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
+        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
 
         client = self._running()
         with exchange() as current:
             try:
-                # not `Client.call_tool`: where a schema changed meanwhile, that would list the tools and call again
+                # not `Client.call_tool`: if a schema has changed, that would list the tools and call again
                 result = await client.session.call_tool(name, arguments, progress_callback=on_progress)
             except Exception as error:
                 raise self._failure(error, current, is_call=True) from error
@@ -152,7 +152,7 @@ class Session:
         return self._client
 
     async def _run(self) -> None:
-        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only where there is a server
+        from nbtool.tools.mcp.http import exchange  # noqa: PLC0415 - loaded only if there is a server
 
         with self._stderr:
             try:
@@ -163,8 +163,8 @@ class Session:
                         self._client = client
                         self.when_open.set_result(tools)
                         await self._closing.wait()
-            except Exception as error:  # noqa: BLE001 - whatever a server brings about is its own failure
-                if not self.when_open.done():  # pragma: no branch - what fails as it closes has nobody left to tell
+            except Exception as error:  # noqa: BLE001 - any failure is the server's own
+                if not self.when_open.done():  # pragma: no branch - a failure during closing is not reported
                     self.when_open.set_exception(
                         await self._with_transport_hint(self._failure(error, current, is_call=False), current)
                     )
@@ -173,7 +173,7 @@ class Session:
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Client]:
-        from mcp import Client  # noqa: PLC0415 - loaded only where there is a server
+        from mcp import Client  # noqa: PLC0415 - loaded only if there is a server
 
         async with AsyncExitStack() as stack:
             transport = _over_http(self.spec, stack) if self.spec.url else _on_stdio(self.spec, self._stderr)
@@ -191,11 +191,11 @@ class Session:
             cursor = page.next_cursor
             if cursor is None:
                 return parsed
-        raise McpFailed(f"{server_label(self.spec.name)} lists its tools in more than {MAX_PAGES} pages.")
+        raise McpFailed(f"{server_label(self.spec.name)} listed its tools in more than {MAX_PAGES} pages.")
 
     async def _with_transport_hint(self, failure: ToolFailed, current: Exchange) -> ToolFailed:
-        """Say more of an address that does not open a session: it may speak another transport."""
-        from nbtool.tools.mcp.http import sse_hint, uses_sse  # noqa: PLC0415 - loaded only where there is a server
+        """Add a hint to the error of a URL that does not open a session: it may use another transport."""
+        from nbtool.tools.mcp.http import sse_hint, uses_sse  # noqa: PLC0415 - loaded only if there is a server
 
         if self.spec.url and await uses_sse(self.spec, current):
             problem, fix = sse_hint()
@@ -203,14 +203,14 @@ class Session:
         return failure
 
     def _failure(self, error: BaseException, current: Exchange, *, is_call: bool) -> ToolFailed:
-        from nbtool.tools.mcp.failures import to_tool_failure  # noqa: PLC0415 - loaded only where there is a server
+        from nbtool.tools.mcp.failures import to_tool_failure  # noqa: PLC0415 - loaded only if there is a server
 
         return to_tool_failure(error, self.spec, current, self._stderr, is_call=is_call)
 
 
 async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
-    """Let the keeper run the command; it gets its environment by name, and none of it stands in a list of processes."""
-    from mcp import StdioServerParameters, stdio_client  # noqa: PLC0415 - loaded only where there is a server
+    """Run the command under the supervisor; environment values are not in its arguments, which other users can list."""
+    from mcp import StdioServerParameters, stdio_client  # noqa: PLC0415 - loaded only if there is a server
 
     environment = spec.environment
     command = shutil.which(spec.command, path=environment.get("PATH")) or spec.command
@@ -221,7 +221,7 @@ async def _on_stdio(spec: ServerSpec, stderr: TextIO) -> Transport:
 
 
 async def _over_http(spec: ServerSpec, stack: AsyncExitStack) -> Transport:
-    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded only where there is a server
+    from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - loaded only if there is a server
 
     from nbtool.tools.mcp.http import http_client, public_url  # noqa: PLC0415 - the same
 
@@ -230,13 +230,13 @@ async def _over_http(spec: ServerSpec, stack: AsyncExitStack) -> Transport:
 
 
 def require_mcp() -> None:
-    """Load what sessions need: here, for the loop must not wait while it is loaded.
+    """Import the packages of a session in advance, so that the import does not block the loop.
 
     Raises:
         BadUsage: the package `mcp` is not installed.
     """
     try:
-        import jsonschema  # type: ignore[import-untyped]  # noqa: F401, PLC0415 - loaded by the first answer otherwise
+        import jsonschema  # type: ignore[import-untyped]  # noqa: F401, PLC0415 - otherwise loaded by the first response
         import mcp  # noqa: F401, PLC0415 - the same
 
         import nbtool.tools.mcp.failures  # noqa: F401, PLC0415 - the same
@@ -247,9 +247,9 @@ def require_mcp() -> None:
 
 
 def _keep_off_stderr() -> None:
-    """Let what the package logs go to handlers that a person set up, and not to stderr where there are none.
+    """Send the package's logs to the user's handlers only, not to stderr if there are none.
 
-    It logs a traceback for each message that is none, and a server can send as many of them as it likes.
+    It logs a traceback for each invalid message, and a server can send any number of them.
     """
     for name in ("mcp", "client"):
         logger = logging.getLogger(name)

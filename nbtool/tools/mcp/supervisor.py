@@ -1,13 +1,13 @@
-"""Keeps one MCP server on stdio; a program of its own, started for each of them and never imported.
+"""Supervise one MCP server on stdio; run as a separate program for each server, never imported.
 
-    python -I -S keeper.py NAME,NAME,… COMMAND ARGUMENT…
+    python -I -S supervisor.py NAME,NAME,… COMMAND ARGUMENT…
 
-It stands between the notebook and the server, so that whatever happens to either of them ends well. Its stdin ends
-when the notebook closes the server or dies, however it dies: then the server's stdin ends too, and soon after
-everything that it started is killed. Lines on the server's stdout that are no messages are held back and told as a
-log message. A message that is too large is dropped as it comes, and the call that it answers gets an error instead.
-When the server has ended, a line of JSON on stderr says how (`exit`, `problem`) and what it wrote to stderr last.
-The server gets the environment variables that are named, and no others.
+It runs between the notebook and the server, and cleans up after both. Its stdin ends when the notebook closes the
+server or dies: then the server's stdin ends too, and soon after everything that it started is killed. Lines on the
+server's stdout that are not messages are held back and reported as a log message. A message that is too large is
+dropped while it is received, and the call that it answers gets an error instead. When the server has ended, a line of
+JSON on stderr reports how (`exit`, `problem`) and the last output on its stderr. The server gets the named environment
+variables, and no others.
 """
 
 from __future__ import annotations
@@ -23,49 +23,49 @@ import threading
 from typing import IO
 
 MAX_MESSAGE = 16 * 1024 * 1024
-"""Bytes of one message."""
+"""Maximum size in bytes of one message."""
 
 MAX_DROPPED = 1024 * 1024 * 1024
-"""Bytes of one message that are dropped; a longer one ends the server."""
+"""Maximum number of bytes of one message that are dropped; a longer one ends the server."""
 
 READ_BYTES = 64 * 1024
-"""Bytes of a message that is too large which are read at once."""
+"""Number of bytes read at once of a message that is too large."""
 
 ID_SEARCH_BYTES = 1_000
-"""Bytes at both ends of a message that is too large in which its id is looked for."""
+"""Number of bytes at both ends of a message that is too large in which its id is searched."""
 
 TOO_LARGE = "nbtool: too large"
-"""What the `data` of an error says that stands for a message that was too large."""
+"""The `data` of the error that replaces a message that was too large."""
 
 MAX_NESTING = 100
-"""Levels of lists and objects in a message."""
+"""Maximum nesting depth of a message."""
 
 MAX_TOKENS = 500_000
-"""Texts, brackets and commas of a message: in a reader's memory each becomes a hundred times what it is here."""
+"""Maximum number of strings, brackets and commas of a message: parsed, each takes a hundred times the memory."""
 
 TOO_COMPLEX = "nbtool: too complex"
-"""What the `data` of an error says that stands for a message of too many values, or too deeply nested."""
+"""The `data` of the error that replaces a message with too many values, or too deeply nested."""
 
 MAX_UNCOUNTED_BYTES = 64 * 1024
-"""Bytes of a message up to which its values are not counted."""
+"""Messages up to this size are not checked for the number of values."""
 
 MAX_STRAY_LINES = 20
-"""Lines that are no messages which are told; more are dropped."""
+"""Maximum number of reported lines that are not messages; more are dropped."""
 
 MAX_UNASKED = 2_000
-"""Messages of the server since the notebook last asked it something; of those that follow only answers pass."""
+"""Maximum number of messages since the notebook's last request; after that only responses are passed on."""
 
 LEFT_OUT = "nbtool.left_out"
-"""The logger of the message that tells how many were left out."""
+"""The logger of the message with the number of dropped messages."""
 
 MAX_LINE_CHARS = 200
-"""Characters that are told of such a line."""
+"""Maximum number of characters reported of such a line."""
 
 MAX_STDERR_BYTES = 2_000
-"""Bytes of stderr that are told when the server has ended."""
+"""Maximum number of bytes of stderr reported when the server has ended."""
 
 STOP_GRACE_SECONDS = 1.0
-"""Seconds that a server is given to end by itself."""
+"""Seconds that a server has to end by itself."""
 
 _finish = threading.Lock()
 _REST = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+("|\\?\Z)', re.DOTALL)
@@ -76,7 +76,7 @@ _ID_LAST = re.compile(rb",\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\
 
 
 def main(names: str, *command: str) -> None:  # pragma: no cover - ends its process
-    """Run the server to its end, and leave nothing of it behind."""
+    """Run the server until it ends, and clean up after it."""
     environment = {name: os.environ[name] for name in names.split(",") if name in os.environ}
     pipe = subprocess.PIPE
     try:
@@ -104,10 +104,10 @@ def main(names: str, *command: str) -> None:  # pragma: no cover - ends its proc
 def pump_stdin(
     server: subprocess.Popen[bytes], stdin: IO[bytes], flow: Flow
 ) -> None:  # pragma: no cover - ends its process
-    """Give the server what the notebook says; when that has ended, see that the server ends."""
+    """Pass the notebook's messages to the server; when they end, make sure that the server ends."""
     while data := os.read(0, 65536):
         flow.note_question(data)
-        with contextlib.suppress(OSError):  # it no longer listens; that it has ended is seen where it speaks
+        with contextlib.suppress(OSError):  # it closed its stdin; its end is noticed on its stdout
             stdin.write(data)
             stdin.flush()
     with contextlib.suppress(OSError):
@@ -118,20 +118,20 @@ def pump_stdin(
 
 
 class Flow:
-    """Counts what a server sends between two questions of the notebook, and drops what is too much."""
+    """Counts what a server sends between two requests of the notebook, and drops the excess."""
 
     def __init__(self) -> None:
         self._passed = self._left_out = 0
         self._end = b""
 
     def note_question(self, data: bytes) -> None:
-        """Look at what the notebook sends: a question or notification begins a new count; an answer does not."""
+        """Process a message of the notebook: a request or notification resets the count; a response does not."""
         if b'"method"' in self._end + data:
             self._passed = 0
         self._end = data[-7:]
 
     def passing(self, line: bytes) -> bytes:
-        """Give what is passed on of a message: itself, nothing, or before an answer also how many were left out."""
+        """Return the message, nothing, or a response preceded by the number of dropped messages."""
         if self._passed >= MAX_UNASKED and (self._passed >= 2 * MAX_UNASKED or not is_answer(line)):
             self._left_out += 1
             return b""
@@ -143,7 +143,7 @@ class Flow:
 
 
 def is_answer(line: bytes) -> bool:
-    """Whether a message answers a question; one that cannot be read does not."""
+    """Whether a message is a response; False if it cannot be parsed."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -152,7 +152,7 @@ def is_answer(line: bytes) -> bool:
 
 
 def pump_stdout(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
-    """Pass messages on until the server says no more; False when one did not end within `MAX_DROPPED`."""
+    """Pass messages on until the server's stdout ends; False if one did not end within `MAX_DROPPED`."""
     stray_lines = 0
     while line := stdout.readline(MAX_MESSAGE + 1):
         if len(line) > MAX_MESSAGE:
@@ -172,7 +172,7 @@ def pump_stdout(stdout: IO[bytes], out: IO[bytes], flow: Flow) -> bool:
 
 
 def skip_message(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
-    """Read a message to its end and keep only its size and its last bytes."""
+    """Read a message to its end; return its size and its last bytes."""
     size, tail = len(line), line[-ID_SEARCH_BYTES:]
     while not tail.endswith(b"\n") and size <= MAX_DROPPED and (chunk := stdout.readline(READ_BYTES)):
         size += len(chunk)
@@ -181,18 +181,18 @@ def skip_message(stdout: IO[bytes], line: bytes) -> tuple[int, bytes]:
 
 
 class Complexity:
-    """Counts the values and levels of a message, which may come in pieces."""
+    """Counts the values and the nesting of a message, which may arrive in chunks."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin another message."""
+        """Start another message."""
         self._count = self._depth = 0
         self._is_in_text = self._is_escaped = False
 
     def exceeds_limits(self, data: bytes) -> bool:
-        """Take the next bytes; True where the message holds more values or levels than its reader could take."""
+        """Process the next bytes; return whether the message exceeds the limits of values or nesting."""
         position = int(self._is_escaped and bool(data))
         if self._is_in_text and data:
             rest = _REST.match(data, position)
@@ -214,14 +214,14 @@ class Complexity:
 
 
 def is_complex(line: bytes) -> bool:
-    """Whether a message holds more values or levels than its reader could take."""
+    """Whether a message exceeds the limits of values or nesting."""
     if len(line) <= MAX_UNCOUNTED_BYTES and line.count(b"[") + line.count(b"{") <= MAX_NESTING:
         return False
     return Complexity().exceeds_limits(line)
 
 
 def error_answer(head: bytes, tail: bytes, size: int, problem: str = TOO_LARGE) -> bytes:
-    """Write the error that a call gets in place of an answer that was not read; without its id, a line of noise."""
+    """Return the error response for a call whose response was not read; a log line if its id is unknown."""
     match = _ID_FIRST.match(head) or _ID_LAST.search(tail)
     if not match:
         return b"a message of %d bytes that was dropped\n" % size
@@ -231,12 +231,12 @@ def error_answer(head: bytes, tail: bytes, size: int, problem: str = TOO_LARGE) 
 
 
 def is_message(line: bytes) -> bool:
-    """Whether a line is JSON-RPC; a cheap look, for the reader checks it again."""
+    """Whether a line is JSON-RPC; a cheap check, because the client validates it."""
     return line.lstrip().startswith(b"{") and b'"jsonrpc"' in line and line.endswith(b"\n")
 
 
 def as_log_message(line: bytes) -> bytes:
-    """Make a log message of a line that is no message."""
+    """Return a log message with a line that is not a message."""
     text = line.decode("utf-8", "replace").strip()
     text = (
         text
@@ -247,13 +247,13 @@ def as_log_message(line: bytes) -> bytes:
 
 
 def log_message(level: str, logger: str, data: object) -> bytes:
-    """Write a log message of the protocol."""
+    """Return a log message of the protocol."""
     params = {"level": level, "logger": logger, "data": data}
     return json.dumps({"jsonrpc": "2.0", "method": "notifications/message", "params": params}).encode() + b"\n"
 
 
 def read_stderr(stderr: IO[bytes], stderr_tail: bytearray) -> None:
-    """Remember the end of what the server writes to stderr."""
+    """Store the end of the server's stderr."""
     with contextlib.suppress(OSError, ValueError):
         while data := os.read(stderr.fileno(), 65536):
             stderr_tail += data
@@ -261,13 +261,13 @@ def read_stderr(stderr: IO[bytes], stderr_tail: bytearray) -> None:
 
 
 def report(status: int | None, stderr_tail: bytes, problem: str) -> str:
-    """Write how the server ended, for the notebook."""
+    """Report how the server ended."""
     return json.dumps({"exit": status, "stderr": stderr_tail.decode("utf-8", "replace"), "problem": problem})
 
 
 def kill_group(server: subprocess.Popen[bytes], text: str) -> None:  # pragma: no cover - ends its process
-    """Report the end and kill whatever is left, this program included."""
-    _finish.acquire()  # held for ever: the process ends here
+    """Report the end and kill the process group, including this program."""
+    _finish.acquire()  # never released: the process ends here
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""`${VAR}` and `${VAR:-default}` in a configuration, taken from the environment, and kept out of every message."""
+"""Expand `${VAR}` and `${VAR:-default}` in a configuration, and keep the values out of messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from nbtool.errors import BadUsage
 
 MIN_SECRET_CHARS = 4
-"""Characters of a value from which on it is taken out of messages; shorter ones stand in any text."""
+"""Minimum length of a value that is removed from messages; shorter ones occur in any text."""
 
 HIDDEN = "***"
 
@@ -21,13 +21,13 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-((?:[^}$]|\$(?!\{))*))
 
 @dataclass(slots=True)
 class Expansion:
-    """The variables of one server's configuration: which were used where, and with which values."""
+    """The variables of one server's configuration: where each was used, and its value."""
 
     server: str
     values: dict[str, SecretStr] = field(default_factory=dict)
 
     def expand(self, text: str, location: str) -> str:
-        """Put the values of the environment into a text; `location` names the text in an error.
+        """Return a text with its variables expanded; `location` names the text in an error.
 
         Raises:
             BadUsage: a variable is not set and has no default.
@@ -49,12 +49,12 @@ class Expansion:
 
 
 def variables_in(text: str) -> tuple[str, ...]:
-    """Give the names of the variables in a text."""
+    """Return the names of the variables in a text."""
     return tuple(dict.fromkeys(names[1] for names in _VARIABLE.finditer(text)))
 
 
 def without_secrets(text: str, variables: Mapping[str, SecretStr], others: Mapping[str, SecretStr]) -> str:
-    """Write `${NAME}` for the value of each variable in a text, and `***` for other values that nobody is to read."""
+    """Replace the value of each variable in a text by `${NAME}`, and other secret values by `***`."""
     hidden = {value.get_secret_value(): HIDDEN for value in others.values()}
     hidden |= {value.get_secret_value(): f"${{{name}}}" for name, value in variables.items()}
     for value in sorted(hidden, key=len, reverse=True):

@@ -1,1 +1,1 @@
-"""From a signature to a JSON schema and a validator."""
+"""Build a JSON schema and a validator from a signature."""

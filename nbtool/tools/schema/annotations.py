@@ -1,4 +1,4 @@
-"""What a parameter takes: its annotation resolved, and what JSON cannot say replaced by a reference to it."""
+"""Resolve parameter annotations, and replace types without a JSON form by references."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nbtool.errors import BadUsage
 from nbtool.tools.values.describe import type_name
 
 REFERENCE_KEY = "\0reference"
-"""The key of a placeholder for a live object in JSON that is being validated; no argument of a model has it."""
+"""The key of a placeholder for a live object in JSON during validation; no argument of a model contains it."""
 
 
 def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
-    """Give the type that a parameter is annotated with; Any where it is not.
+    """Return the annotation of a parameter; Any if it has none.
 
     Raises:
         BadUsage: the annotation cannot be resolved.
@@ -36,12 +36,12 @@ def annotation_of(raw: inspect.Parameter, function: Any) -> Any:
     except Exception as error:
         raise BadUsage(
             f"The annotation {raw.annotation!r} of the parameter {raw.name!r} cannot be resolved: {error}.",
-            fix="Import or define what it names, at the top level of the notebook or module.",
+            fix="Import or define its names at the top level of the notebook or module.",
         ) from error
 
 
 def to_json_type(annotation: Any) -> Any:
-    """Replace what JSON cannot say by a reference to it."""
+    """Replace types without a JSON form by references."""
     if annotation is Any or annotation is object or isinstance(annotation, typing.TypeVar):
         return Any
     if _is_json(annotation):
@@ -58,18 +58,18 @@ def to_json_type(annotation: Any) -> Any:
     kind = origin or annotation
     if kind is collections.abc.Callable or inspect.isclass(kind):
         return Annotated[Any, ReferenceTo(kind)]
-    raise BadUsage(f"The annotation {annotation!r} cannot be described to a model.", fix="Use a class or Any.")
+    raise BadUsage(f"The annotation {annotation!r} has no JSON schema.", fix="Use a class or Any.")
 
 
 def takes_objects(lifted: Any) -> bool:
-    """Whether a lifted annotation holds a class whose instances are taken by reference."""
+    """Whether a converted annotation contains a class whose instances are passed by reference."""
     inner = [*get_args(lifted), *(lifted.__annotations__.values() if typing.is_typeddict(lifted) else ())]
     return isinstance(lifted, ReferenceTo) or any(map(takes_objects, inner))
 
 
 def _typed_dict(annotation: Any) -> Any:
-    """Make the like of a `typing.TypedDict` that pydantic takes; before Python 3.12 it wants another one."""
-    import typing_extensions  # noqa: PLC0415 - only where a tool is made
+    """Return the `typing_extensions.TypedDict` of a `typing.TypedDict`: pydantic requires it before Python 3.12."""
+    import typing_extensions  # noqa: PLC0415 - needed only when a tool is created
 
     hints = typing.get_type_hints(annotation, include_extras=True)
     fields = {}
@@ -80,14 +80,14 @@ def _typed_dict(annotation: Any) -> Any:
         else:
             marker = typing.NotRequired if name in annotation.__optional_keys__ else typing.Required
         fields[name] = marker[to_json_type(element)]
-    return typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[operator]  # made of values
+    return typing_extensions.TypedDict(annotation.__name__, fields)  # type: ignore[operator]  # built from values
 
 
 _CONTAINERS = (list, tuple, dict, set, frozenset, collections.abc.Sequence, collections.abc.Mapping)
 
 
 def _is_json(annotation: Any) -> bool:
-    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - only where a tool is made
+    from pydantic import PydanticUserError, TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
 
     try:
         TypeAdapter(annotation).json_schema()
@@ -98,17 +98,17 @@ def _is_json(annotation: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTo:
-    """Stands in an annotation for a class whose instances are taken by reference."""
+    """Represents a class in an annotation whose instances are passed by reference."""
 
     kind: Any
 
     @property
     def name(self) -> str:
-        """What a person calls the class."""
+        """The display name of the class."""
         return type_name(self.kind)
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> Any:
-        from pydantic_core import core_schema  # noqa: PLC0415 - only where a tool is made
+        from pydantic_core import core_schema  # noqa: PLC0415 - needed only when a tool is created
 
         return core_schema.with_info_plain_validator_function(self.check)
 
@@ -116,7 +116,7 @@ class ReferenceTo:
         return {"type": "string", "description": f"a reference: $VAR_REF{{{{name}}}} to a {self.name}"}
 
     def check(self, value: Any, info: Any) -> Any:
-        """Let an instance of the class through, or the one that a placeholder stands for."""
+        """Return an instance of the class, or the one that a placeholder represents."""
         objects = info.context or {}
         value_given = objects[value[REFERENCE_KEY]] if isinstance(value, dict) and REFERENCE_KEY in value else value
         if not isinstance(value_given, self.kind):

@@ -1,4 +1,4 @@
-"""JSON schemas as models and their servers like them: without titles, and without `$ref` where that can be."""
+"""Simplify JSON schemas for models and servers: without titles, and without `$ref` if possible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def drop_titles(schema: Any, *, is_property_map: bool = False) -> Any:
-    """Drop the titles that pydantic makes of names; properties that are called `title` stay."""
+    """Remove the titles that pydantic creates from names; properties named `title` remain."""
     if isinstance(schema, list):
         return [drop_titles(item) for item in schema]
     if not isinstance(schema, dict):
@@ -20,7 +20,7 @@ def drop_titles(schema: Any, *, is_property_map: bool = False) -> Any:
 
 
 def inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
-    """Write definitions where they are used, because several servers do not follow `$ref`; recursive ones stay."""
+    """Inline definitions, because several servers do not resolve `$ref`; recursive ones remain."""
     definitions = schema.get("$defs", {})
     recursive = {name for name in definitions if _is_recursive(definitions[name], name, definitions, set())}
     result: dict[str, Any] = _inline(

@@ -1,7 +1,7 @@
-"""Signature and docstring → JSON schema and validator.
+"""Build a JSON schema and a validator from a signature and its docstring.
 
-JSON is validated strictly: `"3"` is no integer, and an integer is a float. What a model can write as JSON gets the
-schema that pydantic gives it; what it cannot (a DataFrame, a connection, any class) is taken by reference.
+JSON is validated strictly: `"3"` is not an integer, and an integer is a valid float. Types with a JSON form get the
+schema of pydantic; all others (a DataFrame, a connection, any class) are passed by reference.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 MAX_DESCRIPTION = 4_000
-"""Characters of a docstring that a model is told."""
+"""Maximum number of characters of a docstring sent to the model."""
 
 MAX_VALUE_CHARS = 80
-"""Characters of a wrong value that an error repeats."""
+"""Maximum number of characters of an invalid value quoted in an error."""
 
 MAX_PROBLEMS = 5
-"""Problems that one error lists."""
+"""Maximum number of problems listed in one error."""
 
 PLAIN_TYPES = (str, int, float, bool, types.NoneType)
-"""The types of values that JSON has, but lists and objects."""
+"""The types of scalar JSON values."""
 
 _KINDS = inspect.Parameter
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter of a tool; `is_plain`: a text, a number or a truth value."""
+    """One parameter of a tool; `is_plain`: a string, a number or a boolean."""
 
     name: str
     kind: Any
@@ -52,15 +52,15 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether a call must give it."""
+        """Whether it has no default."""
         return self.default is _KINDS.empty and self.kind not in (_KINDS.VAR_POSITIONAL, _KINDS.VAR_KEYWORD)
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The parameters of a tool: their JSON schema, a validator, and the way back into a Python call.
+    """The parameters of a tool: their JSON schema, a validator, and the conversion to a Python call.
 
-    `is_plain`: texts, numbers and truth values, whose validation runs nobody's own code and takes no time.
+    `is_plain`: strings, numbers and booleans, whose validation is fast and runs no user code.
     """
 
     by_name: Mapping[str, Parameter]
@@ -69,10 +69,11 @@ class Parameters:
     is_plain: bool = False
 
     def check(self, resolved: ResolvedArguments) -> dict[str, Any]:
-        """Validate arguments and give their values by name; an object that was referred to stays the same object.
+        """Validate arguments and return their values by name; a referenced object remains the same object.
 
         Raises:
-            InvalidArguments: each problem says what was expected and what came, and never what a reference holds.
+            InvalidArguments: each problem names the expected and the received type, and never the value of a
+                reference.
         """
         values: dict[str, Any] = {}
         problems = [
@@ -94,8 +95,8 @@ class Parameters:
         return values
 
     def takes_text(self, name: str, value: Any) -> bool:
-        """Whether a parameter takes a text, and not this object."""
-        from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was made
+        """Whether a parameter takes a text and not this object."""
+        from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
 
         parameter = self.by_name.get(name, self.extra)
         if parameter is None or isinstance(value, str):
@@ -107,7 +108,7 @@ class Parameters:
         return False
 
     def bind(self, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Give validated values as positional and keyword arguments; what was not given is left to the defaults."""
+        """Return validated values as positional and keyword arguments; omitted ones use their defaults."""
         variadic = next(
             (declared.name for declared in self.by_name.values() if declared.kind is _KINDS.VAR_POSITIONAL), None
         )
@@ -137,10 +138,10 @@ class Parameters:
 
 
 def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
-    """Read a function's description and parameters off its signature and docstring (Google, NumPy or reST).
+    """Return a function's description and parameters from its signature and docstring (Google, NumPy or reST).
 
     Raises:
-        BadUsage: the signature cannot be read, or an annotation cannot be resolved or understood.
+        BadUsage: the signature cannot be read, or an annotation cannot be resolved.
     """
     try:
         signature = inspect.signature(function)
@@ -160,7 +161,7 @@ def parameters_of(function: Callable[..., Any]) -> tuple[str, Parameters]:
 
 
 def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    import docstring_parser  # noqa: PLC0415 - only where a tool is made
+    import docstring_parser  # noqa: PLC0415 - needed only when a tool is created
 
     text = inspect.getdoc(function.func if isinstance(function, functools.partial) else function) or ""
     try:
@@ -175,7 +176,7 @@ def _parse_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]
 
 
 def _make_parameter(raw: inspect.Parameter, function: Callable[..., Any]) -> Parameter:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - only where a tool is made
+    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
 
     annotation = annotation_of(raw, function)
     if raw.default is None:
@@ -193,7 +194,7 @@ def _is_plain_annotation(annotation: Any) -> bool:
 
 
 def _validate(parameter: Parameter, name: str, resolved: ResolvedArguments) -> Any:
-    from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was made
+    from pydantic import ValidationError  # noqa: PLC0415 - loaded when the tool was created
 
     value = resolved.arguments[name]
     try:
@@ -212,7 +213,7 @@ def _validate(parameter: Parameter, name: str, resolved: ResolvedArguments) -> A
 
 
 def _with_tokens(value: Any, path: Path, numbers: Mapping[Path, int], objects: Mapping[int, Any]) -> Any:
-    """Put a token, or the like of a plain value, where a live object stands, so that the rest is JSON."""
+    """Replace live objects by placeholders, or by an equivalent plain value, so that the rest is JSON."""
     if path in numbers:
         referenced = objects[numbers[path]]
         return (
@@ -236,12 +237,14 @@ def _with_objects(valid: Any, objects: Mapping[Path, Any]) -> Any:
         if type(container) in (dict, list):
             container[path[-1]] = value
         elif _step_into(container, path[-1]) is not value:
-            raise InvalidArguments(f"{path[0]!r}: a reference cannot stand at {path[1:]!r}; give it whole")
+            raise InvalidArguments(
+                f"{path[0]!r}: a reference is not allowed at {path[1:]!r}; pass it as the whole argument"
+            )
     return valid
 
 
 def _step_into(container: Any, step: str | int) -> Any:
-    """Give what validation made of one step into an argument, or None."""
+    """Return the validated value of one step into an argument, or None."""
     try:
         return (
             container[step] if isinstance(step, int) or isinstance(container, dict) else getattr(container, step, None)
@@ -251,14 +254,14 @@ def _step_into(container: Any, step: str | int) -> Any:
 
 
 def _unwrap_scalar(value: Any) -> Any:
-    """Give the Python number inside a numpy scalar, so that an np.int64 passes for an int."""
+    """Return the Python number of a numpy scalar, so that an np.int64 is accepted as an int."""
     is_scalar = type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0 and hasattr(value, "item")
     return value.item() if is_scalar else value
 
 
 def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments, error: Any) -> str:
     links = resolved.links_in(name)
-    if links:  # what a reference holds must not come back to the model inside an error
+    if links:  # a referenced value must not be sent to the model in an error
         referenced = "; ".join(f"{link.reference.text} is a {describe(link.value)}" for link in links)
         return f"{name!r}: {_expected_types(parameter)} is expected; {referenced}{_text_hint(parameter, links)}"
     first = error.errors(include_url=False, include_context=False)[0]
@@ -271,18 +274,18 @@ def _error_message(parameter: Parameter, name: str, resolved: ResolvedArguments,
 
 
 def _text_hint(parameter: Parameter, links: Sequence[ReferenceTarget]) -> str:
-    """Say how an object is given as a text, where a text is taken."""
+    """Return how to pass an object as text, if the parameter takes a text."""
     objects = [link for link in links if link.text is None and not isinstance(link.value, str)]
     if not objects or '"string"' not in json.dumps(_json_schema(parameter.adapter)):
         return ""
     reference = objects[0].reference
     if reference.keys:
-        return f"; its text stands for it inside of a longer text, as in 'See {reference.text}'"
+        return f"; its text replaces it inside a longer text, as in 'See {reference.text}'"
     return f"; its text is $VAR_REF{{{{{reference.name}:0}}}}"
 
 
 def _is_free_text(schema: Mapping[str, Any]) -> bool:
-    """Whether any text will do, alone or among other kinds of values."""
+    """Whether any text is valid, alone or as one of several types."""
     kinds = [option for option in (schema, *schema.get("anyOf", ())) if option.get("type") == "string"]
     return any(not option.keys() & {"enum", "const", "format"} for option in kinds)
 
@@ -308,7 +311,7 @@ def _is_reference(schema: Mapping[str, Any]) -> bool:
 def _make_schema(
     declared: Mapping[str, Parameter], extra: Parameter | None, texts: Mapping[str, str]
 ) -> dict[str, Any]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - only where a tool is made
+    from pydantic import TypeAdapter  # noqa: PLC0415 - needed only when a tool is created
 
     all_parameters = [*declared.values(), *([extra] if extra else [])]
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""One script that makes many calls."""
+"""A script that makes many tool calls."""
 
 from nbtool.tools.script.tool import script_tools
 

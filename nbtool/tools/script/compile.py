@@ -1,4 +1,4 @@
-"""The code of a script: what it may say, and how it is made ready to run."""
+"""Validate and compile a script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAIN_NAME = "_main"
 OWN_NAMES = "_own"
 
 MAX_SCRIPT = 20_000
-"""Characters of a script."""
+"""Maximum number of characters of a script."""
 
 _SAFE_BUILTINS = """
 abs all any bool bytes chr dict divmod enumerate filter float format frozenset hash hex int isinstance issubclass iter
@@ -23,7 +23,7 @@ ArithmeticError AssertionError AttributeError Exception IndexError KeyError Look
 OverflowError RecursionError RuntimeError StopIteration TimeoutError TypeError UnicodeError ValueError ZeroDivisionError
 """
 BUILTINS: dict[str, Any] = {name: getattr(builtins, name) for name in _SAFE_BUILTINS.split()}
-"""What a script has besides the tools: nothing that reads, writes, imports or evaluates."""
+"""The builtins of a script: none that read, write, import or evaluate."""
 
 _FORBIDDEN_NODES: dict[type[ast.AST], str] = {
     ast.Import: "imports",
@@ -39,10 +39,10 @@ _FORBIDDEN_NODES: dict[type[ast.AST], str] = {
 
 
 def validate(script: str) -> str:
-    """Give a script that may run.
+    """Return a script if it is allowed.
 
     Raises:
-        ValueError: it is too long, is not Python, or uses what scripts do not have.
+        ValueError: it is too long, is not Python, or uses a construct that is not allowed.
     """
     if len(script) > MAX_SCRIPT:
         raise ValueError(f"a script of at most {MAX_SCRIPT} characters, not {len(script)}")
@@ -53,9 +53,9 @@ def validate(script: str) -> str:
 
 
 def compile_script(script: str) -> CodeType:
-    """Make a script the function `MAIN_NAME`, so that it may return; the value of a last expression is returned too.
+    """Compile a script as the function `MAIN_NAME`, so that it may return; it also returns its last expression.
 
-    Texts in it that hold references are marked as the model's own words, the only ones that are resolved.
+    Texts in it with references are marked as written by the model: only these are resolved.
     """
     main = ast.parse(f"def {MAIN_NAME}(): pass").body[0]
     assert isinstance(main, ast.FunctionDef)
@@ -68,7 +68,7 @@ def compile_script(script: str) -> CodeType:
 
 
 class _MarkReferences(ast.NodeTransformer):
-    """Wraps texts that hold references; those in f-strings and patterns are left as they are."""
+    """Wraps texts with references, except those in f-strings and patterns."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         if not isinstance(node.value, str) or "$VAR_REF{{" not in node.value:

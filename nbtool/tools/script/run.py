@@ -1,4 +1,4 @@
-"""One run of a script: its thread, the calls it makes, what it prints, and how it is stopped."""
+"""One run of a script: its thread, its calls, its output, and how it is stopped."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from nbtool.tools.toolset import Toolset
 from nbtool.tools.values.render import format_error, render
 
 SCRIPT_SECONDS = 60.0
-"""Seconds that a script may take for itself; the calls that it makes, and whoever is asked about them, do not count."""
+"""Seconds that a script may run, without its calls and their approvals."""
 
 MAX_PRINTED = 50_000
-"""Characters that a script may print."""
+"""Maximum number of characters that a script may print."""
 
 MAX_INLINE_CHARS = 1_000
-"""Characters from which on a plain value goes from one tool to the next as a reference, not as JSON."""
+"""Number of characters above which a plain value is passed to the next tool as a reference instead of JSON."""
 
 
 class _ScriptStopped(BaseException):
-    """Ends a script from outside; no `except` of a script catches it."""
+    """Stops a script; no `except` of a script catches it."""
 
 
 class _ScriptText(str):
-    """A text that the model wrote in the script itself, so that the references in it are meant."""
+    """A text that the model wrote in the script itself, in which references are resolved."""
 
     __slots__ = ()
 
 
 class ScriptRun:
-    """A script at work."""
+    """A running script."""
 
     def __init__(self, call: RunningCall, loop: asyncio.AbstractEventLoop, *, excluded: str) -> None:
         self._call = call
@@ -58,17 +58,17 @@ class ScriptRun:
 
     @property
     def remaining_seconds(self) -> float:
-        """Seconds that are left for the script; they stand still while it waits for a call."""
+        """Seconds left for the script; not counted while it waits for a call."""
         return self._deadline - (self._call_started or time.monotonic())
 
     def stop(self) -> None:
-        """End the script at its next line, and the call that it waits for; on the loop's thread."""
+        """Stop the script at its next line, and the call that it waits for; called on the loop's thread."""
         self._is_stopped = True
         if self._task:
             self._task.cancel()
 
     def execute(self, code: CodeType) -> Any:
-        """Run the script on this thread and give what it printed, and its value.
+        """Run the script on this thread; return its output and its value.
 
         Raises:
             ToolFailed: it raised, with the line; or it was stopped.
@@ -88,7 +88,7 @@ class ScriptRun:
         return self.output("" if value is None else render(value).text)
 
     def _run_traced(self, main: Callable[[], Any]) -> Any:
-        """Run the script under our own eyes: what it calls, down to `_call_tool`, coverage does not see."""
+        """Run the script with the trace function; coverage does not see what it calls, down to `_call_tool`."""
         previous = sys.gettrace()
         sys.settrace(self._trace)
         try:
@@ -97,7 +97,7 @@ class ScriptRun:
             sys.settrace(previous)
 
     def output(self, last: str) -> str:
-        """Give what was printed so far, and a last line."""
+        """Return the output so far, and a last line."""
         return "".join([*self._printed, last]).rstrip("\n")
 
     def _print(self, *values: Any, sep: str = " ", end: str = "\n") -> None:  # pragma: no cover - traced
@@ -110,7 +110,7 @@ class ScriptRun:
         self._remaining_chars -= len(text)
 
     def _trace(self, frame: FrameType, _event: str, _: Any) -> Callable[..., Any] | None:  # pragma: no cover - traced
-        """Look around at every line of the script: a thread cannot be stopped from outside."""
+        """Check at every line of the script whether to stop: a thread cannot be stopped from outside."""
         if frame.f_code.co_filename != SCRIPT_FILE:
             return None
         self._check_stop()
@@ -133,7 +133,7 @@ class ScriptRun:
         return function
 
     def _call_tool(self, tool: Tool, arguments: dict[str, Any]) -> Any:  # pragma: no cover - traced
-        """Make a call from the script's thread, wait for it, and give its raw value."""
+        """Make a call from the script's thread, wait for it, and return its raw value."""
         self._check_stop()
         self._call_started = start = time.monotonic()
         try:
@@ -177,7 +177,7 @@ class ScriptRun:
 
 
 class _TransientVariables(Toolset):
-    """The tools of a turn for a script, which has their results already: they become no variables but by wish."""
+    """The tools of a turn for a script: their results are stored only with `store_as`."""
 
     def __init__(self, toolset: Toolset) -> None:
         super().__init__(toolset.name)
@@ -189,7 +189,7 @@ class _TransientVariables(Toolset):
 
 
 def _released_value(record: CallRecord, runtime: ToolRuntime) -> Any:  # pragma: no cover - traced
-    """Give the value of a call; where a person put a text in its place, that text."""
+    """Return the value of a call; if a person replaced its text, that text."""
     if not any(decision.gate == "result" and decision.edited for decision in record.decisions):
         return record.result
     return runtime.variables.value(record.reference) if record.reference else record.shown
@@ -198,9 +198,9 @@ def _released_value(record: CallRecord, runtime: ToolRuntime) -> Any:  # pragma:
 def _arguments_json(
     arguments: Mapping[str, Any], make_reference: Callable[[Any], str], *, references_only: bool = False
 ) -> str:
-    """Write arguments as JSON: what JSON cannot say, or would take much of it, as a reference.
+    """Return arguments as JSON, with references for large values and values without a JSON form.
 
-    `references_only` references are written by a script that has closed values: any other value may be made of them.
+    `references_only`: the script has unreadable values, and any other value may be derived from them.
     """
     written = {}
     for name, value in arguments.items():
@@ -217,7 +217,7 @@ def _arguments_json(
 
 
 def _to_json(value: Any, make_reference: Callable[[Any], str]) -> Any:
-    """Write one value; texts are told apart: only the model's own can hold references, others are literal."""
+    """Convert one value; only texts written by the model may contain references, others are literal."""
     if type(value) is _ScriptText:
         return str(value)
     if type(value) is str:

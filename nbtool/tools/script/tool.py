@@ -1,9 +1,8 @@
-"""One script in place of many rounds: the model writes it, and it calls the chat's other tools as functions.
+"""A tool that runs a script of the model, which calls the chat's other tools as functions.
 
-This is no sandbox. Imports, underscored names and most builtins are missing, which keeps a script to its work and not a
-hostile one to its place: the raw values that tools give are live objects of the notebook, and their methods can do what
-yours can. Whoever approves a script runs it. Each call in it goes the way of any other call: it is asked about, counted
-and recorded.
+This is not a sandbox. Imports, underscored names and most builtins are unavailable, but that does not contain a hostile
+script: tools return live objects of the notebook, and their methods can do what your code can. Approving a script means
+running it. Each of its calls is handled like any other call: approved, counted and recorded.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from nbtool.tools.toolset import Toolset, toolset_factory
 
 NAME = "RunScript"
 STOP_SECONDS = 1.0
-"""Seconds that a script is given to end when it is stopped."""
+"""Seconds that a stopped script has to end."""
 
 
 @toolset_factory
 def script_tools() -> Toolset:
-    """Give the tool that runs scripts, as a toolset.
+    """Return a toolset with the tool that runs scripts.
 
         chat = Chat(tools=[price, script_tools()])  # in a notebook: %%chat -t price script_tools
 
-    A script is asked about each time, whatever else is said, and so is every call in it that asks elsewhere. It runs in
-    a thread of its own; the synchronous tools that it calls run where they always do.
+    Approval of a script is required each time, whatever the policy, and of every call in it whose tool requires it. It
+    runs in its own thread; the synchronous tools that it calls run where they normally do.
     """
     policy = Policy("ask_always", sensitive=True)
     return Toolset("script", [builtin_tool(run_script, "nbtool.script", policy, name=NAME)])
@@ -61,7 +60,7 @@ async def run_script(script: Annotated[str, AfterValidator(validate)]) -> Any:
         await asyncio.wait({work}, timeout=STOP_SECONDS)
     except asyncio.CancelledError:
         run.stop()
-        await asyncio.wait({work})  # as long as it runs, this call does, and whoever cancelled it can say so
+        await asyncio.wait({work})  # the call lasts as long as the script runs, so that a cancelled call reports it
         raise
     if not work.done():
         raise ToolFailed(run.output("The script took too long and cannot be stopped: it is still running."))

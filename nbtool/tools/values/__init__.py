@@ -1,1 +1,1 @@
-"""From any Python value to text, preview and media."""
+"""Convert any Python value to text, a preview and media."""

@@ -1,9 +1,9 @@
-"""What an object is, without saying what is in it: name of its type, shape, columns; and which object.
+"""Describe an object without its contents: type name, shape, columns, and an identity token.
 
-Names are told, values are not, where the two can be told apart: columns whose labels come from a named column (a
-pivoted frame) or are no texts are counted and not listed, a pandas Series keeps its name to itself, for that may be the
-label of a row, a type of a column goes without the values that some list (enumerations, structures, sparse columns),
-and a class that was made at run time is told by the nearest class that stands in code.
+Names are included, values are not, as far as they can be distinguished. Columns whose labels come from a named column
+(a pivoted frame) or are not strings are counted and not listed. The name of a pandas Series is omitted, because it may
+be the label of a row. The type of a column omits the values that some types list (enumerations, structures, sparse
+columns). A class created at run time is described by its nearest base that is defined in code.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from nbtool.shorten import shorten
 from nbtool.tools.values.sanitize import single_line
 
 MAX_COLUMNS = 50
-"""Columns of a frame that a description names."""
+"""Maximum number of columns named in a description."""
 
 MAX_COLUMN_NAME = 64
-"""Characters of a column's name that a description shows."""
+"""Maximum number of characters of a column name."""
 
 _SAFE_DTYPE = re.compile(
     r"\w+(?:\[pyarrow\])?"
@@ -34,27 +34,27 @@ _SAFE_DTYPE = re.compile(
     r"|Decimal\(precision=(?:None|\d+), scale=\d+\)",
     re.ASCII,
 )
-"""Types of columns that are told whole: there is nothing in them but types and units."""
+"""Column types that are shown in full: they contain only types and units."""
 
 _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
-"""Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE: without the one, or with the other, a class was written in C."""
+"""Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLETYPE: a class without the former, or with the latter, is written in C."""
 
 Describe = Callable[[Any], "str | tuple[str, str]"]
-"""Returns what a value is, or that and what its columns are."""
+"""Returns a description of a value, or that and a description of its columns."""
 
 _object_tokens: dict[int, tuple[weakref.ref[Any], int]] = {}
 _next_token = itertools.count(1)
 
 
 def describe(value: Any) -> str:
-    """Say what a value is in one line: type, shape, columns, size; never a cell, an item or a character of it."""
+    """Return one line about a value: type, shape, columns, size; never a cell, an item or a character of it."""
     summary, columns = _parts(value)
     return f"{summary}: {columns}" if columns else summary
 
 
 def summarize(value: Any) -> str:
-    """Say what a value is without its columns: type, shape, size."""
+    """Return the description of a value without its columns: type, shape, size."""
     return _parts(value)[0]
 
 
@@ -68,23 +68,23 @@ def _parts(value: Any) -> tuple[str, str]:
             return found if isinstance(found, tuple) else (found, "")
         if package == "PIL":
             return f"image ({kind.__name__}), {value.width} by {value.height} pixels, {value.mode}", ""
-    except Exception:  # noqa: BLE001 - an object that lies about its own shape is described by its type
+    except Exception:  # noqa: BLE001 - an object with an invalid shape is described by its type
         return declared_name(kind), ""
     return _describe_builtin(value), ""
 
 
 def type_name(kind: type) -> str:
-    """Name a type as people do: without its module."""
+    """Return the name of a type without its module."""
     return shorten(single_line(kind.__name__), MAX_COLUMN_NAME)
 
 
 def format_number(number: int) -> str:
-    """Write a number with thin groups: 1 204 332."""
+    """Return a number with thin groups: 1 204 332."""
     return f"{number:,}".replace(",", " ")
 
 
 def dtype_name(dtype: Any) -> str:
-    """Name the type of a column, without what is a value in it: categories, names of fields, what fills the gaps."""
+    """Return the type of a column without values in it: categories, field names, fill values."""
     if type(dtype).__module__.partition(".")[0] not in ("pandas", "numpy", "polars", "pyarrow", "torch", "builtins"):
         return declared_name(type(dtype))
     name = single_line(str(dtype))
@@ -97,12 +97,12 @@ def dtype_name(dtype: Any) -> str:
 
 
 def declared_name(kind: type) -> str:
-    """Name a type as its code does; one that was made at run time goes by the nearest of its bases that has a name."""
+    """Return the name of a type as in its code; for a type created at run time, that of its nearest declared base."""
     return next((type_name(base) for base in kind.__mro__ if _is_declared(base)), "object")
 
 
 def has_value_labels(value: Any) -> bool:
-    """Whether what names the columns of a pandas object are, or may be, values: pivoted columns, a Series' own name."""
+    """Whether the labels of a pandas object are or may be values: pivoted columns, a Series' own name."""
     if type(value).__module__.partition(".")[0] != "pandas":
         return False
     columns = getattr(value, "columns", None)
@@ -125,10 +125,9 @@ def _is_declared(kind: type) -> bool:
 
 
 def object_token(value: Any) -> str:
-    """Give a word for this very object that no other object gets, also after it is gone.
+    """Return a token of this object that no other object gets, even after it is deleted.
 
-    An id is used again; a number that is counted up is not. Objects that cannot be watched (lists, numbers, texts) are
-    known by their id.
+    An id is reused; a counter is not. Objects without weak references (lists, numbers, texts) are identified by id.
     """
     entry = _object_tokens.get(id(value))
     if entry and entry[0]() is value:
@@ -147,7 +146,7 @@ def _forget_object(key: int, _: object) -> None:
 
 def _describe_builtin(value: Any) -> str:
     name = declared_name(type(value))
-    if issubclass(type(value), str):  # asking the object itself for its class could run its code
+    if issubclass(type(value), str):  # `value.__class__` could run the object's code
         return f"{name}, {format_number(str.__len__(value))} characters"
     if issubclass(type(value), (bytes, bytearray)):
         return f"{name}, {format_number(len(value))} bytes"
@@ -185,7 +184,7 @@ def _describe_array(value: Any) -> str:
 
 
 def _describe_dataset(value: Any) -> str | tuple[str, str]:
-    """Name the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
+    """Return the dimensions of an xarray object with their sizes, and the variables of a Dataset."""
     sizes = ", ".join(
         f"{shorten(single_line(str(name)), MAX_COLUMN_NAME)} {format_number(size)}"
         for name, size in value.sizes.items()

@@ -1,7 +1,7 @@
-"""Pieces of a text, cut so that no piece of a private value is left of it.
+"""Excerpts of a text that contain no part of a masked value.
 
-What masks private values finds them whole. A value that is cut in two, or read a letter at a time, is not found; so it
-is masked before it is cut, and what stands whole in the piece is put back: each request masks that again.
+Masks of private values match whole values. A value that is cut, or read one letter at a time, does not match. So the
+text is masked before it is cut, and values that are whole in the excerpt are restored: each request masks them again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _masking: ContextVar[tuple[object, ...]] = ContextVar("nbtool_masking", default=
 
 @contextmanager
 def masking(plugins: Sequence[object]) -> Iterator[None]:
-    """Let every text that is cut within be masked first by these plugins, as far as they have `mask_text`."""
+    """Mask every text that is cut in the context with these plugins, if they have `mask_text`."""
     token = _masking.set(tuple(plugin for plugin in plugins if hasattr(plugin, "mask_text")))
     try:
         yield
@@ -24,19 +24,19 @@ def masking(plugins: Sequence[object]) -> Iterator[None]:
 
 
 def mask_text(text: str) -> str:
-    """Give a text as it may be cut."""
+    """Return a text masked for cutting."""
     for plugin in _masking.get():
-        text = plugin.mask_text(text)  # type: ignore[attr-defined]  # those without it were left out
+        text = plugin.mask_text(text)  # type: ignore[attr-defined]  # plugins without it were filtered out
     return text
 
 
 def restore_text(text: str) -> str:
-    """Give a piece of a masked text with the values back that stand whole in it."""
+    """Return an excerpt of a masked text with the values that are whole in it restored."""
     for plugin in reversed(_masking.get()):
-        text = plugin.restore_text(text)  # type: ignore[attr-defined]  # it comes with mask_text
+        text = plugin.restore_text(text)  # type: ignore[attr-defined]  # plugins with mask_text have it
     return text
 
 
 def excerpt(text: str, start: int, end: int | None = None) -> str:
-    """Give a piece of a text, counted in the characters of the masked one."""
+    """Return an excerpt of a text, by character positions in the masked text."""
     return restore_text(mask_text(text)[start:end])

@@ -1,4 +1,4 @@
-"""Structures of any kind → what JSON can say, no more of it than a budget can hold."""
+"""Convert structures of any type to JSON values within a budget."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from nbtool.tools.values.describe import describe, type_name
 from nbtool.tools.values.sanitize import strip_controls, without_addresses
 
 MAX_BITS = 10_000
-"""Bits of a number that is written out; Python itself refuses more than 4 300 digits."""
+"""Maximum number of bits of an integer that is written out; Python refuses more than 4 300 digits."""
 
 MAX_DEPTH = 20
-"""Levels of nesting that are written out."""
+"""Maximum nesting depth."""
 
 LIBRARIES = ("pandas", "numpy", "polars", "xarray", "torch", "matplotlib", "plotly", "PIL")
-"""Packages whose objects are named inside other values, and written out only on their own."""
+"""Packages whose objects are only described inside other values, and rendered only at the top level."""
 
 _LISTS = (list, tuple, set, frozenset, collections.deque)
 _TEXT_TYPES = (
@@ -36,7 +36,7 @@ _TEXT_TYPES = (
 
 
 def is_json_like(value: Any) -> bool:
-    """Whether a value is written as JSON."""
+    """Whether a value is rendered as JSON."""
     kind = type(value)
     is_record = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return (
@@ -45,9 +45,9 @@ def is_json_like(value: Any) -> bool:
 
 
 class JsonConverter:
-    """Makes plain values; afterwards `is_complete` says whether all was taken, `has_objects` whether it was plain.
+    """Converts values to JSON values; `is_complete` and `has_objects` describe the conversion afterwards.
 
-    A value takes at least one character, so no more than `budget` of them are looked at.
+    A value takes at least one character, so at most `budget` values are inspected.
     """
 
     def __init__(self, budget: int) -> None:
@@ -57,7 +57,7 @@ class JsonConverter:
         self.has_objects = False
 
     def convert(self, value: Any) -> Any:
-        """Give a value as JSON can say it."""
+        """Return a value as a JSON value."""
         self._remaining -= 1
         if value is None or value is True or value is False:
             return value
@@ -77,7 +77,7 @@ class JsonConverter:
             self._remaining -= len(text)
             return text
         if isinstance(value, float):
-            return float(value) if math.isfinite(value) else None  # JSON knows no NaN (RFC 8259 section 6)
+            return float(value) if math.isfinite(value) else None  # JSON has no NaN (RFC 8259 section 6)
         return int(value) if value.bit_length() <= MAX_BITS else f"int of {value.bit_length()} bits"
 
     def _nested(self, value: Any) -> Any:
@@ -135,30 +135,30 @@ class JsonConverter:
         return self._repr(value)
 
     def _repr(self, value: Any) -> str:
-        """Let an object say itself what it is; one that cannot is named, and the rest is none the worse for it."""
+        """Return an object's own representation; a description if it raises, without affecting the rest."""
         self.has_objects = True
         try:
             text = without_addresses(strip_controls(llm_repr(value) or repr(value)))
-        except Exception as error:  # noqa: BLE001 - what the code of a person's own class raises, whatever it is
+        except Exception as error:  # noqa: BLE001 - a user's class may raise anything
             self.is_complete = False
-            text = f"{describe(value)} (it cannot be shown: {type_name(type(error))})"
+            text = f"{describe(value)} (rendering it failed: {type_name(type(error))})"
         self._remaining -= len(text)
         return text
 
 
 def has_llm_repr(value: Any) -> bool:
-    """Whether a class says itself, by `_repr_llm_`, how a model should read its objects."""
+    """Whether a class defines `_repr_llm_`, the text of its objects for a model."""
     return inspect.getattr_static(type(value), "_repr_llm_", None) is not None
 
 
 def llm_repr(value: Any) -> str | None:
-    """Give what `_repr_llm_` says; None where there is none, or where it gives no text."""
+    """Return the text of `_repr_llm_`; None if there is no such method or it returns no text."""
     text = value._repr_llm_() if has_llm_repr(value) else None
     return text if isinstance(text, str) else None
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
-    """Give the fields of a record: a dataclass, a pydantic model, a named tuple."""
+    """Return the fields of a record: a dataclass, a pydantic model, a named tuple."""
     kind = type(value)
     if isinstance(value, type):
         return None

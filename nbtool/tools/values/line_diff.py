@@ -1,30 +1,30 @@
-"""Two texts compared line by line, with a bound on the work: what is too different is told in full, old and new."""
+"""Compare two texts line by line with bounded work; texts that differ too much are both shown in full."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 MAX_EDITS = 800
-"""Lines that come or go, together, up to which two texts are compared line by line."""
+"""Maximum number of added and removed lines in a line-by-line diff."""
 
 MAX_STEPS = 500_000
-"""Comparisons of two lines that one diff may take."""
+"""Maximum number of line comparisons in one diff."""
 
 CONTEXT = 3
-"""Lines that stay which are shown around a change."""
+"""Number of unchanged lines shown around a change."""
 
 TOO_DIFFERENT = "@@ too different to compare line by line: all of the old text, then all of the new @@"
 
-ONLY_LINE_ENDS = "Only the ends of lines change."
+ONLY_LINE_ENDS = "Only the line endings change."
 
 Edit = tuple[int, int, int, int]
-"""Lines `[0:1]` of the old text become lines `[2:3]` of the new one."""
+"""Lines `[0:1]` of the old text are replaced by lines `[2:3]` of the new one."""
 
 
 def line_diff(before: str, after: str, name: str) -> str:
-    """Write what changes as a unified diff; empty where nothing does.
+    """Return the changes as a unified diff; empty if there are none.
 
-    Texts that are too different are written whole, which the diff says in a line of its own.
+    Texts that differ too much are shown in full, after a line that says so.
     """
     old, new = before.splitlines(), after.splitlines()
     if old == new:
@@ -38,7 +38,7 @@ def line_diff(before: str, after: str, name: str) -> str:
 
 
 def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
-    """Find what changed between the lines that begin both texts and those that end both."""
+    """Return the changes between the common first lines and the common last lines."""
     shorter = min(len(old), len(new))
     head = next((index for index in range(shorter) if old[index] != new[index]), shorter)
     tail = next((index for index in range(shorter - head) if old[-1 - index] != new[-1 - index]), shorter - head)
@@ -51,10 +51,10 @@ def _edits(old: Sequence[str], new: Sequence[str]) -> list[Edit] | None:
 
 
 def _shortest_path(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | None:
-    """Find the lines that come and go, first to last; None where that takes too many steps.
+    """Return the added and removed lines in order; None if that takes too many steps.
 
-    The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): the time is bounded by
-    the number of edits, which `difflib` does not bound by anything.
+    The greedy algorithm of E. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): its time is bounded by
+    the number of edits, which `difflib` does not bound.
     """
     reach, trace, steps_left = {1: 0}, [], MAX_STEPS
     for edits in range(min(len(a) + len(b), MAX_EDITS) + 1):
@@ -75,7 +75,7 @@ def _shortest_path(a: list[int], b: list[int]) -> list[tuple[int, int, bool]] | 
 
 
 def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, bool]]:
-    """Give each edit as the place in both texts, and whether a line of the new text comes there."""
+    """Return each edit as its position in both texts, and whether it adds a line."""
     steps = []
     for edits in range(len(trace) - 1, 0, -1):
         reach, k = trace[edits], x - y
@@ -88,7 +88,7 @@ def _walk_back(trace: list[dict[int, int]], x: int, y: int) -> list[tuple[int, i
 
 
 def _join_steps(steps: list[tuple[int, int, bool]], head: int) -> list[Edit]:
-    """Join edits that touch each other."""
+    """Join adjacent edits."""
     edits: list[Edit] = []
     for x, y, comes in steps:
         old_index, new_index = x + head, y + head
@@ -101,7 +101,7 @@ def _join_steps(steps: list[tuple[int, int, bool]], head: int) -> list[Edit]:
 
 
 def _groups(edits: list[Edit]) -> Iterator[list[Edit]]:
-    """Give edits in groups whose surroundings overlap."""
+    """Yield groups of edits whose context lines overlap."""
     group: list[Edit] = []
     for edit in edits:
         if group and edit[0] - group[-1][1] > 2 * CONTEXT:
@@ -126,6 +126,6 @@ def _hunk(group: list[Edit], old: Sequence[str], new: Sequence[str]) -> Iterator
 
 
 def _hunk_range(begin: int, end: int) -> str:
-    """Write a range of lines as unified diffs do."""
+    """Return a line range in the format of unified diffs."""
     length = end - begin
     return f"{begin + 1}" if length == 1 else f"{begin + 1 if length else begin},{length}"

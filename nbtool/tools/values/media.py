@@ -1,6 +1,6 @@
-"""The images and sounds that a result is or holds, for the person's eyes and ears: the view shows them with the call.
+"""Extract the images and sounds of a result for display with the call.
 
-What a model sees is another matter (`record.extract_images`): here objects that can draw themselves are asked to.
+The images sent to the model are selected elsewhere (`record.extract_images`); here objects may render themselves.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from nbtool.tools.values.multipart import MultipartResult
 from nbtool.tools.values.silence import suppress_output
 
 MAX_MEDIA = 8
-"""Images and sounds of one result that are shown."""
+"""Maximum number of images and sounds shown per result."""
 
 MAX_MEDIA_BYTES = 4 * 1024 * 1024
-"""Bytes of an image or a sound that is shown."""
+"""Maximum size in bytes of an image or a sound."""
 
 _SCALARS = frozenset({type(None), bool, int, float, complex, str})
 _DISPLAYABLE_PACKAGES = frozenset({"PIL", "matplotlib", "IPython"})
-"""Packages whose objects are asked to draw themselves; those of others are left alone."""
+"""Packages whose objects may render themselves; others are skipped."""
 
 
 def may_have_media(value: Any) -> bool:
-    """Whether a result may hold anything to be seen or heard: cheap, and never wrong about a text or a number."""
+    """Whether a result may contain media: cheap, and always False for texts and numbers."""
     return any(type(item) not in _SCALARS for item in _items(value))
 
 
 def extract_media(value: Any) -> tuple[tuple[Media, ...], int]:
-    """Give the images and sounds that a result is, or has in its list, values or figures; and how many are left out.
+    """Return the images and sounds that a result is or contains, and how many were omitted.
 
-    Their bytes say what they are. Too large ones, and those after the first `MAX_MEDIA`, are counted alone.
+    The format is detected from the bytes. Media that are too large, and those after the first `MAX_MEDIA`, are only
+    counted.
     """
     with suppress_output():
         items = [media for item in _items(value) if (media := _render_item(item))]
@@ -50,7 +51,7 @@ def _items(value: Any) -> Iterator[Any]:
 
 
 def _render_item(item: Any) -> Media | None:
-    """Draw one thing; None where it is neither to be seen nor heard, or cannot be drawn."""
+    """Render one item; None if it is no media or cannot be rendered."""
     if isinstance(item, Media):
         return _checked_media(item.data, item.name)
     if isinstance(item, bytes | bytearray):
@@ -61,19 +62,19 @@ def _render_item(item: Any) -> Media | None:
         try:
             if media := _checked_media(render(item), ""):
                 return media
-        except Exception:  # noqa: BLE001 - what cannot be drawn is told as text alone
+        except Exception:  # noqa: BLE001 - an item that cannot be rendered is shown as text only
             continue
     return None
 
 
 def _checked_media(data: Any, name: str) -> Media | None:
-    """Take bytes for what they are: an image that every page can show, or a sound."""
+    """Return bytes as media if they are a displayable image or a sound."""
     mime = sniff(data) if isinstance(data, bytes) else ""
     return Media(mime, data=data, name=name) if mime in IMAGES or mime.startswith("audio/") else None
 
 
 def _notebook_repr(item: Any) -> Any:
-    """Ask as a notebook does.
+    """Call the notebook representation methods.
 
     See https://ipython.readthedocs.io/en/stable/config/integrating.html
     """

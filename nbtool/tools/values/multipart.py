@@ -1,4 +1,4 @@
-"""A result of several parts, written out in one text."""
+"""A result of several named parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class MultipartResult(dict[str, Any]):
-    """Named parts, and the text that a model reads of them; `$VAR_REF{{name['part']}}` is one of them itself."""
+    """Named parts, and their text for the model; `$VAR_REF{{name['part']}}` is one of the parts."""
 
     def __init__(self, text: str, **parts: Any) -> None:
         super().__init__(parts)

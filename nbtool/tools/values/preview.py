@@ -1,7 +1,7 @@
-"""The first rows of a value, for the person who looks at a call: what is a table, or nearly one, as a few short texts.
+"""Preview the first rows of a table, or of a similar value, for the person who approves a call.
 
-Only what was opened for reading is glanced at, and no cell's own code is run: what is not a plain value, or one of a
-table's own kinds, is told by its type.
+Only readable variables are previewed, and no code of a cell's class runs: a cell that is neither a plain value nor a
+type of the table libraries is shown by its type.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 from nbtool.shorten import shorten
 
 MAX_ROWS = 5
-"""Rows that are shown of a table."""
+"""Maximum number of rows."""
 
 MAX_COLUMNS = 8
-"""Columns that are shown of a table."""
+"""Maximum number of columns."""
 
 MAX_CELL_CHARS = 40
-"""Characters that are shown of one cell."""
+"""Maximum number of characters of one cell."""
 
 PLAIN_PACKAGES = ("numpy", "pandas", "datetime", "decimal")
-"""Packages whose values are told by their own words."""
+"""Packages whose values are shown by their own text."""
 
 TablePreview = dict[str, Any]
-"""`columns`: the names; `rows`: the cells of each row; all texts. `more_rows`, `more_columns`: those left out."""
+"""`columns`: the names; `rows`: the cells of each row; all texts. `more_rows`, `more_columns`: the omitted ones."""
 
 
 def preview_table(value: Any) -> TablePreview | None:
-    """Give the first rows; None for what is no table, and where a table cannot be read."""
+    """Return the first rows; None if the value is not a table or cannot be read."""
     try:
         return _preview_library(value) or _preview_plain(value)
-    except Exception:  # noqa: BLE001 - a table of somebody's own making may fail in any way; it is told by its shape then
+    except Exception:  # noqa: BLE001 - a user-defined table may raise anything; then it has no preview
         return None
 
 
@@ -71,7 +71,7 @@ def _preview_plain(value: Any) -> TablePreview | None:
 
 
 def _make_preview(columns: Any, rows: Any, shape: tuple[int, int]) -> TablePreview:
-    """Write the first rows; `shape` is that of the whole table."""
+    """Return the preview; `shape` is that of the whole table."""
     names = [_cell(name) for name in islice(columns, MAX_COLUMNS)]
     cells = [[_cell(cell) for cell in islice(row, MAX_COLUMNS)] for row in islice(rows, MAX_ROWS)]
     omitted = {"more_rows": max(0, shape[0] - len(cells)), "more_columns": max(0, shape[1] - len(names))}
@@ -79,7 +79,7 @@ def _make_preview(columns: Any, rows: Any, shape: tuple[int, int]) -> TablePrevi
 
 
 def _cell(value: Any) -> str:
-    """Write a cell: plain values as they are, those of the table libraries by their own words, others by their type."""
+    """Return the text of a cell: plain values and values of the table libraries in full, others by their type."""
     package = type(value).__module__.partition(".")[0]
     if value is None or type(value) in (str, int, float, bool, complex) or package in PLAIN_PACKAGES:
         text = str(value)

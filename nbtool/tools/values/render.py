@@ -1,7 +1,7 @@
-"""Any Python value → text that a model can read, within a budget of characters.
+"""Render any Python value as text for a model, within a budget of characters.
 
-Whatever is left out is said, with numbers. Objects draw themselves (`repr`) under guard: what they raise becomes a
-line, what they print is swallowed, and what they return is stripped of escapes and cut.
+Omissions are reported, with numbers. `repr` of an object runs guarded: an exception becomes a line, printed output is
+suppressed, and the text is sanitized and truncated.
 """
 
 from __future__ import annotations
@@ -23,36 +23,36 @@ from nbtool.tools.values.sanitize import strip_controls, without_addresses, with
 from nbtool.tools.values.silence import suppress_output
 
 RESULT_CHARS = 8_000
-"""Characters that a result may take in the model's context, unless said otherwise."""
+"""Default maximum number of characters of a result in the model's context."""
 
 PREVIEW_CHARS = 2_500
-"""Characters that are told of a result that does not fit."""
+"""Number of characters sent of a result that does not fit."""
 
 MAX_CHEAP_CHARS = 10_000
-"""Characters of a text that is written out on the loop itself."""
+"""Maximum number of characters of a text that is rendered on the event loop."""
 
 MAX_SANITIZED_CHARS = 1_000_000
-"""Characters of a text that are looked at for escapes before it is cut; of a longer one, only what is left of it."""
+"""Maximum number of characters sanitized before truncation; a longer text is truncated first."""
 
 PREVIEW_ROWS = 5
-"""Rows of a frame that are shown where the whole does not fit."""
+"""Number of rows shown of a frame that does not fit."""
 
 MAX_COLUMNS = 50
-"""Columns of a frame that are shown."""
+"""Maximum number of columns shown of a frame."""
 
 MAX_COMPLETE_VALUES = 50
-"""Values of a labelled array or a tensor that its own summary shows without leaving any out."""
+"""Maximum number of values of a labelled array or a tensor whose own summary is complete."""
 
 MAX_ERRORS = 3
-"""Errors of a group that are told."""
+"""Maximum number of errors shown of an exception group."""
 
 MAX_ROWS_RENDERED = 100_000
-"""Rows of a frame that are written out to see whether they fit."""
+"""Maximum number of rows rendered to find out whether a frame fits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A text, and whether it says everything; `is_object` where the value is more than its text."""
+    """A text, and whether it is complete; `is_object` if the value is more than its text."""
 
     text: str
     is_complete: bool = True
@@ -60,12 +60,12 @@ class Rendered:
 
 
 def render(value: Any, budget: int = RESULT_CHARS) -> Rendered:
-    """Write a value as text of at most `budget` characters; never raises an `Exception`, never prints."""
+    """Render a value as text of at most `budget` characters; never raises an `Exception`, never prints."""
     with nullcontext() if is_cheap(value) else suppress_output():
         try:
             rendered = _render(value, budget)
-        except Exception as error:  # noqa: BLE001 - a value that cannot be drawn is named instead
-            rendered = Rendered(f"{describe(value)} (it cannot be shown: {type_name(type(error))})", False, True)
+        except Exception as error:  # noqa: BLE001 - a value that cannot be rendered is described instead
+            rendered = Rendered(f"{describe(value)} (rendering it failed: {type_name(type(error))})", False, True)
     is_sanitized = len(rendered.text) <= max(MAX_SANITIZED_CHARS, budget)
     text = strip_controls(rendered.text if is_sanitized else truncate(rendered.text, budget))
     return Rendered(
@@ -74,9 +74,9 @@ def render(value: Any, budget: int = RESULT_CHARS) -> Rendered:
 
 
 def render_or_preview(value: Any, budget: int = RESULT_CHARS) -> Rendered:
-    """Write a value whole where it fits into the budget, and else only some of it.
+    """Render a value in full if it fits into the budget, else a preview.
 
-    What is not whole is read by reference, a part at a time, and every later request of its turn carries it along.
+    A large result would be sent again with every later request of its turn; the model reads it by reference, in parts.
     """
     rendered = render(value, budget)
     return (
@@ -87,13 +87,13 @@ def render_or_preview(value: Any, budget: int = RESULT_CHARS) -> Rendered:
 
 
 def is_cheap(value: Any) -> bool:
-    """Whether writing a value takes no time and runs nobody's own code: a plain one, and no long text."""
+    """Whether rendering a value is fast and runs no user code: a plain value that is not a long text."""
     kind = type(value)
     return value is None or kind in (bool, int, float) or (kind is str and len(value) <= MAX_CHEAP_CHARS)
 
 
 def truncate(text: str, budget: int = RESULT_CHARS) -> str:
-    """Keep head and tail of a text that is longer than the budget, and say how much of it that is."""
+    """Return the head and the tail of a text that exceeds the budget, with a note of how much is omitted."""
     if len(text) <= budget:
         return text
     text = mask_text(text)
@@ -108,11 +108,11 @@ def truncate(text: str, budget: int = RESULT_CHARS) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """Say an exception in a line: its type and message, without paths of this machine and without escapes."""
+    """Return an exception in one line: its type and message, without local paths and escapes."""
     with suppress_output():
         try:
             message = str(error)
-        except Exception:  # noqa: BLE001 - an exception whose text raises is known by its type
+        except Exception:  # noqa: BLE001 - an exception whose text raises is shown by its type
             message = ""
     name = type_name(type(error))
     nested = ""
@@ -185,7 +185,7 @@ def _render_table(value: Any, package: str, budget: int) -> Rendered:
     head = describe(value)
     row_count = min(rows, MAX_ROWS_RENDERED, max(PREVIEW_ROWS, budget // (2 * max(1, width))))
     if package == "pandas" and row_count > PREVIEW_ROWS and _longest_cell(value.head(row_count)) * row_count > budget:
-        row_count = PREVIEW_ROWS  # every row is filled up to the longest cell: these would not fit
+        row_count = PREVIEW_ROWS  # rows are padded to the longest cell and would not fit
     text = _render_rows(value, package, row_count, width)
     if row_count == rows and width <= MAX_COLUMNS and len(head) + len(text) < budget:
         return Rendered(f"{head}\n{text}", is_object=True)
@@ -206,13 +206,13 @@ def _render_rows(value: Any, package: str, count: int, width: int) -> str:
 
 
 def _longest_cell(part: Any) -> int:
-    """Give the characters of the longest text in a pandas frame or series."""
+    """Return the length of the longest text in a pandas frame or series."""
     columns = (part.iloc[:, index] for index in range(min(part.shape[1], MAX_COLUMNS))) if part.ndim == 2 else (part,)
     return max((len(cell) for column in columns for cell in column if type(cell) is str), default=0)
 
 
 def _to_csv(part: Any) -> str:
-    """Write a polars frame as CSV; unlike its own, this one takes lists and structures in its cells."""
+    """Return a polars frame as CSV; unlike `write_csv`, nested cells are supported."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(part.columns[:MAX_COLUMNS])
@@ -221,7 +221,7 @@ def _to_csv(part: Any) -> str:
 
 
 def _render_array(value: Any, budget: int) -> Rendered:
-    import numpy as np  # noqa: PLC0415 - numpy is there: the value is of it
+    import numpy as np  # noqa: PLC0415 - the value is a numpy object
 
     fits = value.size * 2 <= budget
     text = without_addresses(np.array2string(value, threshold=value.size + 1 if fits else 20, edgeitems=3))
@@ -232,7 +232,7 @@ def _render_array(value: Any, budget: int) -> Rendered:
 
 
 def _render_tensor(value: Any) -> Rendered:
-    """Take the summary that xarray and torch make themselves, which leaves out what does not fit."""
+    """Return the summary of xarray and torch, which omits what does not fit."""
     size = value.nbytes // 8 if hasattr(value, "nbytes") else value.numel()
     text = f"{describe(value)}\n{without_addresses(repr(value))}"
     if size <= MAX_COMPLETE_VALUES:

@@ -1,4 +1,4 @@
-"""Text that is only text: no escapes of terminals, no control characters, no addresses, no paths."""
+"""Sanitize text: no terminal escapes, control characters, memory addresses or paths."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from nbtool.messages import clean_text
 
 # ECMA-48: control sequences (CSI), control strings (DCS, SOS, OSC, PM, APC) up to their terminator or to another
-# escape, which ends them too, other escapes.
+# escape, which also ends them, other escapes.
 # https://ecma-international.org/publications-and-standards/standards/ecma-48/
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
@@ -20,21 +20,21 @@ _PATH = re.compile(r"(?<![\w:/.~\\])(?:~|[A-Za-z]:)?[/\\](?:[^\s'\":/\\<>|]+[/\\
 
 
 def strip_controls(text: str) -> str:
-    """Strip escape sequences and control characters; tabs and line ends stay."""
+    """Remove escape sequences and control characters; tabs and line ends remain."""
     text = _ESCAPES.sub("", clean_text(text))
     return _CONTROLS.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def single_line(text: str) -> str:
-    """Bring a name into one plain line."""
+    """Return a name as one plain line."""
     return " ".join(strip_controls(text).split())
 
 
 def without_addresses(text: str) -> str:
-    """Drop the memory addresses of default representations."""
+    """Remove the memory addresses of default representations."""
     return _ADDRESS.sub("", text)
 
 
 def without_paths(text: str) -> str:
-    """Shorten absolute paths to their last name, so that an error says nothing of the machine."""
+    """Shorten absolute paths to their last name, so that an error does not disclose local paths."""
     return _PATH.sub(r"\1", text)

@@ -1,4 +1,4 @@
-"""Silence for one thread: what it prints goes nowhere, what other threads print goes on."""
+"""Suppress the output of one thread without affecting other threads."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ reset_after_fork(_renew_lock)
 
 
 class _ThreadFilter:
-    """Stands before a stream and drops what silent threads write."""
+    """Wraps a stream and drops the output of silent threads."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -39,7 +39,7 @@ class _ThreadFilter:
 
 @contextmanager
 def suppress_output() -> Iterator[None]:
-    """Swallow what this thread writes to stdout and stderr."""
+    """Suppress what this thread writes to stdout and stderr."""
     thread_id = threading.get_ident()
     with _lock:
         _silent_threads[thread_id] = _silent_threads.get(thread_id, 0) + 1

@@ -1,4 +1,4 @@
-"""How many bytes an object takes, as an estimate."""
+"""Estimate the size of an object in bytes."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from nbtool.messages import Media
 from nbtool.tools.values.multipart import MultipartResult
 
 MAX_DEPTH = 4
-"""Levels of containers and of objects in objects that are looked into."""
+"""Maximum nesting depth."""
 
 SAMPLE_ITEMS = 50
-"""Items of a container from which the size of all is estimated."""
+"""Number of items of a container from which its size is extrapolated."""
 
 UNKNOWN_SIZE = 1_000
-"""Bytes that an object of unknown make counts at least."""
+"""Minimum size in bytes counted for an object of an unknown type."""
 
 _ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None))
 _CONTAINERS = (list, tuple, set, frozenset)
 
 
 def size_of(value: Any, depth: int = MAX_DEPTH) -> int:
-    """Estimate the bytes an object takes, without walking more than a sample of a container."""
+    """Return the estimated size of an object in bytes, from a sample of each container."""
     if isinstance(value, Media):
         return len(value.data or b"")
     if isinstance(value, MultipartResult):
         return sum(size_of(part) for part in value.values())
     try:
         library_size = _size_by_library(value)
-    except Exception:  # noqa: BLE001 - an estimate; what cannot tell its size counts as its head alone
+    except Exception:  # noqa: BLE001 - an estimate: if the size cannot be read, only the object's header counts
         return sys.getsizeof(object())
     return _plain_size(value, depth) if library_size is None else library_size
 

@@ -192,7 +192,7 @@ def test_variables_that_exist_by_the_same_name_are_exposed_again_by_reference_al
         "penguins": False,
         "readable": False,
     }
-    assert "is gone" not in "".join(call.shown for call in chat_of(shell).tree.active_path[-1].turn.calls)
+    assert "no longer exists" not in "".join(call.shown for call in chat_of(shell).tree.active_path[-1].turn.calls)
 
 
 def test_variables_that_do_not_exist_are_named_with_the_flag_and_results_are_counted(

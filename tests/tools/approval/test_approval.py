@@ -51,7 +51,7 @@ def test_the_first_decision_wins_and_the_second_learns_who_it_was() -> None:
     desk.add(question())
     desk.decide("d1", Denied("no"), by="button")
 
-    with pytest.raises(AlreadyDecided, match="decided by button"):
+    with pytest.raises(AlreadyDecided, match="Decided by button"):
         desk.decide("d1", Approved(), by="input")
 
 

@@ -77,11 +77,11 @@ CUT_OFF = replace(ask_for("double", n=1), args=None, error="The reply was cut of
         (ask_for("double", n="4"), "invalid", "a valid integer, got"),
         (ask_for("double"), "invalid", "'n' is missing"),
         (ask_for("double", n="$VAR_REF{{x}}"), "invalid", "no variable 'x'"),
-        (ask_for("double", n="$VAR_REF{{x!}}"), "invalid", "is no reference"),
-        (ask_for("double_if_allowed", n=1), "denied", "there is no approver"),
+        (ask_for("double", n="$VAR_REF{{x!}}"), "invalid", "is not a valid reference"),
+        (ask_for("double_if_allowed", n=1), "denied", "No approver is available"),
         (ask_for("failing", text="the market is closed"), "error", "^the market is closed$"),
         (ask_for("failing", text=""), "error", "The tool failed"),
-        (ask_for("secret_if_released"), "withheld", "there is no approver"),
+        (ask_for("secret_if_released"), "withheld", "No approver is available"),
     ],
 )
 def test_every_call_gets_one_outcome_that_the_model_can_read(call: ToolCall, status: str, text: str) -> None:

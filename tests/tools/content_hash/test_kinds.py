@@ -129,8 +129,8 @@ def test_a_slot_that_holds_nothing_yet_is_empty() -> None:
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        (Computed(), "the field 'x' of Computed is not plain"),
-        (OddRecord(), "OddRecord keeps its fields in its own way"),
+        (Computed(), "the field 'x' of Computed is not a plain attribute"),
+        (OddRecord(), "OddRecord overrides `__dict__`"),
         (pd.Series([1, 0], dtype=pd.SparseDtype(int)), "a column of SparseDtype cannot be compared"),
         (pl.Series([object()], dtype=pl.Object), "object cannot be compared"),
         (

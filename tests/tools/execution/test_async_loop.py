@@ -111,7 +111,7 @@ def test_a_call_beside_one_that_blocks_is_moved_and_it_is_said_which_one_blocks(
     assert [made.result for made in turn.calls] == ["True", "quick"]
     notices = [event.text for event in turn.log if event.kind == "notice"]
     assert len(notices) == 1
-    assert "`coroutine` blocked the loop" in notices[0]
+    assert "`coroutine` blocked the event loop" in notices[0]
 
 
 def test_loops_that_block_have_a_bound_and_a_call_over_it_says_so(

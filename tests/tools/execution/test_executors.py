@@ -109,7 +109,7 @@ def test_what_cannot_be_pickled_is_one_clear_line(processes: ProcessPoolExecutor
     start = "The call could not be sent to or from its ProcessPoolExecutor: "
     assert argument.shown == f"{start}the argument 'thing' (lock) cannot be pickled."
     assert function.shown == f"{start}the function itself (define it in a module) cannot be pickled."
-    assert result.shown == f"{start}what the tool gives back cannot be pickled."
+    assert result.shown == f"{start}the return value of the tool cannot be pickled."
     assert after.status == "ok"
 
 

@@ -31,17 +31,17 @@ def test_a_file_says_what_a_mapping_says_and_disabled_servers_are_left_out(tmp_p
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({}, "No MCP servers are named."),
-        ([], "No MCP servers are named."),
-        ({"mcpServers": {"a": {}}}, "The MCP server 'a' needs either a command or a url."),
-        ({"mcpServers": {"a": {"command": "x", "url": "y"}}}, "needs either a command or a url"),
-        ({"mcpServers": {"a\n": {"command": "x"}}}, "is no name for an MCP server"),
-        ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args is a list of texts"),
-        ({"mcpServers": {"a": {"command": "x\0"}}}, "command and cwd are texts"),
-        ({"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}, "env holds texts by their names"),
+        ({}, "The configuration has no MCP servers."),
+        ([], "The configuration has no MCP servers."),
+        ({"mcpServers": {"a": {}}}, "The MCP server 'a' needs either 'command' or 'url'."),
+        ({"mcpServers": {"a": {"command": "x", "url": "y"}}}, "needs either 'command' or 'url'"),
+        ({"mcpServers": {"a\n": {"command": "x"}}}, "is not a valid name of an MCP server"),
+        ({"mcpServers": {"a": {"command": "x", "args": "y"}}}, "args a list of strings"),
+        ({"mcpServers": {"a": {"command": "x\0"}}}, "command and cwd must be strings"),
+        ({"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}, "env must be an object with string values"),
         ({"mcpServers": {"a": {"url": "file:///etc/passwd"}}}, "'file' is no scheme"),
-        ({"mcpServers": {"a": {"url": 3}}}, "url is an http or https address"),
-        ({"mcpServers": {"a": {"type": "sse", "url": "http://x/sse"}}}, "speaks SSE"),
+        ({"mcpServers": {"a": {"url": 3}}}, "url must be an http or https URL"),
+        ({"mcpServers": {"a": {"type": "sse", "url": "http://x/sse"}}}, "uses the deprecated SSE transport"),
     ],
 )
 def test_a_configuration_that_makes_no_sense_is_one_line(config: Any, problem: str) -> None:
@@ -63,7 +63,11 @@ def test_a_file_that_cannot_be_read_is_named_without_its_folder(tmp_path: Path) 
     (tmp_path / "bad.json").write_text("{", encoding="utf-8")
     (tmp_path / "long.json").write_text(" " * 1_000_001, encoding="utf-8")
 
-    for name, problem in [("none.json", "No such file"), ("bad.json", "is no JSON"), ("long.json", "at most 1000000")]:
+    for name, problem in [
+        ("none.json", "No such file"),
+        ("bad.json", "is not valid JSON"),
+        ("long.json", "the maximum is 1000000"),
+    ]:
         with pytest.raises(BadUsage, match=problem) as raised:
             read_config(tmp_path / name)
         assert str(tmp_path) not in str(raised.value)

@@ -72,19 +72,21 @@ HTTP_ROWS = [
     Row("broken stream", "tools/list", ""),
     Row("404", "tools/call", "no longer knows this session (404). The tool did not run"),
     Row("401", "tools/call", "answered 401 Unauthorized: not now. Add \"headers\""),
-    Row("403", "tools/list", "answered 403 Forbidden: not now. Its key may not do this"),
+    Row("403", "tools/list", "answered 403 Forbidden: not now. The key lacks permission"),
     Row("429", "tools/call", "answered 429 Too Many Requests: not now. Wait before the next call"),
     Row("500", "tools/call", "answered 500 Internal Server Error: not now. Try again later"),
     Row("503", "tools/list", "answered 503 Service Unavailable: not now. Try again later"),
     Row("405", "tools/call", "answered 405 Method Not Allowed: not now. Check the path"),
     Row("html", "tools/call", "answered with text/html, not with MCP", ran=1),
-    Row("broken", "tools/call", "broke off the connection. It is not known whether the tool ran", ran=1),
-    Row("broken stream", "tools/call", "broke off its answer. It is not known whether the tool ran", ran=1),
-    Row("large", "tools/call", "answered with more than 50000 bytes, which were not read. The tool ran", ran=1),
-    Row("large event", "tools/call", "answered with more than 50000 bytes, which were not read. The tool ran", ran=1),
+    Row("broken", "tools/call", "closed the connection. It is not known whether the tool ran", ran=1),
+    Row("broken stream", "tools/call", "interrupted its response. It is not known whether the tool ran", ran=1),
+    Row("large", "tools/call", "sent a response of more than 50000 bytes, which was not read. The tool ran", ran=1),
+    Row(
+        "large event", "tools/call", "sent a response of more than 50000 bytes, which was not read. The tool ran", ran=1
+    ),
     Row("complex", "tools/call", "values or 100 levels of them, which were not read. The tool ran", ran=1),
-    Row("many events", "tools/call", "sent more than 10,000 messages in one answer", ran=1),
-    Row("compressed", "tools/call", "sent a compressed answer, though it was asked not to", ran=1),
+    Row("many events", "tools/call", "sent more than 10,000 messages in one response", ran=1),
+    Row("compressed", "tools/call", "sent a compressed response, which the request did not accept", ran=1),
     Row("accepted", "tools/call", "says: server answered a request with 202 Accepted", ran=1),
     Row("no json", "tools/call", "says: Failed to parse JSON response", ran=1),
     Row("refused", "tools/call", "says: not now", ran=1),
@@ -200,7 +202,7 @@ STDIO_ROWS = [
              "The last lines of its stderr: first / out of / cheese", starts=2, ran=2),
     StdioRow("ends", "has ended (exit status 0). It is not known whether the tool ran", starts=2, ran=2),
     StdioRow("killed", "", starts=2, ran=2),
-    StdioRow("large", "answered with more than 16777216 bytes, which were not read. The tool ran", starts=1, ran=2),
+    StdioRow("large", "sent a response of more than 16777216 bytes, which was not read. The tool ran", starts=1, ran=2),
     StdioRow("bad starts", "has ended (exit status 3)", starts=4, ran=2),
 ]  # fmt: skip
 
@@ -246,7 +248,7 @@ def test_on_stdio_one_call_fails_and_a_later_one_works(
     ] * len(tried)
     assert after.status == "ok"
     assert (number(tmp_path, "starts"), number(tmp_path, "calls")) == (row.starts, row.ran)
-    assert any("was reached again, in a new session" in notice for notice in servers["it"].notices) is (row.starts > 1)
+    assert any("was reconnected in a new session" in notice for notice in servers["it"].notices) is (row.starts > 1)
 
 
 def test_tools_that_changed_while_a_server_was_away_are_asked_about(
@@ -292,7 +294,7 @@ def test_a_server_that_stays_away_is_tried_with_growing_pauses_and_each_error_is
     assert time.monotonic() - began < 10
     assert {record.status for record in records} == {"error"}
     assert "cannot be reached" in records[0].shown
-    assert "It is tried again in" in records[-1].shown
+    assert "Retry in" in records[-1].shown
     errors = [error_of(servers) for _ in range(2)]
     assert errors[0] is not errors[1]
     assert depth(errors[1]) == depth(errors[0]) < 30

@@ -141,7 +141,11 @@ def test_images_reach_the_model_and_anything_else_is_named(friendly: McpServers)
     assert [media.mime for media in drawn.media] == ["image/gif"]
     assert drawn.text == '["a pixel", "image/gif, 37 bytes"]'
     assert mixed.media == ()
-    assert turn.calls[1].result[:3] == ["[audio/wav that is no base64]", "[page: https://example.org/]", "inside"]
+    assert turn.calls[1].result[:3] == [
+        "[audio/wav that is not valid base64]",
+        "[page: https://example.org/]",
+        "inside",
+    ]
     assert turn.calls[1].result[3] == Media("application/octet-stream", b"\0\1\2", name="file:///x.bin")
 
 
@@ -281,7 +285,7 @@ def test_a_server_that_never_answers_is_left_out_within_the_deadline(start: Star
         ),
         ({"url": "http://127.0.0.1:9/mcp"}, "The MCP server 'it' cannot be reached: All connection attempts failed."),
         (hostile("many"), "The MCP server 'it' has more than 500 tools."),
-        (hostile("twins"), "The MCP server 'it' has two tools that are both called 'it_a_b'."),
+        (hostile("twins"), "The MCP server 'it' has two tools named 'it_a_b'."),
         (hostile("deep"), "has a tool with a schema of"),
     ],
 )
@@ -298,7 +302,7 @@ def test_an_answer_that_is_too_large_fails_alone(start: Start) -> None:
     large = desk.run(ask_for("big_say", text="large"))
     after = desk.run(ask_for("big_say", text="hi"))
 
-    said = "answered with more than 16777216 bytes, which were not read. The tool ran; ask it for less."
+    said = "sent a response of more than 16777216 bytes, which was not read. The tool ran; ask it for less."
     assert large.shown == f"The MCP server 'big' {said}"
     assert process_of(after) == pid
     assert servers["big"].notices == ()
@@ -317,7 +321,7 @@ def test_lines_that_are_no_messages_are_survived_and_told(start: Start, caplog: 
 
     assert record.status == "ok"
     notices = servers["noisy"].notices
-    assert notices[0] == "The MCP server 'noisy' printed a line that is no message: 'Listening on stdio …'"
+    assert notices[0] == "The MCP server 'noisy' printed a line that is not a message: 'Listening on stdio …'"
     assert len(notices) <= 20
     assert {entry.name for entry in caplog.records} == {"nbtool.mcp"}
 
@@ -408,7 +412,7 @@ def test_an_object_cannot_be_sent_to_a_server_but_its_text_and_plain_values_can(
     plain = desk.run(ask_for("it_say", text="$VAR_REF{{plain}}"))
 
     assert whole.status == "invalid"
-    assert "cannot be sent to a server; send its text as $VAR_REF{{name:0}}" in whole.shown
+    assert "cannot be sent to a server; pass its text as $VAR_REF{{name:0}}" in whole.shown
     assert text.result.endswith('said "x"')
     assert plain.result.endswith("said [1, 2]")
 
@@ -425,7 +429,7 @@ def test_a_listing_may_come_in_pages(start: Start) -> None:
 
 
 def test_pages_without_end_are_not_turned_for_ever(start: Start) -> None:
-    with pytest.raises(McpFailed, match="'it' lists its tools in more than 100 pages"):
+    with pytest.raises(McpFailed, match="'it' listed its tools in more than 100 pages"):
         start(it=hostile("endless"))
 
 

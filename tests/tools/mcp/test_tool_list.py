@@ -124,7 +124,7 @@ def test_texts_are_joined_and_an_error_is_in_the_servers_words() -> None:
     assert result_value(result("a 3", structured_content={"a": 1, "result": 3})) == {"a": 1, "result": 3}
     with pytest.raises(ToolFailed, match=r"^one\ntwo$"):
         result_value(result("one", "two", is_error=True))
-    with pytest.raises(ToolFailed, match="did not say why"):
+    with pytest.raises(ToolFailed, match="failed without a message"):
         result_value(result(is_error=True))
 
 

@@ -82,7 +82,7 @@ def test_another_value_of_a_variable_is_not_another_server(monkeypatch: pytest.M
 
 def test_a_header_that_no_header_can_hold_is_refused_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("IT_KEY", f"{SECRET}\r\nHost: evil")
-    with pytest.raises(BadUsage, match="the header 'A' holds what no header can") as raised:
+    with pytest.raises(BadUsage, match="the header 'A' has invalid characters") as raised:
         read_config(server_config(KEYS["headers.A"][0], "${IT_KEY}"))
 
     assert SECRET not in str(raised.value)
@@ -104,7 +104,7 @@ def test_a_key_reaches_its_server_and_no_error_and_no_log(
 
     assert {headers["authorization"] for headers in web.headers if "mcp-session-id" in headers} == {f"Bearer {SECRET}"}
     assert f"/mcp/{SECRET}?key={SECRET}" in web.paths
-    assert "It refused the header Authorization: check the environment variable IT_KEY." in refused.shown
+    assert "It rejected the header Authorization: check the environment variable IT_KEY." in refused.shown
     assert [text for text in texts if SECRET in text] == []
     own = [record.getMessage() for record in caplog.records if not record.name.startswith("uvicorn")]
     assert [line for line in own if SECRET in line] == []
@@ -130,7 +130,7 @@ def test_what_a_server_writes_about_its_key_is_not_told(monkeypatch: pytest.Monk
     ("headers", "remedy"),
     [
         ({}, 'Add "headers": {"Authorization": "Bearer ${MCP_TOKEN}"} to its configuration and set the environment'),
-        ({"X-Api-Key": "abc"}, 'It refused the header X-Api-Key: check its value in "headers" of the configuration.'),
+        ({"X-Api-Key": "abc"}, 'It rejected the header X-Api-Key: check its value in "headers" of the configuration.'),
         ({"Authorization": "${IT_KEY:-abcdef}"}, "check the environment variable IT_KEY."),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_server_that_wants_a_key_says_where_to_set_it(web: HttpServer, headers
 @pytest.mark.parametrize("status", ["404", "405", "400"])
 def test_an_address_of_the_old_transport_is_named_as_such(web: HttpServer, status: str) -> None:
     web.always, web.speaks_sse = status, True
-    with pytest.raises(McpFailed, match=r"speaks the old HTTP\+SSE transport") as raised:
+    with pytest.raises(McpFailed, match=r"uses the old HTTP\+SSE transport") as raised:
         mcp_servers({"mcpServers": {"it": {"url": web.url}}}, connect_seconds=10)
 
     assert "streamable HTTP address" in raised.value.fix

@@ -93,7 +93,7 @@ def test_a_reference_of_the_wrong_kind_inside_a_list_is_refused() -> None:
 
 
 def test_a_reference_where_validation_keeps_no_container_is_refused() -> None:
-    with pytest.raises(InvalidArguments, match="give it whole"):
+    with pytest.raises(InvalidArguments, match="pass it as the whole argument"):
         check_with(one(Note), {"v": [1]}, it={"text": "$VAR_REF{{v}}"})
     live = [1]
 

@@ -76,7 +76,7 @@ def test_what_an_object_says_of_itself_counts_inside_a_list_too() -> None:
         def __repr__(self) -> str:
             raise RuntimeError("SECRET")
 
-    assert render([Own(), Broken(), 1]).text == '["in its own words", "Broken (it cannot be shown: RuntimeError)", 1]'
+    assert render([Own(), Broken(), 1]).text == '["in its own words", "Broken (rendering it failed: RuntimeError)", 1]'
 
 
 def test_objects_in_an_array_are_shown_without_their_addresses() -> None:

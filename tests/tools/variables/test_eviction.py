@@ -93,7 +93,7 @@ def test_nothing_of_the_running_turn_is_dropped_and_afterwards_the_bound_holds_f
     assert sum(isinstance(record.result, EvictedResult) for record in turn.calls) >= 6
     assert chat.variables.stored_bytes <= BOUND
     assert "dropped to make room: Frame, 1 000 0" in repr(turn.calls[1].result)
-    with pytest.raises(UnknownReference, match=r"make room \(`%config NbTool\.result_bytes`"):
+    with pytest.raises(UnknownReference, match=r"evicted to free memory \(raise `%config NbTool\.result_bytes`"):
         chat.variables.value("make_2_result")
 
 
@@ -165,7 +165,7 @@ def test_listing_and_describing_do_not_count_as_use() -> None:
 
 
 def test_a_bound_of_nothing_is_refused() -> None:
-    with pytest.raises(BadUsage, match="cannot be kept in 0 bytes"):
+    with pytest.raises(BadUsage, match="result_bytes=0 is invalid"):
         Chat(wire=ScriptedWire([]), result_bytes=0)
 
 

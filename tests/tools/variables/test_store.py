@@ -66,7 +66,7 @@ def test_what_is_hidden_says_so() -> None:
 
 @pytest.mark.parametrize("name", ["", "a b", "a{b", "x" * 129, "a\n"])
 def test_a_name_that_no_reference_could_say_is_refused(name: str) -> None:
-    with pytest.raises(BadUsage, match="no name for a variable"):
+    with pytest.raises(BadUsage, match="is not a valid variable name"):
         Variables().expose(name, 1)
 
 
@@ -77,9 +77,9 @@ def test_exposing_what_is_not_there_is_refused() -> None:
 
 @pytest.mark.parametrize("value", [os.environ, SecretStr("k")])
 def test_secrets_are_not_exposed(value: object) -> None:
-    with pytest.raises(BadUsage, match="holds secrets"):
+    with pytest.raises(BadUsage, match="contains secrets"):
         Variables().expose("x", value)
-    with pytest.raises(BadUsage, match="holds secrets"):
+    with pytest.raises(BadUsage, match="contains secrets"):
         Variables({"x": value}).expose("x")
 
 
@@ -89,7 +89,7 @@ def test_a_live_name_that_came_to_hold_secrets_is_not_given_out() -> None:
     variables.expose("x")
     notebook["x"] = os.environ
 
-    with pytest.raises(UnknownReference, match="holds secrets"):
+    with pytest.raises(UnknownReference, match="contains secrets"):
         variables.value("x")
 
 
@@ -109,7 +109,7 @@ def test_a_result_cannot_take_the_place_of_an_exposed_variable_nor_the_other_way
 
     with pytest.raises(BadUsage, match="is an exposed variable"):
         variables.store_result("x", [1])
-    with pytest.raises(BadUsage, match="is a result already"):
+    with pytest.raises(BadUsage, match="is already a result"):
         variables.expose("y")
 
 
