@@ -1,55 +1,21 @@
 import type { CallState, DecisionData, Head } from "../protocol";
 import { limitStacks } from "./combining";
+import labels from "./labels.json";
 
-/** The sign and the word of every state of a call; mirrors nbtool/blocks/labels.py. */
-export const CALL_STATE_LABELS: Record<CallState, readonly [sign: string, word: string]> = {
-  writing: ["…", "being written"],
-  ready: ["○", "ready"],
-  waiting: ["◆", "waiting for a decision"],
-  running: ["●", "running"],
-  ok: ["✓", "done"],
-  error: ["✕", "failed"],
-  denied: ["⊘", "denied"],
-  withheld: ["⊘", "result withheld"],
-  not_found: ["✕", "no such tool"],
-  invalid: ["✕", "invalid arguments"],
-  timed_out: ["✕", "timed out"],
-  cancelled: ["■", "cancelled"],
-  not_run: ["○", "not run"],
-  unknown: ["?", "outcome unknown"],
-};
+/** The sign and the word of every state of a call. These labels are generated from nbtool/blocks/labels.py. */
+export const CALL_STATE_LABELS = labels.callStates as unknown as Record<
+  CallState,
+  readonly [sign: string, word: string]
+>;
 
-/** What is said of a turn that is not completed. */
-export const TURN_STATUS_LABELS: Record<Head["status"], string> = {
-  running: "",
-  waiting: "",
-  completed: "",
-  cancelled: "Stopped before it was finished.",
-  error: "The turn failed.",
-  timeout: "The turn ran out of time.",
-  parked: "Parked: a call waits for a decision (see %chat approvals).",
-};
+/** What is shown below a turn that is not completed. */
+export const TURN_STATUS_LABELS: Record<Head["status"], string> = labels.turnStatuses;
 
-/** Why a turn has no finished answer, in a few words for its footer; mirrors nbtool/blocks/labels.py. */
-export const END_REASON_LABELS: ReadonlyMap<string, string> = new Map([
-  ["length", "cut off at the length limit"],
-  ["refused", "refused by the model"],
-  ["filtered", "stopped by the content filter"],
-  ["broken_off", "broken off by the provider"],
-  ["thinking_only", "thinking, but no answer"],
-  ["provider_action", "stopped for an action that the provider asked for"],
-  ["empty", "no final reply"],
-  ["rounds", "limit on rounds reached"],
-  ["calls", "stopped at its calls"],
-  ["tokens", "limit on tokens reached"],
-  ["cost", "limit on cost reached"],
-  ["seconds", "limit on seconds reached"],
-  ["repetition", "stopped for repeating itself"],
-  ["interrupted", "the kernel ended first"],
-]);
+/** Why a turn has no finished answer, in a few words for its footer. */
+export const END_REASON_LABELS: ReadonlyMap<string, string> = new Map(Object.entries(labels.endReasons));
 
 /** Said of a call whose arguments a person changed. */
-export const EDITED_LABEL = "edited by you";
+export const EDITED_LABEL = labels.edited;
 
 /** Said where the kernel does not acknowledge a click. */
 export const NO_REPLY = "The kernel has not confirmed it. Use the notebook's interrupt button instead.";
@@ -157,21 +123,10 @@ export function omittedMarker(omitted: number | undefined): string {
 }
 
 /** What is said after a verdict, by who decided; of anybody else the name. */
-const DECISION_SOURCES: ReadonlyMap<string, string> = new Map([
-  ["button", ""],
-  ["input", ""],
-  ["expired", ": nobody answered in time"],
-  ["policy", " without asking"],
-  ["error", ": the approver failed"],
-  ["remembered", " as remembered"],
-]);
+const DECISION_SOURCES: ReadonlyMap<string, string> = new Map(Object.entries(labels.decisionSources));
 
 /** Why a decision did not count, and the call was asked about again. */
-const REASK_REASONS = {
-  changed: "it had changed since it was shown",
-  unwatched: "it may have changed since it was shown",
-  invalid: "the edited arguments did not fit",
-} as const;
+const REASK_REASONS = labels.reaskReasons;
 
 /** What was decided about a call in a few words each, without what did not count. */
 export function decisionFacts(decisions: readonly DecisionData[]): string[] {

@@ -27,7 +27,9 @@ export function Footer({ document, runAction }: FooterProps): JSX.Element {
   const hasQuestion =
     head.status === "parked" && blocks.some((block) => block.kind === "call" && block.question);
   const end =
-    TURN_STATUS_LABELS[head.status] && (head.error || (!hasQuestion && TURN_STATUS_LABELS[head.status])); // a card says what it waits for
+    !isLive(document) &&
+    TURN_STATUS_LABELS[head.status] &&
+    (head.error || (!hasQuestion && TURN_STATUS_LABELS[head.status])); // a card says what it waits for
   const level = head.status === "error" || head.status === "timeout" ? "error" : "info";
   const reply = blocks.findLast((block) => block.kind === "text");
   return (
