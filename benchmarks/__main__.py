@@ -103,7 +103,7 @@ def journal(_: argparse.Namespace) -> str:
 
 def history(_: argparse.Namespace) -> str:
     """Count what ten turns send in each mode of history."""
-    from benchmarks import history as modes  # noqa: PLC0415 - only where it is asked for
+    from benchmarks import history as modes  # noqa: PLC0415 - only needed here
 
     return modes.table()
 
@@ -112,8 +112,8 @@ def wakeup(arguments: argparse.Namespace) -> str:
     """Time clicks in running cells."""
     from benchmarks import wakeup as clicking  # noqa: PLC0415 - needs a kernel
 
-    heard, trip = clicking.measure_clicks(3 * arguments.rounds)
-    goal = goals.Goal("a click in a running cell, to a round trip to the idle kernel", heard / trip, 2.0)
+    latency, trip = clicking.measure_clicks(3 * arguments.rounds)
+    goal = goals.Goal("a click in a running cell, to a round trip to the idle kernel", latency / trip, 2.0)
     return "\n".join(["| nbtool | measured | goal | |", "|---|--:|--:|---|", goal.row])
 
 
@@ -152,20 +152,20 @@ def insert_table(text: str, name: str, table: str) -> str:
 
 
 def main() -> None:
-    """Run what is asked for."""
+    """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="how often everything is measured")
     parser.add_argument("--turns", type=int, default=10_000, help="of the measure of memory")
     parser.add_argument("--large", action="store_true", help="also large peers, and large scenarios for every peer")
     parser.add_argument("--only", default="", help=f"some of {', '.join(PARTS)}")
     parser.add_argument("--write", action="store_true", help="write the tables into docs/performance.md")
-    asked = parser.parse_args()
-    chosen = [part for part in asked.only.split(",") if part] or list(PARTS)
+    options = parser.parse_args()
+    chosen = [part for part in options.only.split(",") if part] or list(PARTS)
     for name in chosen:
         report(name)
-        made = f"{machine()}\n\n{PARTS[name](asked)}"
+        made = f"{machine()}\n\n{PARTS[name](options)}"
         print(f"\n## {name}\n\n{made}", flush=True)  # noqa: T201 - what the command is for
-        if asked.write:
+        if options.write:
             PAGE.write_text(insert_table(PAGE.read_text(encoding="utf-8"), name, made), encoding="utf-8")
 
 

@@ -63,13 +63,16 @@ def measure(name: str, root: str, scenario: str) -> dict[str, Any]:
         player.run("hello", lambda _: None)  # open the connection first, so that only the library is timed
     for _ in range(times_of(scenario)):
         seen.clear()
-        heard: list[float] = []
+        delta_times: list[float] = []
         _reset(root)
         gc.collect()
         began, cpu_began = time.perf_counter(), time.process_time()
-        text = player.run("hello", lambda _, heard=heard: heard.append(time.perf_counter()) if not heard else None)
+        text = player.run(
+            "hello",
+            lambda _, delta_times=delta_times: delta_times.append(time.perf_counter()) if not delta_times else None,
+        )
         cpu.append(time.process_time() - cpu_began)
-        first.append(heard[0] - began)
+        first.append(delta_times[0] - began)
         if text != text_of(scenario):
             raise SystemExit(f"{name} returned another text in {scenario}: {text[-80:]!r}")
         if sorted(map(repr, seen)) != sorted(map(repr, expected(scenario))):

@@ -79,11 +79,11 @@ class OpenAI:
             text, calls = _collect(self.stream(messages), hear)
             if not calls:
                 return text
-            said = [
+            tool_calls = [
                 {"id": one.id, "type": "function",
                  "function": {"name": one.function.name, "arguments": one.function.arguments}} for one in calls
             ]  # fmt: skip
-            messages.append({"role": "assistant", "content": text or None, "tool_calls": said})
+            messages.append({"role": "assistant", "content": text or None, "tool_calls": tool_calls})
             for one in calls:
                 result = self._tools[one.function.name](**json.loads(one.function.arguments))
                 messages.append({"role": "tool", "tool_call_id": one.id, "content": result})
@@ -171,11 +171,11 @@ class PydanticAI:
     async def _turn(self, prompt: str, hear: Hear) -> str:
         async with self._agent.run_stream(prompt, usage_limits=self._limits) as result:
             texts: AsyncIterator[str] = result.stream_text(delta=True, debounce_by=None)
-            said = []
+            pieces = []
             async for text in texts:
-                said.append(text)
+                pieces.append(text)
                 hear(text)
-        return "".join(said)
+        return "".join(pieces)
 
 
 class LangChain:
@@ -188,8 +188,8 @@ class LangChain:
 
     def run(self, prompt: str, hear: Hear) -> str:
         """Run one turn."""
-        said = importlib.import_module("langchain_core.messages")
-        messages: list[Any] = [said.HumanMessage(prompt)]
+        message_types = importlib.import_module("langchain_core.messages")
+        messages: list[Any] = [message_types.HumanMessage(prompt)]
         while True:
             whole: Any = None
             for chunk in self._model.stream(messages):
@@ -201,15 +201,15 @@ class LangChain:
                 return str(whole.content)
             for call in whole.tool_calls:
                 result = self._tools[call["name"]](**call["args"])
-                messages.append(said.ToolMessage(result, tool_call_id=call["id"]))
+                messages.append(message_types.ToolMessage(result, tool_call_id=call["id"]))
 
 
 def _collect_texts(texts: Any, hear: Hear) -> str:
-    said = []
+    pieces = []
     for text in texts:
-        said.append(text)
+        pieces.append(text)
         hear(text)
-    return "".join(said)
+    return "".join(pieces)
 
 
 @dataclass(frozen=True, slots=True)

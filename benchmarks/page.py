@@ -125,7 +125,7 @@ def _task(event: dict[str, Any]) -> dict[str, Any]:
 def measure_payload() -> tuple[float, float, float]:
     """Send a turn of 20,000 tokens in 100 seconds of the widget's own clock: payload, all bytes, messages a second."""
     text = "".join(f"word{n} " for n in range(20_000))
-    said: list[dict[str, Any]] = []
+    sent: list[dict[str, Any]] = []
 
     class Clock:
         """A clock that is advanced manually."""
@@ -143,8 +143,10 @@ def measure_payload() -> tuple[float, float, float]:
 
     async def turn() -> None:
         clock = Clock(asyncio.get_running_loop())
-        widget = TurnWidget("t", decide=lambda *_: None, stop=lambda: None, post=lambda deed: deed(), clock=clock)
-        widget.send = said.append
+        widget = TurnWidget(
+            "t", decide=lambda *_: None, stop=lambda: None, post=lambda callback: callback(), clock=clock
+        )
+        widget.send = sent.append
         events: list[Event] = [TurnStarted("t", "practice:default", user("hi"), 1.0), RequestStarted(1)]
         for event in [*events, *(TextDelta(f"word{n} ") for n in range(20_000))]:
             clock.now += 1 / 200
@@ -158,9 +160,9 @@ def measure_payload() -> tuple[float, float, float]:
         widget.feed(TurnEnded("completed", text, Usage(), 1, 0, 100.0))
 
     asyncio.run(turn())
-    payload = sum(len(json.dumps(one["patches"])) for one in said if one["kind"] == "patches")
-    envelopes = 700 * len(said)  # Jupyter's envelope of a message: header, parent, signature
-    return payload / len(text), (payload + envelopes) / len(text), len(said) / 100
+    payload = sum(len(json.dumps(one["patches"])) for one in sent if one["kind"] == "patches")
+    envelopes = 700 * len(sent)  # Jupyter's envelope of a message: header, parent, signature
+    return payload / len(text), (payload + envelopes) / len(text), len(sent) / 100
 
 
 def table() -> str:

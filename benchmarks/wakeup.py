@@ -23,7 +23,7 @@ ASK = "%%chat -m practice:fast\nUse &`double` with 21."
 
 def measure_clicks(count: int) -> tuple[float, float]:
     """Return the median seconds from a click to its answer, and of a round trip to the idle kernel."""
-    heard, trips = [], []
+    latencies, trips = [], []
     with open_page() as page:
         page.run(SETUP)
         watch = WatchedPage(page)
@@ -31,8 +31,8 @@ def measure_clicks(count: int) -> tuple[float, float]:
             began = time.perf_counter()
             page.client.kernel_info(reply=True, timeout=40)
             trips.append(time.perf_counter() - began)
-            heard.append(watch.answer())
-    return statistics.median(heard), statistics.median(trips)
+            latencies.append(watch.answer())
+    return statistics.median(latencies), statistics.median(trips)
 
 
 class WatchedPage:
